@@ -53,14 +53,15 @@ struct side_kernel_command {
 	pid_t pid;
 	siginfo_t ended; /* si_pid is 0 until the command has ended */
 	/* its end has been visible for one round, so the recorder can read how it ended */
-	bool seen;
+	bool is_end_visible;
 	sigset_t mask;
 	struct rlimit files;
 };
 
 /* ---- the command line ---- */
 
-static int take_choice(struct side_kernel_command *command, bool filter, const char *text)
+static int side_kernel_command_add_choice(
+		struct side_kernel_command *command, bool filter, const char *text)
 {
 	struct kernel_record_choice *choices;
 
@@ -97,7 +98,7 @@ static int side_kernel_command_parse_option(
 	else if (!strcmp(name, "--user-events"))
 		command->user_events = text;
 	else if (!strcmp(name, "--kernel") || !strcmp(name, "--kernel-filter"))
-		return take_choice(command, name[8] != '\0', text);
+		return side_kernel_command_add_choice(command, name[8] != '\0', text);
 	else
 		return -EINVAL;
 	return 0;
@@ -119,7 +120,7 @@ static int side_kernel_command_parse_args(struct side_kernel_command *command, c
 
 /* ---- the process of the command ---- */
 
-static void restore_environment(const struct side_kernel_command *command)
+static void side_kernel_command_restore_environment(const struct side_kernel_command *command)
 {
 	(void)unsetenv("SIDE_AGENT_KERNEL");
 	if (!command->portable)
@@ -134,7 +135,7 @@ static _Noreturn void side_kernel_command_exec(const struct side_kernel_command 
 {
 	enum command_status status = COMMAND_NOT_EXECUTABLE;
 
-	restore_environment(command);
+	side_kernel_command_restore_environment(command);
 	(void)setrlimit(RLIMIT_NOFILE, &command->files);
 	(void)sigprocmask(SIG_SETMASK, &command->mask, NULL);
 	(void)execvp(command->argv[0], command->argv);
@@ -193,9 +194,9 @@ static bool side_kernel_command_reap_children(struct side_kernel_command *comman
 {
 	pid_t pid;
 
-	if (command->ended.si_pid && !command->seen) {
+	if (command->ended.si_pid && !command->is_end_visible) {
 		(void)epoll_ctl(command->epoll, EPOLL_CTL_DEL, command->pidfd, NULL);
-		command->seen = true;
+		command->is_end_visible = true;
 		return false;
 	}
 	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)

@@ -34,7 +34,8 @@ struct side_kernel_events {
  * The event's own fields keep their names; if one is called pid, tid or comm, the field of
  * side-kernel is renamed.
  */
-static void name_own(const struct kernel_event *event, const char *name, char text[OWN_NAME])
+static void side_kernel_event_name_own_field(
+		const struct kernel_event *event, const char *name, char text[OWN_NAME])
 {
 	const struct ctf_type *const parts[] = {event->context, event->fields};
 
@@ -53,18 +54,18 @@ static void side_kernel_event_add_own_fields(
 {
 	char name[OWN_NAME];
 
-	name_own(event, "pid", name);
+	side_kernel_event_name_own_field(event, "pid", name);
 	(void)side_builder_add_field(builder, NULL, name,
 			side_builder_integer(builder, 4, 1, SIDE_TYPE_BYTE_ORDER_HOST));
-	name_own(event, "tid", name);
+	side_kernel_event_name_own_field(event, "tid", name);
 	(void)side_builder_add_field(builder, NULL, name,
 			side_builder_integer(builder, 4, 1, SIDE_TYPE_BYTE_ORDER_HOST));
-	name_own(event, "comm", name);
+	side_kernel_event_name_own_field(event, "comm", name);
 	(void)side_builder_add_field(builder, NULL, name,
 			side_builder_string(builder, 1, SIDE_TYPE_BYTE_ORDER_HOST));
 }
 
-static struct side_builder *make_builder(const struct kernel_event *event)
+static struct side_builder *side_kernel_event_make_builder(const struct kernel_event *event)
 {
 	struct side_builder *builder = side_builder_create(event->system, event->name,
 			event->level < 0 ? SIDE_LOGLEVEL_INFO : (enum side_loglevel)event->level,
@@ -81,7 +82,7 @@ static struct side_builder *make_builder(const struct kernel_event *event)
 	return NULL;
 }
 
-static int found(void *user, struct kernel_event *described)
+static int side_kernel_event_found(void *user, struct kernel_event *described)
 {
 	uint32_t context = values_count(described->context),
 		 fields = values_count(described->fields);
@@ -97,18 +98,18 @@ static int found(void *user, struct kernel_event *described)
 	event->nr_fields = fields;
 	event->arguments[0].type.v = event->arguments[1].type.v = SIDE_TYPE_S32;
 	event->arguments[2].type.v = SIDE_TYPE_STRING_UTF8;
-	event->builder = make_builder(described);
+	event->builder = side_kernel_event_make_builder(described);
 	if (!event->builder) {
 		free(event);
 		return -EINVAL;
 	}
-	described->own = event;
+	described->listener_data = event;
 	return 0;
 }
 
 static void side_kernel_event_free_class(void *user, struct kernel_event *described)
 {
-	struct side_kernel_event *event = described->own;
+	struct side_kernel_event *event = described->listener_data;
 
 	(void)user;
 	if (!event)
@@ -119,7 +120,7 @@ static void side_kernel_event_free_class(void *user, struct kernel_event *descri
 
 bool events_wanted(const struct kernel_event *described)
 {
-	const struct side_kernel_event *event = described->own;
+	const struct side_kernel_event *event = described->listener_data;
 
 	return event && side_builder_enabled(event->builder);
 }
@@ -150,10 +151,11 @@ static void side_kernel_event_report_lost(
 }
 
 /* Count the loss in the agent, so the trace shows when the event was lost. */
-static void lost(void *user, const struct kernel_event *described, uint32_t cpu, uint64_t count)
+static void side_kernel_event_lost(
+		void *user, const struct kernel_event *described, uint32_t cpu, uint64_t count)
 {
 	struct side_kernel_events *events = user;
-	const struct side_kernel_event *event = described ? described->own : NULL;
+	const struct side_kernel_event *event = described ? described->listener_data : NULL;
 	agent_lost_fn *count_lost = agent_find_lost();
 	char name[512] = "";
 
@@ -172,7 +174,7 @@ static void side_kernel_event_record(void *user, const struct kernel_event *desc
 		struct kernel_payload fields)
 {
 	struct side_kernel_events *events = user;
-	struct side_kernel_event *event = described->own;
+	struct side_kernel_event *event = described->listener_data;
 	struct side_arg *arguments = event ? event->arguments : NULL;
 	const struct ring_replay replay = {
 			.ticks = events->monotonic ? clock_ticks(moment->ticks) : moment->ticks,
@@ -197,7 +199,7 @@ static void side_kernel_event_record(void *user, const struct kernel_event *desc
 			events->replay(NULL);
 		events->nr_reported++;
 	} else {
-		lost(user, described, moment->cpu, 1);
+		side_kernel_event_lost(user, described, moment->cpu, 1);
 	}
 	scratch_reset(&events->scratch);
 }
@@ -205,10 +207,10 @@ static void side_kernel_event_record(void *user, const struct kernel_event *desc
 void events_listener(struct side_kernel_events *events, struct kernel_listener *listener)
 {
 	*listener = (struct kernel_listener){.user = events,
-			.found = found,
+			.found = side_kernel_event_found,
 			.gone = side_kernel_event_free_class,
 			.record = side_kernel_event_record,
-			.lost = lost};
+			.lost = side_kernel_event_lost};
 }
 
 /*
@@ -241,8 +243,8 @@ void events_stats(
 
 /* ---- start and end ---- */
 
-/* Makes an event with these fields: texts, and numbers named "count". */
-static struct side_builder *make_own_event(
+/* Create an event with these fields: strings, and a number if the name is "count". */
+static struct side_builder *side_kernel_event_make_own(
 		const char *name, const char *const *fields, size_t nr_fields)
 {
 	struct side_builder *builder =
@@ -284,8 +286,8 @@ int events_create(bool monotonic, struct side_kernel_events **result)
 	if (!events)
 		return -ENOMEM;
 	events->monotonic = monotonic;
-	events->lost = make_own_event("lost", lost_fields, 2);
-	events->hello = make_own_event("listens", hello_fields, NR_HELLO);
+	events->lost = side_kernel_event_make_own("lost", lost_fields, 2);
+	events->hello = side_kernel_event_make_own("listens", hello_fields, NR_HELLO);
 	return events->lost && events->hello ? 0 : -ENOMEM;
 }
 

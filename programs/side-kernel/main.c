@@ -49,7 +49,7 @@ struct side_kernel_work {
 	bool over, late, monotonic;
 	uint32_t nr_on, nr_events;
 	/* times of the last request to the daemon, and of the last need for side-kernel */
-	uint64_t asked, needed;
+	uint64_t last_request_ns, last_need_ns;
 };
 
 /* ---- the command line ---- */
@@ -80,7 +80,7 @@ static bool side_kernel_parse_args(struct side_kernel_work *work, char **argv)
 
 /* ---- enabling events ---- */
 
-static void switch_one(void *user, const struct kernel_event *event, bool on)
+static void side_kernel_switch_one(void *user, const struct kernel_event *event, bool on)
 {
 	struct side_kernel_work *work = user;
 	struct error error = {.code = 0};
@@ -93,10 +93,10 @@ static void switch_one(void *user, const struct kernel_event *event, bool on)
 	work->nr_on += wanted;
 }
 
-static void switch_all(struct side_kernel_work *work)
+static void side_kernel_switch_all(struct side_kernel_work *work)
 {
 	work->nr_on = work->nr_events = 0;
-	kernel_listen_each(work->record, switch_one, work);
+	kernel_listen_each(work->record, side_kernel_switch_one, work);
 }
 
 static void side_kernel_drain(struct side_kernel_work *work, bool losses)
@@ -106,7 +106,7 @@ static void side_kernel_drain(struct side_kernel_work *work, bool losses)
 	(void)kernel_listen_drain(work->record, losses);
 }
 
-static void drain(void *user)
+static void side_kernel_drain_all(void *user)
 {
 	side_kernel_drain(user, true);
 }
@@ -120,7 +120,7 @@ static void side_kernel_refresh_selection(void *user)
 
 	wanted_ask(&wanted);
 	is_reached = wanted.is_reached;
-	work->asked = clock_monotonic_ns();
+	work->last_request_ns = clock_monotonic_ns();
 	/* Without a daemon, keep the previous selection. */
 	if (is_reached) {
 		wanted_free(&work->wanted);
@@ -136,9 +136,9 @@ static void side_kernel_refresh_selection(void *user)
 	 * have ended with the daemon.
 	 */
 	if (is_reached && work->wanted.nr)
-		work->needed = work->asked;
-	drain(work);
-	switch_all(work);
+		work->last_need_ns = work->last_request_ns;
+	side_kernel_drain_all(work);
+	side_kernel_switch_all(work);
 }
 
 /* ---- requests ---- */
@@ -181,10 +181,10 @@ static void side_kernel_setup_signals(struct side_kernel_work *work)
 static void side_kernel_apply_change(struct side_kernel_work *work)
 {
 	switch (change_get()) {
-	case CHANGE_BEGINS: drain(work); break;
+	case CHANGE_BEGINS: side_kernel_drain_all(work); break;
 	case CHANGE_ENDS:
-		drain(work);
-		switch_all(work);
+		side_kernel_drain_all(work);
+		side_kernel_switch_all(work);
 		break;
 	default: return;
 	}
@@ -197,10 +197,10 @@ static void side_kernel_check_sessions(struct side_kernel_work *work)
 	uint64_t now = clock_monotonic_ns();
 
 	if (work->nr_on)
-		work->needed = now;
-	if (now - work->asked > POLL_NS && (!work->nr_on || !work->wanted.nr))
+		work->last_need_ns = now;
+	if (now - work->last_request_ns > POLL_NS && (!work->nr_on || !work->wanted.nr))
 		side_kernel_refresh_selection(work);
-	work->over |= (int64_t)(now - work->needed) > TIMEOUT_NS;
+	work->over |= (int64_t)(now - work->last_need_ns) > TIMEOUT_NS;
 }
 
 static void side_kernel_run_once(struct side_kernel_work *work)
@@ -219,7 +219,7 @@ static void side_kernel_run_once(struct side_kernel_work *work)
 	is_notified = kernel_listen_is_notified(work->record);
 	if (is_notified || work->late)
 		work->late = kernel_listen_scan(work->record);
-	switch_all(work);
+	side_kernel_switch_all(work);
 	kernel_listen_seen(work->record);
 	side_kernel_check_sessions(work);
 }
@@ -266,11 +266,11 @@ static int side_kernel_open(struct side_kernel_work *work)
 			"the kernel's events cannot be recorded: %s", error.text);
 }
 
-static int open_server(struct side_kernel_work *work)
+static int side_kernel_open_server(struct side_kernel_work *work)
 {
 	const struct server_calls calls = {.user = work,
 			.poll = side_kernel_refresh_selection,
-			.drain = drain,
+			.drain = side_kernel_drain_all,
 			.knows = side_kernel_has_class,
 			.describe = side_kernel_describe};
 	char state_dir[256];
@@ -311,7 +311,7 @@ static int side_kernel_start_recording(struct side_kernel_work *work)
 	const char *backend, *why;
 	int status = side_kernel_block_signals(work)
 			? message_error(COMMAND_FAILED, NULL, "cannot wait for signals")
-			: open_server(work);
+			: side_kernel_open_server(work);
 
 	if (!status && !work->over)
 		status = side_kernel_open(work);
@@ -324,7 +324,7 @@ static int side_kernel_start_recording(struct side_kernel_work *work)
 		events_hello(work->events, backend, why);
 		side_kernel_refresh_selection(work);
 		change_open();
-		work->needed = clock_monotonic_ns();
+		work->last_need_ns = clock_monotonic_ns();
 	}
 	side_kernel_notify_ready(work);
 	return COMMAND_DONE;

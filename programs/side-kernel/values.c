@@ -81,13 +81,14 @@ static bool side_kernel_value_is_text(const struct ctf_type *type)
 	return type->kind == CTF_ARRAY && type->element->text;
 }
 
-static void set_base(struct side_builder *builder, struct side_builder_type *type, uint8_t base)
+static void side_kernel_value_set_base(
+		struct side_builder *builder, struct side_builder_type *type, uint8_t base)
 {
 	if (base && base != 10)
 		(void)side_builder_attr_unsigned(builder, type, "std.integer.base", 1, base);
 }
 
-static struct side_builder_type *integer_type(
+static struct side_builder_type *side_kernel_value_integer_type(
 		struct side_builder *builder, const struct ctf_type *type)
 {
 	struct side_builder_type *integer = side_builder_integer(builder, type->size / BITS,
@@ -95,7 +96,7 @@ static struct side_builder_type *integer_type(
 	struct side_builder_type *bitmap;
 
 	if (!type->bitmap) {
-		set_base(builder, integer, type->base);
+		side_kernel_value_set_base(builder, integer, type->base);
 		return integer;
 	}
 	bitmap = side_builder_enum_bitmap(builder, integer);
@@ -105,7 +106,7 @@ static struct side_builder_type *integer_type(
 	return bitmap;
 }
 
-static struct side_builder_type *enum_type(
+static struct side_builder_type *side_kernel_value_enum_type(
 		struct side_builder *builder, const struct ctf_type *type)
 {
 	struct side_builder_type *labelled;
@@ -121,7 +122,8 @@ static struct side_builder_type *enum_type(
 	return labelled;
 }
 
-static struct side_builder_type *gathered(struct side_builder *builder, const struct ctf_type *type)
+static struct side_builder_type *side_kernel_value_gather_type(
+		struct side_builder *builder, const struct ctf_type *type)
 {
 	struct side_builder_type *element;
 
@@ -132,7 +134,7 @@ static struct side_builder_type *gathered(struct side_builder *builder, const st
 		return side_builder_gather_byte(builder, 0, SIDE_TYPE_GATHER_ACCESS_DIRECT);
 	element = side_builder_gather_integer(builder, 0, type->size / BITS, type->is_signed, 0, 0,
 			side_kernel_value_byte_order(type), SIDE_TYPE_GATHER_ACCESS_DIRECT);
-	set_base(builder, element, type->base);
+	side_kernel_value_set_base(builder, element, type->base);
 	return element;
 }
 
@@ -159,7 +161,7 @@ static int side_kernel_value_add_fields(struct side_builder *builder,
 }
 
 /* `before` is the member before this one, which may be its length. */
-static struct side_builder_type *list_type(struct side_builder *builder,
+static struct side_builder_type *side_kernel_value_list_type(struct side_builder *builder,
 		const struct ctf_type *type, const struct ctf_type *before)
 {
 	const struct ctf_type *element = type->element;
@@ -169,7 +171,8 @@ static struct side_builder_type *list_type(struct side_builder *builder,
 		return side_kernel_value_is_text(type)
 				? side_builder_string(builder, 1, SIDE_TYPE_BYTE_ORDER_HOST)
 				: side_kernel_value_is_number(element)
-				? side_builder_gather_array(builder, gathered(builder, element),
+				? side_builder_gather_array(builder,
+						  side_kernel_value_gather_type(builder, element),
 						  (uint32_t)type->length, 0,
 						  SIDE_TYPE_GATHER_ACCESS_DIRECT)
 				: side_builder_array(builder,
@@ -183,7 +186,7 @@ static struct side_builder_type *list_type(struct side_builder *builder,
 		return side_builder_vla(builder,
 				side_kernel_value_make_type(builder, element, NULL),
 				side_builder_integer(builder, 4, 0, SIDE_TYPE_BYTE_ORDER_HOST));
-	return side_builder_gather_vla(builder, gathered(builder, element),
+	return side_builder_gather_vla(builder, side_kernel_value_gather_type(builder, element),
 			side_builder_gather_integer(builder, 0, size, 0, 0, 0,
 					SIDE_TYPE_BYTE_ORDER_HOST, SIDE_TYPE_GATHER_ACCESS_DIRECT),
 			size, SIDE_TYPE_GATHER_ACCESS_DIRECT);
@@ -198,7 +201,7 @@ static struct side_builder_type *side_kernel_value_option_type(
 }
 
 /* Returns the element of a structure that only adds its length or tag, or NULL. */
-static const struct ctf_type *wrapped(const struct ctf_type *type)
+static const struct ctf_type *side_kernel_value_unwrap(const struct ctf_type *type)
 {
 	return type->member_count == 2 && type->members[0].hidden ? type->members[1].type : NULL;
 }
@@ -210,19 +213,21 @@ static struct side_builder_type *side_kernel_value_make_type(struct side_builder
 
 	switch (type->kind) {
 	case CTF_INTEGER:
-		return type->byte ? side_builder_byte(builder) : integer_type(builder, type);
-	case CTF_ENUM: return enum_type(builder, type);
+		return type->byte ? side_builder_byte(builder)
+				  : side_kernel_value_integer_type(builder, type);
+	case CTF_ENUM: return side_kernel_value_enum_type(builder, type);
 	case CTF_FLOAT:
 		return side_builder_float(
 				builder, type->size / BITS, SIDE_TYPE_FLOAT_WORD_ORDER_HOST);
 	case CTF_STRING: return side_builder_string(builder, 1, SIDE_TYPE_BYTE_ORDER_HOST);
 	case CTF_ARRAY:
-	case CTF_SEQUENCE: return list_type(builder, type, before);
+	case CTF_SEQUENCE: return side_kernel_value_list_type(builder, type, before);
 	case CTF_VARIANT: return side_kernel_value_option_type(builder, type);
 	case CTF_STRUCT: break;
 	}
-	if (wrapped(type))
-		return side_kernel_value_make_type(builder, wrapped(type), type->members[0].type);
+	if (side_kernel_value_unwrap(type))
+		return side_kernel_value_make_type(
+				builder, side_kernel_value_unwrap(type), type->members[0].type);
 	structure = side_builder_struct(builder);
 	return side_kernel_value_add_fields(builder, structure, type) ? NULL : structure;
 }
@@ -243,7 +248,7 @@ uint32_t values_count(const struct ctf_type *type)
 
 /* ---- values ---- */
 
-struct taker {
+struct value_reader {
 	struct scratch *scratch;
 	const uint8_t *at, *end;
 	const uint8_t *before; /* the address of the last length or tag */
@@ -251,18 +256,18 @@ struct taker {
 };
 
 static bool side_kernel_value_read(
-		struct taker *taker, const struct ctf_type *type, struct side_arg *to);
+		struct value_reader *reader, const struct ctf_type *type, struct side_arg *to);
 
-static const uint8_t *side_kernel_value_read_bytes(struct taker *taker, size_t size)
+static const uint8_t *side_kernel_value_read_bytes(struct value_reader *reader, size_t size)
 {
-	if ((size_t)(taker->end - taker->at) < size)
+	if ((size_t)(reader->end - reader->at) < size)
 		return NULL;
-	taker->at += size;
-	return taker->at - size;
+	reader->at += size;
+	return reader->at - size;
 }
 
 static bool side_kernel_value_read_number(
-		struct taker *taker, const struct ctf_type *type, struct side_arg *to)
+		struct value_reader *reader, const struct ctf_type *type, struct side_arg *to)
 {
 	static const uint16_t labels[2][9] = {{[1] = SIDE_TYPE_U8,
 							      [2] = SIDE_TYPE_U16,
@@ -273,7 +278,7 @@ static bool side_kernel_value_read_number(
 					[4] = SIDE_TYPE_S32,
 					[8] = SIDE_TYPE_S64}};
 	size_t size = type->size / BITS;
-	const uint8_t *from = side_kernel_value_read_bytes(taker, size);
+	const uint8_t *from = side_kernel_value_read_bytes(reader, size);
 
 	if (!from)
 		return false;
@@ -295,24 +300,24 @@ static bool side_kernel_value_read_number(
 	return true;
 }
 
-static bool take_string(struct taker *taker, struct side_arg *to)
+static bool side_kernel_value_read_string(struct value_reader *reader, struct side_arg *to)
 {
-	const uint8_t *zero = memchr(taker->at, 0, (size_t)(taker->end - taker->at));
+	const uint8_t *zero = memchr(reader->at, 0, (size_t)(reader->end - reader->at));
 
 	if (!zero)
 		return false;
 	to->type.v = SIDE_TYPE_STRING_UTF8;
-	side_ptr_set(to->u.side_static.string_value, (const void *)taker->at);
-	taker->at = zero + 1;
+	side_ptr_set(to->u.side_static.string_value, (const void *)reader->at);
+	reader->at = zero + 1;
 	return true;
 }
 
 /* Copy the text: one that fills its array has no terminating zero. */
 static bool side_kernel_value_read_text(
-		struct taker *taker, const struct ctf_type *type, struct side_arg *to)
+		struct value_reader *reader, const struct ctf_type *type, struct side_arg *to)
 {
-	const uint8_t *from = side_kernel_value_read_bytes(taker, type->length);
-	char *text = from ? scratch_take(taker->scratch, type->length + 1) : NULL;
+	const uint8_t *from = side_kernel_value_read_bytes(reader, type->length);
+	char *text = from ? scratch_take(reader->scratch, type->length + 1) : NULL;
 
 	if (!text)
 		return false;
@@ -323,25 +328,25 @@ static bool side_kernel_value_read_text(
 	return true;
 }
 
-static struct side_arg *take_elements(
-		struct taker *taker, const struct ctf_type *element, uint64_t count)
+static struct side_arg *side_kernel_value_read_elements(
+		struct value_reader *reader, const struct ctf_type *element, uint64_t count)
 {
 	struct side_arg *arguments;
 
 	if (count > SCRATCH_MAX / sizeof(*arguments))
 		return NULL;
-	arguments = scratch_take(taker->scratch, (count + 1) * sizeof(*arguments));
+	arguments = scratch_take(reader->scratch, (count + 1) * sizeof(*arguments));
 	for (uint64_t i = 0; arguments && i < count; i++)
-		if (!side_kernel_value_read(taker, element, &arguments[i]))
+		if (!side_kernel_value_read(reader, element, &arguments[i]))
 			return NULL;
 	return arguments;
 }
 
-static struct side_arg_vec *make_vector(
-		struct taker *taker, struct side_arg *arguments, uint64_t count)
+static struct side_arg_vec *side_kernel_value_make_vector(
+		struct value_reader *reader, struct side_arg *arguments, uint64_t count)
 {
 	struct side_arg_vec *vector =
-			arguments ? scratch_take(taker->scratch, sizeof(*vector)) : NULL;
+			arguments ? scratch_take(reader->scratch, sizeof(*vector)) : NULL;
 
 	if (vector) {
 		side_ptr_set(vector->sav, arguments);
@@ -351,22 +356,24 @@ static struct side_arg_vec *make_vector(
 }
 
 static bool side_kernel_value_read_list(
-		struct taker *taker, const struct ctf_type *type, struct side_arg *to)
+		struct value_reader *reader, const struct ctf_type *type, struct side_arg *to)
 {
 	bool counted = type->kind == CTF_SEQUENCE;
-	const uint8_t *before = taker->before, *from;
-	uint64_t count = counted ? taker->number : type->length;
+	const uint8_t *before = reader->before, *from;
+	uint64_t count = counted ? reader->number : type->length;
 	struct side_arg_vec *vector;
 
 	if (!side_kernel_value_is_number(type->element)) {
-		vector = make_vector(taker, take_elements(taker, type->element, count), count);
+		vector = side_kernel_value_make_vector(reader,
+				side_kernel_value_read_elements(reader, type->element, count),
+				count);
 		to->type.v = counted ? SIDE_TYPE_VLA : SIDE_TYPE_ARRAY;
 		side_ptr_set(to->u.side_static.side_vla, vector);
 		return vector;
 	}
-	from = count <= (uint64_t)(taker->end - taker->at)
+	from = count <= (uint64_t)(reader->end - reader->at)
 			? side_kernel_value_read_bytes(
-					  taker, (size_t)count * (type->element->size / BITS))
+					  reader, (size_t)count * (type->element->size / BITS))
 			: NULL;
 	to->type.v = counted ? SIDE_TYPE_GATHER_VLA : SIDE_TYPE_GATHER_ARRAY;
 	if (counted) {
@@ -379,88 +386,92 @@ static bool side_kernel_value_read_list(
 }
 
 static bool side_kernel_value_read_variant(
-		struct taker *taker, const struct ctf_type *type, struct side_arg *to)
+		struct value_reader *reader, const struct ctf_type *type, struct side_arg *to)
 {
-	struct side_arg_optional *option = scratch_take(taker->scratch, sizeof(*option));
+	struct side_arg_optional *option = scratch_take(reader->scratch, sizeof(*option));
 
 	if (!option)
 		return false;
-	option->selector = taker->number != 0;
+	option->selector = reader->number != 0;
 	to->type.v = SIDE_TYPE_OPTIONAL;
 	side_ptr_set(to->u.side_static.side_optional, option);
 	return !option->selector ||
-			side_kernel_value_read(taker, type->members[1].type, &option->side_static);
+			side_kernel_value_read(reader, type->members[1].type, &option->side_static);
 }
 
 /* Read a length or a tag for the value that follows. */
-static bool side_kernel_value_take_related_field(struct taker *taker, const struct ctf_type *type)
+static bool side_kernel_value_read_related_field(
+		struct value_reader *reader, const struct ctf_type *type)
 {
 	size_t size = type->size / BITS;
-	const uint8_t *from = side_kernel_value_read_bytes(taker, size);
+	const uint8_t *from = side_kernel_value_read_bytes(reader, size);
 
 	if (!from)
 		return false;
-	taker->before = from;
-	taker->number = 0;
+	reader->before = from;
+	reader->number = 0;
 	for (size_t i = 0; i < size; i++)
-		taker->number |=
+		reader->number |=
 				(uint64_t)from[__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? size - 1 - i
 										      : i]
 				<< BITS * i;
 	return true;
 }
 
-static bool take_members(struct taker *taker, const struct ctf_type *type, struct side_arg *to)
+static bool side_kernel_value_read_members(
+		struct value_reader *reader, const struct ctf_type *type, struct side_arg *to)
 {
 	for (uint32_t i = 0; i < type->member_count; i++) {
 		const struct ctf_member *member = &type->members[i];
 
-		if (member->hidden ? !side_kernel_value_take_related_field(taker, member->type)
-				   : !side_kernel_value_read(taker, member->type, to++))
+		if (member->hidden ? !side_kernel_value_read_related_field(reader, member->type)
+				   : !side_kernel_value_read(reader, member->type, to++))
 			return false;
 	}
 	return true;
 }
 
-static bool take_struct(struct taker *taker, const struct ctf_type *type, struct side_arg *to)
+static bool side_kernel_value_read_struct(
+		struct value_reader *reader, const struct ctf_type *type, struct side_arg *to)
 {
 	uint32_t count = values_count(type);
 	struct side_arg_vec *vector;
 	struct side_arg *arguments;
 
-	if (wrapped(type))
-		return take_members(taker, type, to);
-	arguments = scratch_take(taker->scratch, (count + 1) * sizeof(*arguments));
-	vector = make_vector(taker, arguments, count);
+	if (side_kernel_value_unwrap(type))
+		return side_kernel_value_read_members(reader, type, to);
+	arguments = scratch_take(reader->scratch, (count + 1) * sizeof(*arguments));
+	vector = side_kernel_value_make_vector(reader, arguments, count);
 	to->type.v = SIDE_TYPE_STRUCT;
 	side_ptr_set(to->u.side_static.side_struct, vector);
-	return vector && take_members(taker, type, arguments);
+	return vector && side_kernel_value_read_members(reader, type, arguments);
 }
 
 static bool side_kernel_value_read(
-		struct taker *taker, const struct ctf_type *type, struct side_arg *to)
+		struct value_reader *reader, const struct ctf_type *type, struct side_arg *to)
 {
 	to->flags = 0;
 	switch (type->kind) {
 	case CTF_INTEGER:
 	case CTF_ENUM:
-	case CTF_FLOAT: return side_kernel_value_read_number(taker, type, to);
-	case CTF_STRING: return take_string(taker, to);
+	case CTF_FLOAT: return side_kernel_value_read_number(reader, type, to);
+	case CTF_STRING: return side_kernel_value_read_string(reader, to);
 	case CTF_ARRAY:
 		return side_kernel_value_is_text(type)
-				? side_kernel_value_read_text(taker, type, to)
-				: side_kernel_value_read_list(taker, type, to);
-	case CTF_SEQUENCE: return side_kernel_value_read_list(taker, type, to);
-	case CTF_VARIANT: return side_kernel_value_read_variant(taker, type, to);
+				? side_kernel_value_read_text(reader, type, to)
+				: side_kernel_value_read_list(reader, type, to);
+	case CTF_SEQUENCE: return side_kernel_value_read_list(reader, type, to);
+	case CTF_VARIANT: return side_kernel_value_read_variant(reader, type, to);
 	case CTF_STRUCT: break;
 	}
-	return take_struct(taker, type, to);
+	return side_kernel_value_read_struct(reader, type, to);
 }
 
 bool values_take(struct scratch *scratch, const struct ctf_type *type, struct kernel_payload bytes,
 		struct side_arg *arguments)
 {
-	struct taker taker = {.scratch = scratch, .at = bytes.data, .end = bytes.data + bytes.size};
+	struct value_reader reader = {
+			.scratch = scratch, .at = bytes.data, .end = bytes.data + bytes.size};
 
-	return !type || take_members(&taker, type, arguments);
+	return !type || side_kernel_value_read_members(&reader, type, arguments);
 }

@@ -29,8 +29,8 @@ struct uprobes_events {
 
 /* ---- descriptions ---- */
 
-static bool has_field(const struct probe_table *table, const struct probe_table_event *described,
-		const char *name)
+static bool uprobes_event_has_field(const struct probe_table *table,
+		const struct probe_table_event *described, const char *name)
 {
 	struct probe_table_field field;
 
@@ -53,7 +53,7 @@ static void uprobes_event_add_own_fields(struct side_builder *builder,
 	char text[32];
 
 	(void)snprintf(text, sizeof(text), "%s", name);
-	if (has_field(table, described, text))
+	if (uprobes_event_has_field(table, described, text))
 		(void)snprintf(text, sizeof(text), "hit_%s", name);
 	(void)side_builder_add_field(builder, NULL, text, type);
 }
@@ -102,7 +102,7 @@ static int uprobes_event_make(struct uprobes_events *events, const struct probe_
 	return 0;
 }
 
-static int make_events(struct uprobes_events *events, const struct global *global)
+static int uprobes_event_make_all(struct uprobes_events *events, const struct global *global)
 {
 	int ret = 0;
 
@@ -136,7 +136,7 @@ static const char *const hello_fields[] = {"method", "reason", "way", "why"};
 #define NR_HELLO (sizeof(hello_fields) / sizeof(hello_fields[0]))
 
 /* Create the events about side-uprobes itself. */
-static int make_others(struct uprobes_events *events)
+static int uprobes_event_make_own(struct uprobes_events *events)
 {
 	char provider[256], name[320];
 
@@ -171,9 +171,9 @@ int events_open(const struct global *global, struct uprobes_events **result, str
 		events->nr_of_table = calloc(events->nr_tables + 1u, sizeof(*events->nr_of_table));
 	}
 	if (events && events->of_table && events->nr_of_table)
-		ret = make_events(events, global);
+		ret = uprobes_event_make_all(events, global);
 	if (!ret)
-		ret = make_others(events);
+		ret = uprobes_event_make_own(events);
 	*result = events;
 	if (!ret)
 		return 0;

@@ -60,7 +60,7 @@ struct uprobes_work {
 	pid_t child;
 	int status; /* the exit status */
 	bool over, on;
-	uint64_t lost, looked, looked_at_files;
+	uint64_t lost, last_session_check, last_file_check;
 	uint64_t duration, until; /* 0: no limit */
 };
 
@@ -79,7 +79,7 @@ static bool uprobes_add_number(uint32_t *list, uint32_t *nr, const char *text)
 	return true;
 }
 
-static bool uprobes_take_backend(struct uprobes_work *work, const char *text)
+static bool uprobes_parse_backend(struct uprobes_work *work, const char *text)
 {
 	for (int backend = 0; backend < GLOBAL_NR_BACKENDS; backend++)
 		if (!strcmp(text, global_backend_name((enum global_backend)backend)))
@@ -114,7 +114,7 @@ static bool uprobes_parse_option(struct uprobes_work *work, const char *name, co
 	else if (!strcmp(name, "--comm") && filter->nr_comms < GLOBAL_FILTER_MAX)
 		memcpy(filter->comms[filter->nr_comms++], text, strnlen(text, 15));
 	else if (!strcmp(name, "--by"))
-		return uprobes_take_backend(work, text);
+		return uprobes_parse_backend(work, text);
 	else if (!strcmp(name, "--ring"))
 		work->options.ring_size = (uint32_t)strtoul(text, NULL, 10);
 	else if (!strcmp(name, "--session"))
@@ -132,7 +132,7 @@ static bool uprobes_parse_option(struct uprobes_work *work, const char *name, co
 	return true;
 }
 
-static bool take_flag(struct uprobes_work *work, const char *name)
+static bool uprobes_parse_flag(struct uprobes_work *work, const char *name)
 {
 	bool *flag = !strcmp(name, "--system")     ? &work->system
 			: !strcmp(name, "--quiet") ? &work->common.quiet
@@ -147,7 +147,7 @@ static bool take_flag(struct uprobes_work *work, const char *name)
 static bool uprobes_parse_args(struct uprobes_work *work, char **argv)
 {
 	for (argv++; *argv && strcmp(*argv, "--") != 0; argv++) {
-		if (take_flag(work, *argv))
+		if (uprobes_parse_flag(work, *argv))
 			continue;
 		if (!argv[1] || !uprobes_parse_option(work, argv[0], argv[1]))
 			return false;
@@ -165,7 +165,7 @@ static bool uprobes_parse_args(struct uprobes_work *work, char **argv)
  * Returns false for a variable of side-uprobes itself, which the command must not get. The
  * command's LD_PRELOAD is set from --preload.
  */
-static bool is_kept(const char *variable)
+static bool uprobes_is_command_variable(const char *variable)
 {
 	static const char *const ours[] = {"SIDE_RING_PORTABLE=", "SIDE_AGENT_SESSION=",
 			"SIDE_AGENT_SOCKET=", "LD_PRELOAD="};
@@ -176,7 +176,7 @@ static bool is_kept(const char *variable)
 	return true;
 }
 
-static char **make_environment(const char *before, char **preload)
+static char **uprobes_make_environment(const char *before, char **preload)
 {
 	size_t count = 0, kept = 0;
 	char **environment;
@@ -185,7 +185,7 @@ static char **make_environment(const char *before, char **preload)
 		count++;
 	environment = calloc(count + 2, sizeof(*environment));
 	for (size_t i = 0; environment && i < count; i++)
-		if (is_kept(environ[i]))
+		if (uprobes_is_command_variable(environ[i]))
 			environment[kept++] = environ[i];
 	*preload = NULL;
 	if (environment && before && asprintf(preload, "LD_PRELOAD=%s", before) > 0)
@@ -213,7 +213,7 @@ static void uprobes_raise_file_limit(struct uprobes_work *work)
  * Uses posix_spawn(): after fork(), the child would be one more process with the events of
  * side-uprobes.
  */
-static int start_command(struct uprobes_work *work)
+static int uprobes_start_command(struct uprobes_work *work)
 {
 	char *preload = NULL, **environment;
 	posix_spawnattr_t attributes;
@@ -222,7 +222,7 @@ static int start_command(struct uprobes_work *work)
 
 	if (!work->command)
 		return 0;
-	environment = make_environment(work->preload, &preload);
+	environment = uprobes_make_environment(work->preload, &preload);
 	sigemptyset(&none);
 	if (environment && !posix_spawnattr_init(&attributes)) {
 		(void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
@@ -261,7 +261,7 @@ static void uprobes_check_command(struct uprobes_work *work)
 
 /* ---- the main loop ---- */
 
-static void read_hits(struct uprobes_work *work, bool last)
+static void uprobes_read_hits(struct uprobes_work *work, bool last)
 {
 	uint64_t lost;
 
@@ -296,7 +296,7 @@ static int uprobes_enable_probes(struct uprobes_work *work, bool on)
 	ret = global_watch(work->global, on, &error);
 	/* Hits from before are still in the buffer. */
 	if (!on)
-		read_hits(work, true);
+		uprobes_read_hits(work, true);
 	work->on = on && !ret;
 	return ret ? uprobes_print_watch_error(work, &error) : 0;
 }
@@ -325,9 +325,10 @@ static void uprobes_check_session(struct uprobes_work *work)
 	 * An event of all processes is checked only while it is disabled; for a single process, the
 	 * session may drop the process while others still record the event.
 	 */
-	if (!work->session || (work->on && work->process < 0) || now - work->looked < POLL_NS)
+	if (!work->session || (work->on && work->process < 0) ||
+			now - work->last_session_check < POLL_NS)
 		return;
-	work->looked = now;
+	work->last_session_check = now;
 	if (!wanted_by_session(work->session, work->system, events_name(work->events),
 			    work->options.process))
 		work->over = true;
@@ -347,7 +348,7 @@ static void uprobes_check_files(struct uprobes_work *work, uint64_t now)
 {
 	const char *path;
 
-	work->looked_at_files = now;
+	work->last_file_check = now;
 	while ((path = global_replaced(work->global))) {
 		char text[600];
 
@@ -365,7 +366,7 @@ static void uprobes_apply_change(struct uprobes_work *work)
 	switch (change_get()) {
 	case CHANGE_BEGINS:
 		if (work->on)
-			read_hits(work, true);
+			uprobes_read_hits(work, true);
 		break;
 	case CHANGE_ENDS: (void)uprobes_enable_probes(work, events_wanted(work->events)); break;
 	default: return;
@@ -420,10 +421,10 @@ static void uprobes_run_once(struct uprobes_work *work)
 		uprobes_check_session(work);
 	}
 	if (work->on)
-		read_hits(work, false);
+		uprobes_read_hits(work, false);
 	if (work->until && clock_monotonic_ns() >= work->until)
 		work->over = true;
-	if (clock_monotonic_ns() - work->looked_at_files >= POLL_NS)
+	if (clock_monotonic_ns() - work->last_file_check >= POLL_NS)
 		uprobes_check_files(work, clock_monotonic_ns());
 }
 
@@ -543,12 +544,12 @@ static int uprobes_start(struct uprobes_work *work)
 		uprobes_notify_ready(work);
 		if (work->duration)
 			work->until = clock_monotonic_ns() + work->duration;
-		status = start_command(work);
+		status = uprobes_start_command(work);
 	}
 	return status;
 }
 
-static int end_other(struct uprobes_work *work)
+static int uprobes_end_other(struct uprobes_work *work)
 {
 	bool ended = wanted_take_turn(
 			work->session, work->system, work->end, work->options.process);
@@ -561,7 +562,7 @@ static int end_other(struct uprobes_work *work)
 }
 
 /* Closes the lock last: the recorder that waits for it must not find other resources of this one. */
-static void end_work(struct uprobes_work *work)
+static void uprobes_close(struct uprobes_work *work)
 {
 	const int descriptors[] = {work->signals, work->process};
 
@@ -591,7 +592,7 @@ int main(__attribute__((unused)) int argc, char **argv)
 	output_start(&work.common, NULL);
 	(void)prctl(PR_SET_NAME, SESSION_UPROBES_PROGRAM);
 	if (work.end)
-		return end_other(&work);
+		return uprobes_end_other(&work);
 	/* Probes that a killed process has left slow down every program that contains them. */
 	(void)global_clean();
 	if (work.options.process)
@@ -610,6 +611,6 @@ int main(__attribute__((unused)) int argc, char **argv)
 				     " hits found no room in the kernel's buffer and are lost",
 					work.lost);
 	}
-	end_work(&work);
+	uprobes_close(&work);
 	return work.status;
 }

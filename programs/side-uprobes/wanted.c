@@ -41,7 +41,7 @@ static bool uprobes_rule_matches_event(
 }
 
 /* True if a rule of a channel matches the event. */
-static bool has_rule(struct json_object *definition, const char *name)
+static bool uprobes_session_has_rule(struct json_object *definition, const char *name)
 {
 	struct json_object *channels = ask_list(definition, "channels");
 	char provider[600], *event;
@@ -64,7 +64,8 @@ static bool has_rule(struct json_object *definition, const char *name)
 }
 
 /* True if a probe of the session in that process has the event. */
-static bool has_probe(struct json_object *definition, const char *name, pid_t process)
+static bool uprobes_session_has_probe(
+		struct json_object *definition, const char *name, pid_t process)
 {
 	struct json_object *probes = ask_list(definition, "probes");
 
@@ -99,8 +100,8 @@ bool wanted_by_session(const char *session, bool system, const char *event, pid_
 
 			if (!json_object_object_get_ex(one, "definition", &definition))
 				definition = one;
-			found |= process ? has_probe(definition, event, process)
-					 : has_rule(definition, event);
+			found |= process ? uprobes_session_has_probe(definition, event, process)
+					 : uprobes_session_has_rule(definition, event);
 		}
 		json_object_put(answer);
 	}
@@ -110,7 +111,7 @@ bool wanted_by_session(const char *session, bool system, const char *event, pid_
 }
 
 /* Open the lock file in the daemon's directory, to which other users cannot write. */
-static int open_lock(const char *session, bool system, const char *event, pid_t process)
+static int uprobes_open_lock(const char *session, bool system, const char *event, pid_t process)
 {
 	struct error error;
 	char path[1024], name[400];
@@ -133,7 +134,7 @@ static int open_lock(const char *session, bool system, const char *event, pid_t 
 }
 
 /* Returns the process that holds the lock, as the kernel reports it, or 0. */
-static pid_t lock_holder(int fd)
+static pid_t uprobes_lock_holder(int fd)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 
@@ -144,10 +145,10 @@ static pid_t lock_holder(int fd)
  * End the holder of the lock. The lock is checked after the pidfd is open: the pidfd then belongs
  * to the holder, and not to another process that got its process id.
  */
-static bool end_holder(int fd, pid_t holder)
+static bool uprobes_end_lock_holder(int fd, pid_t holder)
 {
 	int process = (int)syscall(SYS_pidfd_open, holder, 0);
-	bool is_holder = process >= 0 && lock_holder(fd) == holder;
+	bool is_holder = process >= 0 && uprobes_lock_holder(fd) == holder;
 
 	if (is_holder)
 		(void)syscall(SYS_pidfd_send_signal, process, SIGTERM, NULL, 0);
@@ -167,7 +168,7 @@ void wanted_end_turn(void)
 
 bool wanted_take_turn(const char *session, bool system, const char *event, pid_t process)
 {
-	int fd = open_lock(session, system, event, process);
+	int fd = uprobes_open_lock(session, system, event, process);
 	pid_t asked = 0, holder;
 
 	if (fd < 0)
@@ -179,8 +180,8 @@ bool wanted_take_turn(const char *session, bool system, const char *event, pid_t
 			turn_fd = fd;
 			return true;
 		}
-		holder = lock_holder(fd);
-		if (holder > 0 && holder != asked && end_holder(fd, holder))
+		holder = uprobes_lock_holder(fd);
+		if (holder > 0 && holder != asked && uprobes_end_lock_holder(fd, holder))
 			asked = holder;
 		usleep(STEP_MS * 1000);
 	}

@@ -63,7 +63,7 @@ int inject_copy_file(const char *from, int to)
 }
 
 /* Copy the file into the new directory, with the right for every user to load it. */
-static int put_file(int location, const char *name, const char *file)
+static int attach_copy_write_file(int location, const char *name, const char *file)
 {
 	int fd, ret;
 
@@ -81,14 +81,14 @@ static int put_file(int location, const char *name, const char *file)
 
 static void attach_copy_remove(struct inject_copy *copy)
 {
-	if (copy->location >= 0) {
-		(void)unlinkat(copy->location, copy->name, 0);
-		close(copy->location);
+	if (copy->created_fd >= 0) {
+		(void)unlinkat(copy->created_fd, copy->name, 0);
+		close(copy->created_fd);
 	}
-	if (*copy->made)
-		(void)unlinkat(copy->directory, copy->made, AT_REMOVEDIR);
+	if (*copy->created_name)
+		(void)unlinkat(copy->directory, copy->created_name, AT_REMOVEDIR);
 	close(copy->directory);
-	copy->directory = copy->location = -1;
+	copy->directory = copy->created_fd = -1;
 }
 
 /*
@@ -103,16 +103,17 @@ static bool attach_copy_create_directory(struct inject_copy *copy)
 			copy->directory);
 	if (!mkdtemp(path))
 		return false;
-	(void)snprintf(copy->made, sizeof(copy->made), "%s", strrchr(path, '/') + 1);
-	copy->location = openat(copy->directory, copy->made,
+	(void)snprintf(copy->created_name, sizeof(copy->created_name), "%s",
+			strrchr(path, '/') + 1);
+	copy->created_fd = openat(copy->directory, copy->created_name,
 			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (copy->location < 0 || fchmod(copy->location, 0755))
+	if (copy->created_fd < 0 || fchmod(copy->created_fd, 0755))
 		return false;
 	/*
 	 * Held as long as the directory is used. It fails only while another process examines the
 	 * new directory in attach_copy_remove_if_abandoned().
 	 */
-	(void)flock(copy->location, LOCK_SH | LOCK_NB);
+	(void)flock(copy->created_fd, LOCK_SH | LOCK_NB);
 	return true;
 }
 
@@ -151,16 +152,18 @@ static void attach_copy_remove_abandoned(const struct inject_copy *copy)
 static bool attach_copy_create(struct inject_copy *copy, pid_t pid, const char *directory,
 		const char *name, const char *file)
 {
-	copy->location = -1;
-	*copy->made = 0;
+	copy->created_fd = -1;
+	*copy->created_name = 0;
 	copy->directory = attach_copy_open_directory(pid, directory);
 	if (copy->directory < 0)
 		return false;
 	(void)snprintf(copy->name, sizeof(copy->name), "%s", name);
 	attach_copy_remove_abandoned(copy);
-	if (attach_copy_create_directory(copy) && !put_file(copy->location, name, file)) {
-		(void)snprintf(copy->theirs, sizeof(copy->theirs), "%s/%s/%s",
-				strcmp(directory, "/") != 0 ? directory : "", copy->made, name);
+	if (attach_copy_create_directory(copy) &&
+			!attach_copy_write_file(copy->created_fd, name, file)) {
+		(void)snprintf(copy->path_in_program, sizeof(copy->path_in_program), "%s/%s/%s",
+				strcmp(directory, "/") != 0 ? directory : "", copy->created_name,
+				name);
 		return true;
 	}
 	attach_copy_remove(copy);

@@ -27,7 +27,7 @@ struct inject_request {
 	const char *function; /* of the agent: int (const char *) */
 	const char *argument; /* below INJECT_ARGUMENT_MAX bytes */
 	/* do not load the agent: the result is -ENOENT if it is not loaded */
-	bool only_if_there;
+	bool only_if_loaded;
 	bool in_sandbox;         /* allow programs whose seccomp filter may end them */
 	unsigned int timeout_ms; /* 0: INJECT_TIMEOUT_MS */
 };
@@ -35,8 +35,8 @@ struct inject_request {
 
 struct inject_report {
 	enum inject_kind kind;
-	int result;     /* of the function, if INJECT_DONE */
-	bool was_there; /* the agent had been loaded before */
+	int result;      /* of the function, if INJECT_DONE */
+	bool was_loaded; /* the agent had been loaded before */
 	/* the program has another root directory and got the agent as a memory file */
 	bool from_memory;
 	int32_t thread;            /* the borrowed thread */

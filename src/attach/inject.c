@@ -37,7 +37,7 @@
 struct injection {
 	struct inject_target target;
 	const struct inject_request *request;
-	struct inject_site location;
+	struct inject_site site;
 	struct inject_code code;
 	uint8_t *overwritten; /* the bytes that the code replaced */
 	char name[16];        /* of the new thread */
@@ -106,7 +106,7 @@ static int attach_inject_has_name(pid_t pid, pid_t thread, const char *name)
  * Returns a thread whose name begins with `name`, 0 if there is none, or a negative errno if there
  * may be one.
  */
-static pid_t find_thread(pid_t pid, const char *name)
+static pid_t attach_inject_find_thread(pid_t pid, const char *name)
 {
 	struct dirent *entry;
 	char path[64];
@@ -141,8 +141,8 @@ static pid_t find_thread(pid_t pid, const char *name)
 /* ---- space for the code ---- */
 
 /* True if the memory equals the file. If not, it may hold code that a killed tracer left. */
-static bool is_clean(const struct injection *injection, const struct inject_mapping *mapping,
-		int fd, uint64_t at)
+static bool attach_inject_is_unmodified(const struct injection *injection,
+		const struct inject_mapping *mapping, int fd, uint64_t at)
 {
 	uint8_t here[INJECT_PAGE], there[INJECT_PAGE];
 	size_t size = injection->code.size;
@@ -179,21 +179,21 @@ static uint64_t attach_inject_space_in(
 		inject_elf_free(&elf);
 	}
 	if (at < mapping->begin || at + injection->code.size > mapping->end ||
-			is_clean(injection, mapping, fd, at) != clean)
+			attach_inject_is_unmodified(injection, mapping, fd, at) != clean)
 		at = 0;
 	close(fd);
 	return at;
 }
 
 /* True if the code of a killed tracer at this address is no longer in use by any thread. */
-static bool is_left_alone(const struct injection *injection, uint64_t at)
+static bool attach_inject_is_abandoned(const struct injection *injection, uint64_t at)
 {
 	struct inject_values values;
 	uint32_t state;
 
 	return inject_read(&injection->target, at, &values, sizeof(values)) &&
 			!inject_read(&injection->target, values.scratch, &state, sizeof(state)) &&
-			!find_thread(injection->target.pid, THREAD_NAME) &&
+			!attach_inject_find_thread(injection->target.pid, THREAD_NAME) &&
 			inject_no_thread_at(injection->target.pid, at, at + injection->code.size);
 }
 
@@ -207,14 +207,14 @@ static bool attach_inject_find_code_space(struct injection *injection)
 	uint64_t at;
 	size_t i;
 
-	for (i = 0; i < target->nr_mappings && !injection->location.code; i++)
-		injection->location.code =
+	for (i = 0; i < target->nr_mappings && !injection->site.code; i++)
+		injection->site.code =
 				attach_inject_space_in(injection, &target->mappings[i], true);
-	for (i = 0; i < target->nr_mappings && !injection->location.code; i++) {
+	for (i = 0; i < target->nr_mappings && !injection->site.code; i++) {
 		at = attach_inject_space_in(injection, &target->mappings[i], false);
 		left |= at != 0;
-		if (at && is_left_alone(injection, at))
-			injection->location.code = at;
+		if (at && attach_inject_is_abandoned(injection, at))
+			injection->site.code = at;
 	}
 	return left;
 }
@@ -230,10 +230,10 @@ static int attach_inject_find_space(struct injection *injection)
 	/* Code of a killed tracer becomes reusable when its thread has exited. */
 	do {
 		left = attach_inject_find_code_space(injection);
-		if (left && !injection->location.code)
+		if (left && !injection->site.code)
 			inject_pause_us(50000);
-	} while (left && !injection->location.code && inject_now() < until);
-	if (!injection->location.code)
+	} while (left && !injection->site.code && inject_now() < until);
+	if (!injection->site.code)
 		return attach_inject_set_error(injection, INJECT_UNSUITABLE,
 				"none of its pages of code has room for the few bytes that load the agent");
 	/* Put the scratch memory into the largest gap between mappings. */
@@ -242,7 +242,7 @@ static int attach_inject_find_space(struct injection *injection)
 
 		if (begin < (UINT64_C(1) << 47) && begin > end && begin - end > best) {
 			best = begin - end;
-			injection->location.scratch =
+			injection->site.scratch =
 					(end + best / 2) & ~(uint64_t)(INJECT_SCRATCH_SIZE - 1);
 		}
 		end = target->mappings[i].end;
@@ -276,10 +276,10 @@ static int attach_inject_set_no_memory(struct injection *injection)
 
 static int attach_inject_write_code(struct injection *injection)
 {
-	struct inject_values *values = &injection->location.values;
+	struct inject_values *values = &injection->site.values;
 	char text[192];
 
-	values->scratch = injection->location.scratch;
+	values->scratch = injection->site.scratch;
 	values->states = inject_code_states();
 	values->errno_location = attach_inject_find_function(injection, "__errno_location");
 	values->attr_init = attach_inject_find_function(injection, "pthread_attr_init");
@@ -303,19 +303,19 @@ static int attach_inject_write_code(struct injection *injection)
 	injection->overwritten = malloc(injection->code.size);
 	if (!injection->overwritten)
 		return attach_inject_set_error(injection, INJECT_FAILED, "out of memory");
-	if (!inject_read(&injection->target, injection->location.code, injection->overwritten,
+	if (!inject_read(&injection->target, injection->site.code, injection->overwritten,
 			    injection->code.size))
 		return attach_inject_set_no_memory(injection);
-	if (!inject_write(&injection->target, injection->location.code, injection->code.bytes,
+	if (!inject_write(&injection->target, injection->site.code, injection->code.bytes,
 			    injection->code.size) ||
 			!inject_write(&injection->target,
-					injection->location.code + injection->code.name,
+					injection->site.code + injection->code.name,
 					injection->name, sizeof(injection->name))) {
 		(void)snprintf(text, sizeof(text),
 				"its memory cannot be written: %s (does the kernel forbid it, proc_mem.force_override?)",
 				strerror(errno));
-		(void)inject_write(&injection->target, injection->location.code,
-				injection->overwritten, injection->code.size);
+		(void)inject_write(&injection->target, injection->site.code, injection->overwritten,
+				injection->code.size);
 		return attach_inject_set_error(injection, INJECT_FAILED, text);
 	}
 	return 0;
@@ -323,15 +323,16 @@ static int attach_inject_write_code(struct injection *injection)
 
 /* ---- calls in the new thread ---- */
 
-static bool read_scratch(const struct injection *injection, size_t offset, void *bytes, size_t size)
+static bool attach_inject_read_scratch(
+		const struct injection *injection, size_t offset, void *bytes, size_t size)
 {
-	return inject_read(&injection->target, injection->location.scratch + offset, bytes, size);
+	return inject_read(&injection->target, injection->site.scratch + offset, bytes, size);
 }
 
-static bool write_scratch(
+static bool attach_inject_write_scratch(
 		const struct injection *injection, size_t offset, const void *bytes, size_t size)
 {
-	return inject_write(&injection->target, injection->location.scratch + offset, bytes, size);
+	return inject_write(&injection->target, injection->site.scratch + offset, bytes, size);
 }
 
 /*
@@ -343,8 +344,8 @@ static int attach_inject_write_text(
 {
 	size_t offset = offsetof(struct inject_scratch, text) + at;
 
-	*ret_address = injection->location.scratch + offset;
-	return write_scratch(injection, offset, text, strlen(text) + 1)
+	*ret_address = injection->site.scratch + offset;
+	return attach_inject_write_scratch(injection, offset, text, strlen(text) + 1)
 			? 0
 			: attach_inject_set_no_memory(injection);
 }
@@ -370,9 +371,9 @@ static uint64_t attach_inject_cpu_time(pid_t pid, pid_t thread)
  * True if the thread has had CPU time since the last call. Enabling tens of thousands of probes
  * takes long on a busy machine: a thread that runs does not hang.
  */
-static bool has_run(const struct injection *injection, uint64_t *time)
+static bool attach_inject_has_run(const struct injection *injection, uint64_t *time)
 {
-	pid_t pid = injection->target.pid, thread = find_thread(pid, injection->name);
+	pid_t pid = injection->target.pid, thread = attach_inject_find_thread(pid, injection->name);
 	uint64_t before = *time;
 
 	*time = thread > 0 ? attach_inject_cpu_time(pid, thread) : 0;
@@ -383,7 +384,7 @@ static bool has_run(const struct injection *injection, uint64_t *time)
  * Returns the nanoseconds after which a function without CPU time has failed. SIDE_TIMEOUT_FACTOR
  * multiplies them on slow or busy machines.
  */
-static uint64_t call_timeout(void)
+static uint64_t attach_inject_call_timeout(void)
 {
 	const char *text = getenv("SIDE_TIMEOUT_FACTOR");
 	char *end = NULL;
@@ -397,31 +398,33 @@ static uint64_t call_timeout(void)
 static int attach_inject_call_function(struct injection *injection, uint64_t function,
 		const uint64_t arguments[3], uint64_t *result)
 {
-	const uint64_t timeout = call_timeout();
+	const uint64_t timeout = attach_inject_call_timeout();
 	uint64_t until = inject_now() + timeout, time = 0;
 	uint32_t done = injection->command;
 
 	injection->command++;
-	if (!write_scratch(injection, offsetof(struct inject_scratch, arguments), arguments,
-			    3 * sizeof(*arguments)) ||
-			!write_scratch(injection, offsetof(struct inject_scratch, function),
-					&function, sizeof(function)) ||
-			!write_scratch(injection, offsetof(struct inject_scratch, command),
+	if (!attach_inject_write_scratch(injection, offsetof(struct inject_scratch, arguments),
+			    arguments, 3 * sizeof(*arguments)) ||
+			!attach_inject_write_scratch(injection,
+					offsetof(struct inject_scratch, function), &function,
+					sizeof(function)) ||
+			!attach_inject_write_scratch(injection,
+					offsetof(struct inject_scratch, command),
 					&injection->command, sizeof(injection->command)))
 		return attach_inject_set_no_memory(injection);
 	while (done != injection->command) {
-		if (inject_now() > until && has_run(injection, &time))
+		if (inject_now() > until && attach_inject_has_run(injection, &time))
 			until = inject_now() + timeout;
 		else if (inject_now() > until)
 			return attach_inject_set_error(injection, INJECT_FAILED,
 					"it does not come to the end of loading the agent (it may be loading something else all the time)");
 		inject_pause_us(20);
-		if (!read_scratch(injection, offsetof(struct inject_scratch, done), &done,
-				    sizeof(done)))
+		if (!attach_inject_read_scratch(injection, offsetof(struct inject_scratch, done),
+				    &done, sizeof(done)))
 			return attach_inject_set_no_memory(injection);
 	}
-	return read_scratch(injection, offsetof(struct inject_scratch, result), result,
-			       sizeof(*result))
+	return attach_inject_read_scratch(injection, offsetof(struct inject_scratch, result),
+			       result, sizeof(*result))
 			? 0
 			: attach_inject_set_no_memory(injection);
 }
@@ -463,7 +466,7 @@ static int attach_inject_load_library(
  * Open memory that the program claims to have created. The path is untrusted, and side may have
  * more rights than the program: write only to an empty file without a name.
  */
-static int open_memory(const char *path)
+static int attach_inject_open_memory(const char *path)
 {
 	int seen = open(path, O_PATH | O_CLOEXEC), fd;
 	struct stat status;
@@ -483,7 +486,7 @@ static int open_memory(const char *path)
 }
 
 /* Pass a file to the program as a memory file, for programs that cannot see this file. */
-static int give_file(struct injection *injection, const char *path, int *descriptor)
+static int attach_inject_pass_file(struct injection *injection, const char *path, int *descriptor)
 {
 	const char *name = strrchr(path, '/') + 1;
 	uint64_t arguments[3] = {SYS_memfd_create, 0, MFD_CLOEXEC};
@@ -503,18 +506,18 @@ static int give_file(struct injection *injection, const char *path, int *descrip
 	if (*descriptor < 0)
 		return attach_inject_set_error(
 				injection, INJECT_FAILED, "it cannot make memory for the agent");
-	thread = find_thread(pid, injection->name);
+	thread = attach_inject_find_thread(pid, injection->name);
 	if (thread < 0)
 		return attach_inject_set_error(injection, INJECT_FAILED, strerror(-thread));
 	(void)snprintf(there, sizeof(there), "/proc/%d/task/%d/fd/%d", pid, thread, *descriptor);
-	fd = open_memory(there);
+	fd = attach_inject_open_memory(there);
 	ret = fd < 0 ? fd : inject_copy_file(path, fd);
 	if (fd >= 0)
 		close(fd);
 	return ret ? attach_inject_set_error(injection, INJECT_FAILED, strerror(-ret)) : 0;
 }
 
-static bool has_loaded(const struct inject_target *target, const char *name)
+static bool attach_inject_has_loaded(const struct inject_target *target, const char *name)
 {
 	const char *slash;
 	size_t i;
@@ -531,7 +534,7 @@ static bool has_loaded(const struct inject_target *target, const char *name)
  * Load libside first, because the agent needs it by its name. Both descriptors stay open until both
  * libraries are loaded.
  */
-static int load_from_memory(struct injection *injection, uint64_t *handle)
+static int attach_inject_load_from_memory(struct injection *injection, uint64_t *handle)
 {
 	const struct inject_request *request = injection->request;
 	char path[64];
@@ -539,14 +542,14 @@ static int load_from_memory(struct injection *injection, uint64_t *handle)
 	uint64_t first = 1;
 
 	injection->target.report->from_memory = true;
-	if (!has_loaded(&injection->target, "libside.so.0")) {
-		ret = give_file(injection, request->libside, &libside);
+	if (!attach_inject_has_loaded(&injection->target, "libside.so.0")) {
+		ret = attach_inject_pass_file(injection, request->libside, &libside);
 		(void)snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", libside);
 		if (!ret)
 			ret = attach_inject_load_library(injection, path, &first);
 	}
 	if (!ret && first)
-		ret = give_file(injection, request->agent, &agent);
+		ret = attach_inject_pass_file(injection, request->agent, &agent);
 	if (ret || !first)
 		return ret;
 	(void)snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", agent);
@@ -554,32 +557,32 @@ static int load_from_memory(struct injection *injection, uint64_t *handle)
 }
 
 /* Load a copy of the file, trying each directory until the program can load it. */
-static int load_copy(struct injection *injection, const char *file, uint64_t *handle)
+static int attach_inject_load_copy(struct injection *injection, const char *file, uint64_t *handle)
 {
 	struct inject_copy copy = {.directory = -1};
 	int ret = 0;
 
 	*handle = 0;
 	while (!ret && !*handle && inject_copy_make(&copy, injection->target.pid, file)) {
-		ret = attach_inject_load_library(injection, copy.theirs, handle);
+		ret = attach_inject_load_library(injection, copy.path_in_program, handle);
 		inject_copy_remove(&copy);
 	}
 	return ret;
 }
 
-static int load_from_copies(struct injection *injection, uint64_t *handle)
+static int attach_inject_load_from_copies(struct injection *injection, uint64_t *handle)
 {
 	const struct inject_request *request = injection->request;
 	uint64_t first = 1;
 	int ret = 0;
 
-	if (!has_loaded(&injection->target, "libside.so.0"))
-		ret = load_copy(injection, request->libside, &first);
-	return ret || !first ? ret : load_copy(injection, request->agent, handle);
+	if (!attach_inject_has_loaded(&injection->target, "libside.so.0"))
+		ret = attach_inject_load_copy(injection, request->libside, &first);
+	return ret || !first ? ret : attach_inject_load_copy(injection, request->agent, handle);
 }
 
 /* True if the agent's path leads to the same file in the program. */
-static bool is_same_file(const struct injection *injection)
+static bool attach_inject_is_same_file(const struct injection *injection)
 {
 	const char *agent = injection->request->agent;
 	struct stat ours, theirs;
@@ -590,7 +593,7 @@ static bool is_same_file(const struct injection *injection)
 			ours.st_ino == theirs.st_ino;
 }
 
-static int find_loaded(struct injection *injection, uint64_t handle, const char *name,
+static int attach_inject_find_loaded(struct injection *injection, uint64_t handle, const char *name,
 		uint64_t *ret_function)
 {
 	uint64_t arguments[3] = {handle};
@@ -606,11 +609,11 @@ static int find_loaded(struct injection *injection, uint64_t handle, const char 
  * Mark the new thread as the agent's own, immediately after loading: its calls are then not
  * recorded as the program's.
  */
-static int become_own(struct injection *injection, uint64_t handle)
+static int attach_inject_mark_thread(struct injection *injection, uint64_t handle)
 {
 	uint64_t function = 0, result = 0;
 	const uint64_t nothing[3] = {0};
-	int ret = find_loaded(injection, handle, "side_agent_own_thread", &function);
+	int ret = attach_inject_find_loaded(injection, handle, "side_agent_own_thread", &function);
 
 	return ret || !function
 			? ret
@@ -622,30 +625,30 @@ static int attach_inject_load_agent(struct injection *injection)
 	uint64_t handle = 0;
 	int ret = 0;
 
-	if (is_same_file(injection))
+	if (attach_inject_is_same_file(injection))
 		ret = attach_inject_load_library(injection, injection->request->agent, &handle);
 	/* The program has another root directory, or may not read the file. */
 	if (!ret && !handle)
-		ret = load_from_memory(injection, &handle);
+		ret = attach_inject_load_from_memory(injection, &handle);
 	/* The program cannot open a memory file by name: its root directory has no /proc. */
 	if (!ret && !handle)
-		ret = load_from_copies(injection, &handle);
+		ret = attach_inject_load_from_copies(injection, &handle);
 	if (ret)
 		return ret;
 	if (!handle) {
 		attach_inject_set_not_loaded(injection);
 		return -1;
 	}
-	ret = become_own(injection, handle);
+	ret = attach_inject_mark_thread(injection, handle);
 	if (!ret)
-		ret = find_loaded(injection, handle, injection->request->function,
+		ret = attach_inject_find_loaded(injection, handle, injection->request->function,
 				&injection->target.agent_function);
 	if (!ret && !injection->target.agent_function)
 		attach_inject_set_not_loaded(injection);
 	return !ret && injection->target.agent_function ? 0 : -1;
 }
 
-static int talk(struct injection *injection)
+static int attach_inject_call_agent(struct injection *injection)
 {
 	uint64_t result = 0, arguments[3] = {0};
 	int ret = 0;
@@ -666,7 +669,7 @@ static int talk(struct injection *injection)
 /* ---- the end ---- */
 
 /* End the new thread, then remove the code. If the thread hangs, the code stays. */
-static void clean_up(struct injection *injection)
+static void attach_inject_clean_up(struct injection *injection)
 {
 	uint64_t until = inject_now() + LAST_MS * UINT64_C(1000000), none = 0;
 	bool is_reported = false;
@@ -676,31 +679,31 @@ static void clean_up(struct injection *injection)
 	for (;;) {
 		/* Repeat a failed write: otherwise the thread would wait for the next command. */
 		if (!is_reported)
-			is_reported = write_scratch(injection,
+			is_reported = attach_inject_write_scratch(injection,
 						      offsetof(struct inject_scratch, function),
 						      &none, sizeof(none)) &&
-					write_scratch(injection,
+					attach_inject_write_scratch(injection,
 							offsetof(struct inject_scratch, command),
 							&injection->command,
 							sizeof(injection->command));
-		if (!read_scratch(injection, 0, &state, sizeof(state)) &&
-				!find_thread(injection->target.pid, injection->name))
+		if (!attach_inject_read_scratch(injection, 0, &state, sizeof(state)) &&
+				!attach_inject_find_thread(injection->target.pid, injection->name))
 			break;
 		if (inject_now() > until)
 			return;
 		inject_pause_us(50);
 	}
-	(void)inject_write(&injection->target, injection->location.code, injection->overwritten,
+	(void)inject_write(&injection->target, injection->site.code, injection->overwritten,
 			injection->code.size);
 }
 
-static int inject(struct injection *injection)
+static int attach_inject_run(struct injection *injection)
 {
 	int ret = inject_target_open(&injection->target, injection->request);
 
 	if (ret)
 		return ret;
-	if (injection->request->only_if_there && !injection->target.agent_function) {
+	if (injection->request->only_if_loaded && !injection->target.agent_function) {
 		injection->target.report->result = -ENOENT;
 		return 0;
 	}
@@ -718,21 +721,22 @@ static int inject(struct injection *injection)
 		ret = attach_inject_write_code(injection);
 	if (ret)
 		return ret;
-	ret = inject_borrow(&injection->target, &injection->location, injection->request);
+	ret = inject_borrow(&injection->target, &injection->site, injection->request);
 	if (ret) {
 		if (ret != -ETIMEDOUT && injection->target.report->kind != INJECT_GONE)
-			(void)inject_write(&injection->target, injection->location.code,
+			(void)inject_write(&injection->target, injection->site.code,
 					injection->overwritten, injection->code.size);
 		return ret;
 	}
-	ret = talk(injection);
-	clean_up(injection);
+	ret = attach_inject_call_agent(injection);
+	attach_inject_clean_up(injection);
 	return ret;
 }
 
 /* ---- the process that attaches ---- */
 
-static void __attribute__((noreturn)) work(const struct inject_request *request, int to)
+static void __attribute__((noreturn))
+attach_inject_run_child(const struct inject_request *request, int to)
 {
 	struct inject_report report = {.kind = INJECT_DONE};
 	struct injection injection = {
@@ -744,7 +748,7 @@ static void __attribute__((noreturn)) work(const struct inject_request *request,
 
 	/* A stopped thread waits for this process: run it with the highest priority. */
 	(void)setpriority(PRIO_PROCESS, 0, -20);
-	(void)inject(&injection);
+	(void)attach_inject_run(&injection);
 	report.total_ns = inject_now() - began;
 	inject_target_close(&injection.target);
 	if (write(to, &report, sizeof(report)) != (ssize_t)sizeof(report))
@@ -767,7 +771,7 @@ int inject_begin(const struct inject_request *request, pid_t *child)
 	if (!*child) {
 		signal(SIGPIPE, SIG_IGN);
 		close(ends[0]);
-		work(request, ends[1]);
+		attach_inject_run_child(request, ends[1]);
 	}
 	close(ends[1]);
 	return ends[0];

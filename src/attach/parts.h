@@ -206,16 +206,16 @@ struct inject_site {
  * Returns 0, or -1 with the report set. Returns -ETIMEDOUT instead if a thread may still execute
  * the code, which must then stay.
  */
-int inject_borrow(struct inject_target *target, struct inject_site *location,
+int inject_borrow(struct inject_target *target, struct inject_site *site,
 		const struct inject_request *request);
 
 /* copy.c: a copy of a file in a directory of the program. */
 struct inject_copy {
-	size_t next;             /* the next directory to try */
-	int directory;           /* descriptor of the program's directory, or -1 */
-	int location;            /* descriptor of the created directory, or -1 */
-	char made[64], name[64]; /* the names of the created directory and of the file */
-	char theirs[128];        /* the path of the file in the program */
+	size_t next;                     /* the next directory to try */
+	int directory;                   /* descriptor of the program's directory, or -1 */
+	int created_fd;                  /* descriptor of the created directory, or -1 */
+	char created_name[64], name[64]; /* the names of the created directory and of the file */
+	char path_in_program[128];       /* the path of the file in the program */
 };
 
 /* Copy a whole file to a descriptor. Returns 0 or a negative errno. */

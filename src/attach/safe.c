@@ -105,7 +105,7 @@ enum inject_wait inject_call_waits(uint64_t number)
 /*
  * True for functions that wait on a futex of the program, without holding a lock of the C library.
  */
-static bool waits_for_program(const char *function)
+static bool attach_safe_waits_for_program_lock(const char *function)
 {
 	static const char *const functions[] = {"pthread_cond_wait", "pthread_cond_timedwait",
 			"pthread_cond_clockwait", "pthread_mutex_lock", "pthread_mutex_timedlock",
@@ -160,7 +160,7 @@ static int attach_safe_classify(
 	return attach_safe_is_own_error(ret) ? ret : (int)class;
 }
 
-static int classify_all(struct inject_safe *safe)
+static int attach_safe_classify_all(struct inject_safe *safe)
 {
 	const struct inject_target *target = safe->target;
 
@@ -177,7 +177,7 @@ static int classify_all(struct inject_safe *safe)
 	return 0;
 }
 
-static enum inject_class class_at(const struct inject_safe *safe, uint64_t address)
+static enum inject_class attach_safe_class_at(const struct inject_safe *safe, uint64_t address)
 {
 	const struct inject_mapping *mapping = inject_mapping_of(safe->target, address);
 
@@ -205,8 +205,9 @@ static int attach_safe_find_elf(Dwfl_Module *module, void **data, const char *na
  * Do not search for separate debug files, on disk or by debuginfod: unwinding does not need them,
  * and a search would take long.
  */
-static int find_nothing(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
-		const char *file, const char *debuglink, GElf_Word crc, char **found)
+static int attach_safe_find_no_debug_file(Dwfl_Module *module, void **data, const char *name,
+		Dwarf_Addr base, const char *file, const char *debuglink, GElf_Word crc,
+		char **found)
 {
 	(void)module;
 	(void)data;
@@ -219,7 +220,7 @@ static int find_nothing(Dwfl_Module *module, void **data, const char *name, Dwar
 	return -1;
 }
 
-static pid_t next_thread(Dwfl *dwfl, void *user, void **thread_user)
+static pid_t attach_safe_next_thread(Dwfl *dwfl, void *user, void **thread_user)
 {
 	const struct inject_safe *safe = user;
 
@@ -230,7 +231,7 @@ static pid_t next_thread(Dwfl *dwfl, void *user, void **thread_user)
 	return safe->thread;
 }
 
-static bool get_thread(Dwfl *dwfl, pid_t thread, void *user, void **thread_user)
+static bool attach_safe_get_thread(Dwfl *dwfl, pid_t thread, void *user, void **thread_user)
 {
 	(void)dwfl;
 	(void)thread;
@@ -264,17 +265,17 @@ static bool attach_safe_set_registers(Dwfl_Thread *thread, void *user)
 
 static const Dwfl_Callbacks callbacks = {
 		.find_elf = attach_safe_find_elf,
-		.find_debuginfo = find_nothing,
+		.find_debuginfo = attach_safe_find_no_debug_file,
 };
 static const Dwfl_Thread_Callbacks thread_callbacks = {
-		.next_thread = next_thread,
-		.get_thread = get_thread,
+		.next_thread = attach_safe_next_thread,
+		.get_thread = attach_safe_get_thread,
 		.memory_read = attach_safe_read_word,
 		.set_initial_registers = attach_safe_set_registers,
 };
 
 /* Pass the target to attach_safe_find_elf(), which only gets the data of the module. */
-static int know_target(
+static int attach_safe_set_module_target(
 		Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base, void *user)
 {
 	(void)module;
@@ -299,7 +300,7 @@ static int attach_safe_read_tables(
 }
 
 /* Returns 0, a positive errno, or -1 for an error of libdw. */
-static int report_modules(struct inject_safe *safe)
+static int attach_safe_report_modules(struct inject_safe *safe)
 {
 	pid_t pid = safe->target->pid;
 	int ret;
@@ -311,7 +312,8 @@ static int report_modules(struct inject_safe *safe)
 	if (ret)
 		return ret;
 	if (dwfl_report_end(safe->dwfl, NULL, NULL) ||
-			dwfl_getmodules(safe->dwfl, know_target, safe->target, 0) ||
+			dwfl_getmodules(safe->dwfl, attach_safe_set_module_target, safe->target,
+					0) ||
 			dwfl_getmodules(safe->dwfl, attach_safe_read_tables, NULL, 0) ||
 			!dwfl_attach_state(safe->dwfl, NULL, pid, &thread_callbacks, safe))
 		return -1;
@@ -326,10 +328,10 @@ struct inject_safe *inject_safe_open(struct inject_target *target)
 
 	if (safe) {
 		safe->target = target;
-		ret = classify_all(safe);
+		ret = attach_safe_classify_all(safe);
 	}
 	if (!ret) {
-		ret = report_modules(safe);
+		ret = attach_safe_report_modules(safe);
 		if (!ret)
 			return safe;
 	}
@@ -371,7 +373,7 @@ static int attach_safe_add_frame(Dwfl_Frame *state, void *user)
 	return DWARF_CB_OK;
 }
 
-static void copy_stack(struct inject_safe *safe)
+static void attach_safe_copy_stack(struct inject_safe *safe)
 {
 	const struct inject_mapping *mapping =
 			inject_mapping_of(safe->target, safe->registers->rsp);
@@ -384,42 +386,44 @@ static void copy_stack(struct inject_safe *safe)
 }
 
 /* Returns the function of the C library that the program called, or NULL. */
-static const char *entry_function(const struct inject_safe *safe)
+static const char *attach_safe_entry_function(const struct inject_safe *safe)
 {
 	size_t i = 0;
 
-	while (i < safe->nr_frames && class_at(safe, safe->frames[i].pc) == INJECT_LIBC)
+	while (i < safe->nr_frames && attach_safe_class_at(safe, safe->frames[i].pc) == INJECT_LIBC)
 		i++;
 	return i ? inject_elf_name(&safe->target->libc,
 				   safe->frames[i - 1].pc - safe->target->libc_bias)
 		 : NULL;
 }
 
-static bool is_interrupted_badly(const struct inject_safe *safe, size_t i)
+static bool attach_safe_is_interrupted_in_libc(const struct inject_safe *safe, size_t i)
 {
-	return safe->frames[i].interrupted && class_at(safe, safe->frames[i].pc) == INJECT_LIBC;
+	return safe->frames[i].interrupted &&
+			attach_safe_class_at(safe, safe->frames[i].pc) == INJECT_LIBC;
 }
 
-static enum inject_verdict judge_frames(const struct inject_safe *safe, bool waits, bool in_futex)
+static enum inject_verdict attach_safe_judge_frames(
+		const struct inject_safe *safe, bool waits, bool in_futex)
 {
 	size_t i;
 
 	for (i = 0; i < safe->nr_frames; i++) {
-		enum inject_class class = class_at(safe, safe->frames[i].pc);
+		enum inject_class class = attach_safe_class_at(safe, safe->frames[i].pc);
 
 		if (class == INJECT_LOADER || class == INJECT_ALLOCATOR)
 			return INJECT_UNSAFE;
-		if ((i || (!waits && !in_futex)) && is_interrupted_badly(safe, i))
+		if ((i || (!waits && !in_futex)) && attach_safe_is_interrupted_in_libc(safe, i))
 			return INJECT_UNSAFE;
 	}
-	if (in_futex && !waits && class_at(safe, safe->frames[0].pc) == INJECT_LIBC &&
-			!waits_for_program(entry_function(safe)))
+	if (in_futex && !waits && attach_safe_class_at(safe, safe->frames[0].pc) == INJECT_LIBC &&
+			!attach_safe_waits_for_program_lock(attach_safe_entry_function(safe)))
 		return INJECT_UNSAFE;
 	return INJECT_SAFE;
 }
 
 /* True if the thread is in a restartable sequence. */
-static bool in_sequence(const struct inject_safe *safe)
+static bool attach_safe_is_in_sequence(const struct inject_safe *safe)
 {
 	struct {
 		uint64_t address;
@@ -447,7 +451,7 @@ static bool in_sequence(const struct inject_safe *safe)
 /*
  * True if the C library created the thread: its thread pointer points to a valid thread descriptor.
  */
-static bool has_thread_data(const struct inject_safe *safe)
+static bool attach_safe_has_thread_data(const struct inject_safe *safe)
 {
 	uint64_t words[3];
 
@@ -468,15 +472,16 @@ enum inject_verdict inject_safe_judge(struct inject_safe *safe, pid_t thread,
 	safe->registers = registers;
 	safe->until = until;
 	safe->nr_frames = 0;
-	class = class_at(safe, registers->rip);
+	class = attach_safe_class_at(safe, registers->rip);
 	/* First the checks that do not need the stack. */
 	if (class == INJECT_LOADER || class == INJECT_ALLOCATOR || class == INJECT_NOWHERE ||
 			(class == INJECT_LIBC && !waits && !in_futex) ||
-			(registers->eflags & 0x400) || !has_thread_data(safe) || in_sequence(safe))
+			(registers->eflags & 0x400) || !attach_safe_has_thread_data(safe) ||
+			attach_safe_is_in_sequence(safe))
 		return INJECT_UNSAFE;
-	copy_stack(safe);
+	attach_safe_copy_stack(safe);
 	ret = dwfl_getthread_frames(safe->dwfl, thread, attach_safe_add_frame, safe);
-	if (safe->nr_frames && judge_frames(safe, waits, in_futex) == INJECT_UNSAFE)
+	if (safe->nr_frames && attach_safe_judge_frames(safe, waits, in_futex) == INJECT_UNSAFE)
 		return INJECT_UNSAFE;
 	return ret || !safe->nr_frames ? INJECT_UNKNOWN : INJECT_SAFE;
 }
@@ -492,7 +497,7 @@ void inject_safe_rehearse(struct inject_safe *safe, pid_t thread, uint64_t stack
 	safe->registers = &registers;
 	safe->until = UINT64_MAX;
 	safe->nr_frames = 0;
-	copy_stack(safe);
+	attach_safe_copy_stack(safe);
 	(void)dwfl_getthread_frames(safe->dwfl, thread, attach_safe_add_frame, safe);
-	(void)judge_frames(safe, true, false);
+	(void)attach_safe_judge_frames(safe, true, false);
 }

@@ -62,7 +62,7 @@ int inject_hint(struct inject_target *target, const char *format, ...)
 /* ---- /proc ---- */
 
 /* Read a small file and append a 0. Returns false with errno, ENODATA for an empty file. */
-static bool read_small(const char *path, char *text, size_t capacity)
+static bool attach_target_read_small_file(const char *path, char *text, size_t capacity)
 {
 	ssize_t size = io_read_text(path, text, capacity);
 
@@ -84,7 +84,7 @@ bool inject_status(pid_t pid, pid_t thread, const char *name, char *text, size_t
 		(void)snprintf(path, sizeof(path), "/proc/%d/status", pid);
 	(void)snprintf(line, sizeof(line), "\n%s:", name);
 	*text = 0;
-	if (!read_small(path, all, sizeof(all)))
+	if (!attach_target_read_small_file(path, all, sizeof(all)))
 		return false;
 	at = strstr(all, line);
 	if (!at) {
@@ -110,7 +110,7 @@ const char *inject_thread_name(pid_t pid, pid_t thread, char *text, size_t capac
 	char path[64];
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, thread);
-	if (!read_small(path, text, capacity))
+	if (!attach_target_read_small_file(path, text, capacity))
 		(void)snprintf(text, capacity, "?");
 	text[strcspn(text, "\n")] = 0;
 	return text;
@@ -183,7 +183,8 @@ static int attach_target_parse_mapping(char *line, struct inject_mapping *mappin
 }
 
 /* Read the next mapping. Returns 0, -ENODATA at the end of the file, or another negative errno. */
-static int next_mapping(FILE *file, char **line, size_t *size, struct inject_mapping *mapping)
+static int attach_target_next_mapping(
+		FILE *file, char **line, size_t *size, struct inject_mapping *mapping)
 {
 	int ret;
 
@@ -220,7 +221,8 @@ int inject_maps_read(struct inject_target *target)
 			target->mappings = more;
 		}
 		target->mappings[target->nr_mappings] = (struct inject_mapping){0};
-		ret = next_mapping(file, &line, &capacity, &target->mappings[target->nr_mappings]);
+		ret = attach_target_next_mapping(
+				file, &line, &capacity, &target->mappings[target->nr_mappings]);
 		target->nr_mappings += !ret;
 	}
 	free(line);
@@ -324,20 +326,21 @@ int inject_mapping_open(const struct inject_target *target, const struct inject_
 
 /* ---- refusals ---- */
 
-static long yama(void)
+static long attach_target_yama_scope(void)
 {
 	char text[32];
 
-	return read_small("/proc/sys/kernel/yama/ptrace_scope", text, sizeof(text))
+	return attach_target_read_small_file(
+			       "/proc/sys/kernel/yama/ptrace_scope", text, sizeof(text))
 			? strtol(text, NULL, 10)
 			: 0;
 }
 
 /* Set the error for a refusal without another tracer: find what forbids it. */
-static int fail_permission(struct inject_target *target, const char *name, int code)
+static int attach_target_fail_permission(struct inject_target *target, const char *name, int code)
 {
 	char uids[64];
-	long scope = yama();
+	long scope = attach_target_yama_scope();
 
 	if (scope == 3)
 		return inject_fail(target, INJECT_NOT_PERMITTED,
@@ -390,10 +393,10 @@ int inject_not_permitted(struct inject_target *target, pid_t thread, int code)
 				inject_name(by, tracers_name, sizeof(tracers_name)));
 		return inject_hint(target, "end that tracer first, or detach it");
 	}
-	return fail_permission(target, name, code);
+	return attach_target_fail_permission(target, name, code);
 }
 
-static int fail_status(struct inject_target *target, const char *name, int code)
+static int attach_target_fail_status(struct inject_target *target, const char *name, int code)
 {
 	if (code == ENOENT || code == ESRCH)
 		return inject_fail(target, INJECT_GONE, "there is no process %d", target->pid);
@@ -415,7 +418,7 @@ static int attach_target_check_state(
 	for (int i = 0; i < FIELDS; i++)
 		if (!inject_status(pid, 0, fields[i], texts[i], sizeof(texts[i])) &&
 				errno != ENODATA)
-			return fail_status(target, name, errno);
+			return attach_target_fail_status(target, name, errno);
 	if (*texts[STATE] == 'Z' || *texts[STATE] == 'X')
 		return inject_fail(target, INJECT_GONE, "%d (%s) has ended", pid, name);
 	if (*texts[STATE] == 'T') {
@@ -446,7 +449,7 @@ static int attach_target_check_state(
  * Check the limit of open files. The new thread gets an empty descriptor table of its own, but the
  * limit of the process applies.
  */
-static int check_files(struct inject_target *target)
+static int attach_target_check_files(struct inject_target *target)
 {
 	char name[64];
 	struct rlimit limit;
@@ -465,7 +468,7 @@ static int check_files(struct inject_target *target)
 /*
  * ThreadSanitizer ends the program if a thread whose creation it has not seen calls its functions.
  */
-static int fail_sanitizer(struct inject_target *target)
+static int attach_target_fail_sanitizer(struct inject_target *target)
 {
 	char name[64];
 
@@ -479,7 +482,7 @@ static int fail_sanitizer(struct inject_target *target)
  * True if the executable is a tool of valgrind, all of which are linked statically. They execute a
  * translation of the program, in which the kernel's breakpoints end the program.
  */
-static bool is_valgrind(const char *link)
+static bool attach_target_is_valgrind(const char *link)
 {
 	char path[PATH_MAX] = "";
 
@@ -487,7 +490,7 @@ static bool is_valgrind(const char *link)
 			!fnmatch("*/valgrind/*-linux", path, 0);
 }
 
-static int fail_valgrind(struct inject_target *target, const char *name)
+static int attach_target_fail_valgrind(struct inject_target *target, const char *name)
 {
 	inject_fail(target, INJECT_UNSUITABLE,
 			"cannot attach to %d (%s): it runs under valgrind, which executes a translation of the program",
@@ -495,7 +498,7 @@ static int fail_valgrind(struct inject_target *target, const char *name)
 	return inject_hint(target, "start it with `side record`, or without valgrind");
 }
 
-static int fail_static(struct inject_target *target, const char *name)
+static int attach_target_fail_static(struct inject_target *target, const char *name)
 {
 	inject_fail(target, INJECT_UNSUITABLE,
 			"cannot attach to %d (%s): it is linked statically, so there is no loader that could bring the agent",
@@ -503,7 +506,7 @@ static int fail_static(struct inject_target *target, const char *name)
 	return inject_hint(target, "`side trace --global` lets the kernel watch its functions");
 }
 
-static int check_executable(struct inject_target *target)
+static int attach_target_check_executable(struct inject_target *target)
 {
 	char path[64], name[64];
 	struct inject_elf elf;
@@ -533,19 +536,19 @@ static int check_executable(struct inject_target *target)
 				"cannot attach to %d (%s): it is a program for another processor (%s), and the agent is for x86-64, with 64 bits",
 				target->pid, name,
 				elf.class == ELFCLASS32 ? "32 bits" : "not x86-64");
-	else if (is_valgrind(path))
-		ret = fail_valgrind(target, name);
+	else if (attach_target_is_valgrind(path))
+		ret = attach_target_fail_valgrind(target, name);
 	else if (!elf.interpreter)
-		ret = fail_static(target, name);
+		ret = attach_target_fail_static(target, name);
 	else if (inject_elf_function(&elf, "__tsan_init"))
-		ret = fail_sanitizer(target);
+		ret = attach_target_fail_sanitizer(target);
 	inject_elf_free(&elf);
 	return ret ? -1 : 0;
 }
 
 /* ---- loaded libraries ---- */
 
-static const char *file_name(const struct inject_mapping *mapping)
+static const char *attach_target_file_name(const struct inject_mapping *mapping)
 {
 	const char *slash = strrchr(mapping->path, '/');
 
@@ -567,27 +570,30 @@ static int attach_target_read_object(const struct inject_target *target,
 	return ret ? ret : -ENOEXEC;
 }
 
-static const struct inject_mapping *find_code(const struct inject_target *target, const char *name)
+static const struct inject_mapping *attach_target_find_code(
+		const struct inject_target *target, const char *name)
 {
 	size_t i, length = strlen(name);
 
 	for (i = 0; i < target->nr_mappings; i++)
 		if (target->mappings[i].access[2] == 'x' &&
-				!strncmp(file_name(&target->mappings[i]), name, length))
+				!strncmp(attach_target_file_name(&target->mappings[i]), name,
+						length))
 			return &target->mappings[i];
 	return NULL;
 }
 
-static int check_sanitizer(struct inject_target *target)
+static int attach_target_check_sanitizer(struct inject_target *target)
 {
-	return find_code(target, "libtsan.so") || find_code(target, "libclang_rt.tsan")
-			? fail_sanitizer(target)
+	return attach_target_find_code(target, "libtsan.so") ||
+					attach_target_find_code(target, "libclang_rt.tsan")
+			? attach_target_fail_sanitizer(target)
 			: 0;
 }
 
-static int find_libc(struct inject_target *target)
+static int attach_target_find_libc(struct inject_target *target)
 {
-	const struct inject_mapping *mapping = find_code(target, "libc.so.6");
+	const struct inject_mapping *mapping = attach_target_find_code(target, "libc.so.6");
 	char name[64];
 	int ret;
 
@@ -615,11 +621,12 @@ static int find_libc(struct inject_target *target)
 	return 0;
 }
 
-static const struct inject_mapping *find_agent_code(const struct inject_target *target)
+static const struct inject_mapping *attach_target_find_agent_code(
+		const struct inject_target *target)
 {
-	const struct inject_mapping *mapping = find_code(target, "libside-agent.so");
+	const struct inject_mapping *mapping = attach_target_find_code(target, "libside-agent.so");
 
-	return mapping ? mapping : find_code(target, "memfd:libside-agent.so");
+	return mapping ? mapping : attach_target_find_code(target, "memfd:libside-agent.so");
 }
 
 static bool attach_target_read_symbol_value(const struct inject_target *target,
@@ -649,7 +656,7 @@ int inject_kept(pid_t pid, struct inject_kept *kept)
 	if (target.memory < 0)
 		return -errno;
 	ret = inject_maps_read(&target);
-	mapping = ret ? NULL : find_agent_code(&target);
+	mapping = ret ? NULL : attach_target_find_agent_code(&target);
 	if (mapping)
 		ret = attach_target_read_object(&target, mapping, &elf, &bias);
 	if (mapping && !ret) {
@@ -669,9 +676,9 @@ int inject_kept(pid_t pid, struct inject_kept *kept)
 	return ret;
 }
 
-static int find_agent(struct inject_target *target, const char *function)
+static int attach_target_find_agent(struct inject_target *target, const char *function)
 {
-	const struct inject_mapping *mapping = find_agent_code(target);
+	const struct inject_mapping *mapping = attach_target_find_agent_code(target);
 	struct inject_elf elf;
 	char name[64];
 	uint64_t bias;
@@ -704,7 +711,7 @@ static int find_agent(struct inject_target *target, const char *function)
 		inject_elf_free(&elf);
 	}
 	if (target->agent_function) {
-		target->report->was_there = true;
+		target->report->was_loaded = true;
 		return 0;
 	}
 	inject_fail(target, INJECT_UNSUITABLE,
@@ -721,15 +728,16 @@ int inject_target_open(struct inject_target *target, const struct inject_request
 	if (target->pid <= 0 || target->pid == getpid() || target->pid == getppid())
 		return inject_fail(target, INJECT_UNSUITABLE, "%d is not another program",
 				target->pid);
-	if (attach_target_check_state(target, request) || check_files(target) ||
-			check_executable(target))
+	if (attach_target_check_state(target, request) || attach_target_check_files(target) ||
+			attach_target_check_executable(target))
 		return -1;
 	(void)snprintf(path, sizeof(path), "/proc/%d/mem", target->pid);
 	target->memory = open(path, O_RDWR | O_CLOEXEC);
 	ret = target->memory < 0 ? -errno : inject_maps_read(target);
 	if (ret)
 		return inject_not_permitted(target, 0, -ret);
-	return check_sanitizer(target) || find_libc(target) || find_agent(target, request->function)
+	return attach_target_check_sanitizer(target) || attach_target_find_libc(target) ||
+					attach_target_find_agent(target, request->function)
 			? -1
 			: 0;
 }

@@ -53,7 +53,7 @@ enum attempt { ATTEMPT_DONE, ATTEMPT_NEXT, ATTEMPT_FAILED };
 
 struct borrowing {
 	struct inject_target *target;
-	struct inject_site *location;
+	struct inject_site *site;
 	struct inject_code code;
 	struct inject_safe *safe;
 	pid_t thread;
@@ -66,7 +66,7 @@ struct borrowing {
 /* ---- choosing threads ---- */
 
 /* True if repeating the call after EINTR does not restart a timeout. */
-static bool waits_for_ever(uint64_t number, const uint64_t arguments[6])
+static bool attach_thread_waits_forever(uint64_t number, const uint64_t arguments[6])
 {
 	switch (number) {
 	case SYS_epoll_wait:
@@ -114,12 +114,13 @@ static enum rank attach_thread_get_rank(pid_t pid, struct candidate *candidate)
 	switch (inject_call_waits((uint64_t)number)) {
 	case INJECT_WAITS: return RANK_WAITS;
 	case INJECT_WAITS_BRIEFLY:
-		return waits_for_ever((uint64_t)number, copy) ? RANK_WAITS : RANK_EINTR;
+		return attach_thread_waits_forever((uint64_t)number, copy) ? RANK_WAITS
+									   : RANK_EINTR;
 	default: return RANK_NONE;
 	}
 }
 
-static int by_rank(const void *a, const void *b)
+static int attach_thread_compare_ranks(const void *a, const void *b)
 {
 	const struct candidate *left = a, *right = b;
 
@@ -159,7 +160,7 @@ bool inject_no_thread_at(pid_t pid, uint64_t begin, uint64_t end)
 	return is_unused;
 }
 
-static size_t find_candidates(pid_t pid, struct candidate *candidates)
+static size_t attach_thread_find_candidates(pid_t pid, struct candidate *candidates)
 {
 	struct dirent *entry;
 	char path[64];
@@ -181,13 +182,13 @@ static size_t find_candidates(pid_t pid, struct candidate *candidates)
 			nr++;
 	}
 	closedir(tasks);
-	qsort(candidates, nr, sizeof(*candidates), by_rank);
+	qsort(candidates, nr, sizeof(*candidates), attach_thread_compare_ranks);
 	return nr;
 }
 
 /* ---- stopping ---- */
 
-static void count_stop(struct borrowing *borrowing)
+static void attach_thread_count_stop(struct borrowing *borrowing)
 {
 	struct inject_report *report = borrowing->target->report;
 	uint64_t time = inject_now() - borrowing->stopped_at;
@@ -201,14 +202,14 @@ static void count_stop(struct borrowing *borrowing)
 static void attach_thread_detach(struct borrowing *borrowing, int signal)
 {
 	(void)ptrace(PTRACE_DETACH, borrowing->thread, 0, (void *)(intptr_t)signal);
-	count_stop(borrowing);
+	attach_thread_count_stop(borrowing);
 }
 
 /*
  * Returns the reason of a stop: the number of a signal that is being delivered, or 0; -1:
  * PTRACE_INTERRUPT; -2: a group stop.
  */
-static int kind_of_stop(int status)
+static int attach_thread_stop_reason(int status)
 {
 	int signal = WSTOPSIG(status);
 
@@ -255,7 +256,7 @@ static int attach_thread_stop(struct borrowing *borrowing)
 	if (ptrace(PTRACE_INTERRUPT, borrowing->thread, 0, 0))
 		return -errno;
 	while (!(ret = attach_thread_wait_until(borrowing, &status, until))) {
-		int kind = kind_of_stop(status);
+		int kind = attach_thread_stop_reason(status);
 
 		if (kind == -1)
 			return 0;
@@ -270,7 +271,7 @@ static int attach_thread_stop(struct borrowing *borrowing)
 
 /* ---- registers ---- */
 
-static bool get_registers(pid_t thread, struct user_regs_struct *registers)
+static bool attach_thread_get_registers(pid_t thread, struct user_regs_struct *registers)
 {
 	struct iovec buffer = {.iov_base = registers, .iov_len = sizeof(*registers)};
 
@@ -286,7 +287,7 @@ static bool attach_thread_set_registers(pid_t thread, const struct user_regs_str
 	return !ptrace(PTRACE_SETREGSET, thread, NT_PRSTATUS, &buffer);
 }
 
-static bool is_in_call(const struct user_regs_struct *registers)
+static bool attach_thread_is_in_call(const struct user_regs_struct *registers)
 {
 	return (int64_t)registers->orig_rax >= 0;
 }
@@ -300,14 +301,15 @@ static void attach_thread_fix_interrupted_call(struct user_regs_struct *register
 	const uint64_t arguments[6] = {registers->rdi, registers->rsi, registers->rdx,
 			registers->r10, registers->r8, registers->r9};
 
-	if (is_in_call(registers) && (int64_t)registers->rax == -EINTR &&
+	if (attach_thread_is_in_call(registers) && (int64_t)registers->rax == -EINTR &&
 			inject_call_waits(registers->orig_rax) == INJECT_WAITS_BRIEFLY &&
-			waits_for_ever(registers->orig_rax, arguments))
+			attach_thread_waits_forever(registers->orig_rax, arguments))
 		registers->rax = (uint64_t)-ERESTARTNOHAND;
 }
 
 /* Fill the registers with which the thread returns by itself if the tracer is killed. */
-static void fill_values(const struct borrowing *borrowing, struct inject_values *values)
+static void attach_thread_fill_values(
+		const struct borrowing *borrowing, struct inject_values *values)
 {
 	const struct user_regs_struct *from = &borrowing->before;
 
@@ -335,7 +337,7 @@ static void fill_values(const struct borrowing *borrowing, struct inject_values 
 			UINT64_C(1) << (SIGILL - 1) | UINT64_C(1) << (SIGFPE - 1) |
 			UINT64_C(1) << (SIGTRAP - 1) | UINT64_C(1) << (SIGSYS - 1));
 	values->ids = UINT64_C(1) << (SIGNAL_IDS - 1);
-	if (!is_in_call(from))
+	if (!attach_thread_is_in_call(from))
 		return;
 	switch (-(int64_t)from->rax) {
 	case ERESTARTSYS:
@@ -369,7 +371,7 @@ static uint32_t attach_thread_read_state(const struct borrowing *borrowing)
 {
 	uint32_t state;
 
-	return inject_read(borrowing->target, borrowing->location->scratch, &state, sizeof(state))
+	return inject_read(borrowing->target, borrowing->site->scratch, &state, sizeof(state))
 			? state
 			: INJECT_STATE_NONE;
 }
@@ -378,10 +380,9 @@ static uint32_t attach_thread_read_state(const struct borrowing *borrowing)
  * Wait until the thread is stopped: by PTRACE_INTERRUPT, once it is ready or makes no progress, or
  * for another reason.
  */
-static int wait_for_thread(const struct borrowing *borrowing, int *status)
+static int attach_thread_wait(const struct borrowing *borrowing, int *status)
 {
-	uint64_t now = inject_now(),
-		 attach_thread_check_stop = now + CHECK_AFTER_MS * UINT64_C(1000000);
+	uint64_t now = inject_now(), check_after = now + CHECK_AFTER_MS * UINT64_C(1000000);
 	uint64_t until = now + BUSY_MS * UINT64_C(1000000), spin = now + 200000;
 	bool asked = false;
 	int ret;
@@ -391,8 +392,7 @@ static int wait_for_thread(const struct borrowing *borrowing, int *status)
 
 		if (!asked &&
 				(state == INJECT_STATE_READY ||
-						(state == INJECT_STATE_NONE &&
-								now > attach_thread_check_stop)))
+						(state == INJECT_STATE_NONE && now > check_after)))
 			asked = !ptrace(PTRACE_INTERRUPT, borrowing->thread, 0, 0);
 		ret = attach_thread_wait_until(borrowing, status, asked ? until : 0);
 		if (ret != -EAGAIN)
@@ -410,11 +410,11 @@ static int wait_for_thread(const struct borrowing *borrowing, int *status)
  * Returns the result for a thread that returned without the tracer. If it created no thread, it has
  * unmapped the scratch memory; pthread_create() fails with EAGAIN only.
  */
-static enum attempt result_without_tracer(struct borrowing *borrowing)
+static enum attempt attach_thread_result_without_tracer(struct borrowing *borrowing)
 {
 	int is_mapped = attach_thread_read_state(borrowing) == INJECT_STATE_READY
 			? 1
-			: inject_is_mapped(borrowing->target->pid, borrowing->location->scratch);
+			: inject_is_mapped(borrowing->target->pid, borrowing->site->scratch);
 
 	if (is_mapped > 0)
 		return ATTEMPT_DONE;
@@ -426,9 +426,10 @@ static enum attempt result_without_tracer(struct borrowing *borrowing)
  * True if the thread runs on the scratch memory: in the code of code.c, or in a function that it
  * calls.
  */
-static bool is_on_scratch(const struct borrowing *borrowing, const struct user_regs_struct *now)
+static bool attach_thread_is_on_scratch(
+		const struct borrowing *borrowing, const struct user_regs_struct *now)
 {
-	return now->rsp - borrowing->location->scratch <= INJECT_SCRATCH_SIZE;
+	return now->rsp - borrowing->site->scratch <= INJECT_SCRATCH_SIZE;
 }
 
 /*
@@ -443,9 +444,9 @@ static int attach_thread_check_stop(struct borrowing *borrowing, int kind)
 	enum attempt result;
 	uint64_t at;
 
-	if (!get_registers(borrowing->thread, &now))
+	if (!attach_thread_get_registers(borrowing->thread, &now))
 		return ATTEMPT_FAILED;
-	at = now.rip - borrowing->location->code;
+	at = now.rip - borrowing->site->code;
 	if (at < code->size && at <= code->masked && kind > 0) {
 		/* A signal arrived before it was blocked: undo everything. */
 		attach_thread_release(borrowing, signal);
@@ -456,7 +457,7 @@ static int attach_thread_check_stop(struct borrowing *borrowing, int kind)
 		 * A thread that returns by itself unblocks its signals. A signal that arrived
 		 * meanwhile stops the thread here.
 		 */
-		result = result_without_tracer(borrowing);
+		result = attach_thread_result_without_tracer(borrowing);
 		attach_thread_release(borrowing, signal);
 		return result;
 	}
@@ -465,13 +466,13 @@ static int attach_thread_check_stop(struct borrowing *borrowing, int kind)
 		attach_thread_release(borrowing, signal);
 		return ATTEMPT_FAILED;
 	}
-	if (at >= code->size && !is_on_scratch(borrowing, &now)) {
+	if (at >= code->size && !attach_thread_is_on_scratch(borrowing, &now)) {
 		/* It has returned by itself: the registers and the signal belong to the program. */
-		result = result_without_tracer(borrowing);
+		result = attach_thread_result_without_tracer(borrowing);
 		attach_thread_detach(borrowing, signal);
 		return result;
 	}
-	if (kind > 0 && (kind != SIGNAL_IDS || !is_on_scratch(borrowing, &now))) {
+	if (kind > 0 && (kind != SIGNAL_IDS || !attach_thread_is_on_scratch(borrowing, &now))) {
 		/* An instruction of the code, or of a function that it called, has failed. */
 		borrowing->code_of_failure = EFAULT;
 		attach_thread_release(borrowing, 0);
@@ -480,19 +481,19 @@ static int attach_thread_check_stop(struct borrowing *borrowing, int kind)
 	return -1;
 }
 
-static enum attempt make_thread(struct borrowing *borrowing)
+static enum attempt attach_thread_make_thread(struct borrowing *borrowing)
 {
 	struct user_regs_struct registers = borrowing->before;
 	int status, ret, signal = 0;
 
-	fill_values(borrowing, &borrowing->location->values);
-	if (!inject_write(borrowing->target, borrowing->location->code,
-			    &borrowing->location->values, sizeof(borrowing->location->values))) {
+	attach_thread_fill_values(borrowing, &borrowing->site->values);
+	if (!inject_write(borrowing->target, borrowing->site->code, &borrowing->site->values,
+			    sizeof(borrowing->site->values))) {
 		borrowing->code_of_failure = errno;
 		attach_thread_detach(borrowing, 0);
 		return ATTEMPT_FAILED;
 	}
-	registers.rip = borrowing->location->code + borrowing->code.entry;
+	registers.rip = borrowing->site->code + borrowing->code.entry;
 	registers.orig_rax = UINT64_MAX;
 	if (!attach_thread_set_registers(borrowing->thread, &registers)) {
 		attach_thread_detach(borrowing, 0);
@@ -501,10 +502,11 @@ static enum attempt make_thread(struct borrowing *borrowing)
 	do {
 		(void)ptrace(PTRACE_CONT, borrowing->thread, 0, (void *)(intptr_t)signal);
 		signal = 0;
-		ret = wait_for_thread(borrowing, &status);
+		ret = attach_thread_wait(borrowing, &status);
 		if (!ret) {
-			ret = attach_thread_check_stop(borrowing, kind_of_stop(status));
-			signal = kind_of_stop(status) == SIGNAL_IDS ? SIGNAL_IDS : 0;
+			ret = attach_thread_check_stop(
+					borrowing, attach_thread_stop_reason(status));
+			signal = attach_thread_stop_reason(status) == SIGNAL_IDS ? SIGNAL_IDS : 0;
 		}
 	} while (ret == -1);
 	if (ret >= 0)
@@ -515,7 +517,8 @@ static enum attempt make_thread(struct borrowing *borrowing)
 
 /* ---- trying the threads ---- */
 
-static bool may_be_stopped(const struct borrowing *borrowing, const struct inject_request *request)
+static bool attach_thread_may_be_stopped(
+		const struct borrowing *borrowing, const struct inject_request *request)
 {
 	char text[64];
 
@@ -534,12 +537,12 @@ static bool may_be_stopped(const struct borrowing *borrowing, const struct injec
  * True if the thread is in the handler of SIGNAL_IDS, for which setuid() in another thread waits,
  * or if the C library blocks all signals for a moment.
  */
-static bool blocks_ids(const struct borrowing *borrowing)
+static bool attach_thread_blocks_ids(const struct borrowing *borrowing)
 {
 	return borrowing->mask & UINT64_C(1) << (SIGNAL_IDS - 1);
 }
 
-static enum attempt try(struct borrowing *borrowing)
+static enum attempt attach_thread_try(struct borrowing *borrowing)
 {
 	enum inject_verdict verdict;
 	bool waits;
@@ -561,31 +564,31 @@ static enum attempt try(struct borrowing *borrowing)
 	}
 	if (ret)
 		return ATTEMPT_NEXT;
-	if (!get_registers(borrowing->thread, &borrowing->before) ||
+	if (!attach_thread_get_registers(borrowing->thread, &borrowing->before) ||
 			ptrace(PTRACE_GETSIGMASK, borrowing->thread, sizeof(borrowing->mask),
 					&borrowing->mask)) {
 		attach_thread_detach(borrowing, 0);
 		return ATTEMPT_NEXT;
 	}
-	waits = is_in_call(&borrowing->before) &&
+	waits = attach_thread_is_in_call(&borrowing->before) &&
 			inject_call_waits(borrowing->before.orig_rax) != INJECT_WAITS_NOT;
 	verdict = inject_safe_judge(borrowing->safe, borrowing->thread, &borrowing->before, waits,
 			borrowing->stopped_at + JUDGE_US * UINT64_C(1000));
 	attach_thread_fix_interrupted_call(&borrowing->before);
 	if (verdict == INJECT_UNSAFE || (verdict == INJECT_UNKNOWN && !waits) ||
-			blocks_ids(borrowing)) {
+			attach_thread_blocks_ids(borrowing)) {
 		(void)attach_thread_set_registers(borrowing->thread, &borrowing->before);
 		attach_thread_detach(borrowing, 0);
 		return ATTEMPT_NEXT;
 	}
-	return make_thread(borrowing);
+	return attach_thread_make_thread(borrowing);
 }
 
 static enum attempt attach_thread_try_candidates(
 		struct borrowing *borrowing, const struct inject_request *request, bool also_eintr)
 {
 	static struct candidate candidates[THREADS_MAX];
-	size_t nr = find_candidates(borrowing->target->pid, candidates), i;
+	size_t nr = attach_thread_find_candidates(borrowing->target->pid, candidates), i;
 
 	for (i = 0; i < nr; i++) {
 		enum attempt attempt;
@@ -593,12 +596,12 @@ static enum attempt attach_thread_try_candidates(
 		if (candidates[i].rank == RANK_EINTR && !also_eintr)
 			continue;
 		borrowing->thread = candidates[i].thread;
-		if (!may_be_stopped(borrowing, request))
+		if (!attach_thread_may_be_stopped(borrowing, request))
 			continue;
 		if (candidates[i].code)
 			inject_safe_rehearse(borrowing->safe, candidates[i].thread,
 					candidates[i].stack, candidates[i].code);
-		attempt = try(borrowing);
+		attempt = attach_thread_try(borrowing);
 		if (attempt != ATTEMPT_NEXT)
 			return attempt;
 	}
@@ -620,12 +623,12 @@ static int attach_thread_report_failure(const struct borrowing *borrowing)
 	return borrowing->code_of_failure == ETIMEDOUT ? -ETIMEDOUT : -1;
 }
 
-int inject_borrow(struct inject_target *target, struct inject_site *location,
+int inject_borrow(struct inject_target *target, struct inject_site *site,
 		const struct inject_request *request)
 {
 	struct borrowing borrowing = {
 			.target = target,
-			.location = location,
+			.site = site,
 			.code = inject_code_get(),
 			.safe = inject_safe_open(target),
 	};

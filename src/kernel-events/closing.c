@@ -30,7 +30,7 @@ static int kernel_close_compare_fds(const void *one, const void *other)
  * may have held any lock, so only system calls are safe. execve() releases that memory, which may
  * be large; /bin/true closes the descriptors by exiting.
  */
-static _Noreturn void keep_and_end(const int *fds, size_t nr)
+static _Noreturn void kernel_close_hold_and_exit(const int *fds, size_t nr)
 {
 	static char name[] = "side-closes";
 	char *const argv[] = {name, NULL}, *const nothing[] = {NULL};
@@ -67,7 +67,7 @@ static bool kernel_close_move_to_child(const int *fds, size_t nr)
 	if (!child) {
 		child = (pid_t)syscall(SYS_clone, 0, NULL, NULL, NULL, NULL);
 		if (!child)
-			keep_and_end(fds, nr);
+			kernel_close_hold_and_exit(fds, nr);
 		(void)syscall(SYS_exit_group, child < 0);
 	}
 	while (child > 0 && waitpid(child, &status, __WALL) < 0)

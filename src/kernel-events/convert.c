@@ -48,7 +48,7 @@ int kernel_describe_class(struct kernel_record *record, struct kernel_event_clas
 /* ---- EventHeader ---- */
 
 /* Convert an EventHeader level, CRITICAL to VERBOSE, to a log level of side. */
-static int loglevel(uint8_t level)
+static int kernel_convert_loglevel(uint8_t level)
 {
 	static const int levels[] = {LEVEL_INFO, 2, 3, 4, 6, 7};
 
@@ -56,7 +56,7 @@ static int loglevel(uint8_t level)
 }
 
 /* True if the record needs a context for the numbers of its header: id, version, tag, opcode. */
-static bool has_numbers(const struct eventheader *header)
+static bool kernel_convert_has_numbers(const struct eventheader *header)
 {
 	return header->id || header->version || header->tag || header->opcode;
 }
@@ -72,7 +72,8 @@ static struct ctf_type *kernel_convert_bytes_type(struct ctf_arena *arena)
 	return ctf_type_array(arena, byte, 16);
 }
 
-static struct ctf_type *header_context(struct ctf_arena *arena, const struct eventheader *header)
+static struct ctf_type *kernel_convert_context_type(
+		struct ctf_arena *arena, const struct eventheader *header)
 {
 	static const char *const names[] = {
 			"_event_id", "_event_version", "_event_tag", "_event_opcode"};
@@ -82,7 +83,7 @@ static struct ctf_type *header_context(struct ctf_arena *arena, const struct eve
 
 	if (!type)
 		return NULL;
-	for (i = 0; has_numbers(header) && i < 4; i++) {
+	for (i = 0; kernel_convert_has_numbers(header) && i < 4; i++) {
 		member = ctf_type_integer(arena, bits[i], false);
 		if (!member)
 			return NULL;
@@ -99,9 +100,9 @@ static struct ctf_type *header_context(struct ctf_arena *arena, const struct eve
 	return type;
 }
 
-static void put_header_context(struct byte_buffer *to, const struct eventheader *header)
+static void kernel_convert_append_context(struct byte_buffer *to, const struct eventheader *header)
 {
-	if (has_numbers(header)) {
+	if (kernel_convert_has_numbers(header)) {
 		bytes_put(to, &header->id, sizeof(header->id));
 		bytes_put(to, &header->version, sizeof(header->version));
 		bytes_put(to, &header->tag, sizeof(header->tag));
@@ -110,8 +111,9 @@ static void put_header_context(struct byte_buffer *to, const struct eventheader 
 	bytes_put(to, header->activity, header->activity_size);
 }
 
-static struct event_class_variant *find_class(const struct kernel_event_class *event_class,
-		const struct eventheader *header, const uint8_t shape[3], uint64_t sum)
+static struct event_class_variant *kernel_convert_find_class(
+		const struct kernel_event_class *event_class, const struct eventheader *header,
+		const uint8_t shape[3], uint64_t sum)
 {
 	struct event_class_variant *class;
 
@@ -152,7 +154,7 @@ static struct event_class_variant *kernel_convert_make_class(struct kernel_event
 	return class;
 }
 
-static int describe_class(struct kernel_record *record,
+static int kernel_convert_describe_class(struct kernel_record *record,
 		const struct kernel_event_class *event_class, struct event_class_variant *class,
 		const struct eventheader *header)
 {
@@ -166,12 +168,12 @@ static int describe_class(struct kernel_record *record,
 	*event = (struct kernel_event){
 			.system = event_class->system,
 			.name = name,
-			.level = loglevel(header->level),
+			.level = kernel_convert_loglevel(header->level),
 			.fields = class->class.type,
-			.comes_by_another = true,
+			.has_carrier = true,
 	};
-	if (has_numbers(header) || header->activity) {
-		event->context = header_context(class->arena, header);
+	if (kernel_convert_has_numbers(header) || header->activity) {
+		event->context = kernel_convert_context_type(class->arena, header);
 		if (!event->context)
 			return -ENOMEM;
 	}
@@ -186,18 +188,21 @@ static int describe_class(struct kernel_record *record,
 static struct event_class_variant *kernel_convert_decode(struct kernel_record *record,
 		struct kernel_event_class *event_class, const struct eventheader *header)
 {
-	const uint8_t shape[3] = {(uint8_t)(has_numbers(header) | header->foreign << 1),
+	const uint8_t shape[3] = {
+			(uint8_t)(kernel_convert_has_numbers(header) | header->foreign << 1),
 			(uint8_t)(header->activity_size / 16), header->level};
 	uint64_t sum = hash_fnv1a_64(
 			HASH_FNV1A_64_BEGIN ^ (uint64_t)(shape[0] | shape[1] << 8 | shape[2] << 16),
 			header->metadata, header->metadata_size);
-	struct event_class_variant *class = find_class(event_class, header, shape, sum);
+	struct event_class_variant *class =
+			kernel_convert_find_class(event_class, header, shape, sum);
 
 	if (!class && event_class->nr_classes < CLASSES_MAX)
 		class = kernel_convert_make_class(event_class, header, shape, sum);
 	if (!class || !class->arena || eventheader_convert(&class->class, header, &record->fields))
 		return NULL;
-	if (!class->described && describe_class(record, event_class, class, header)) {
+	if (!class->described &&
+			kernel_convert_describe_class(record, event_class, class, header)) {
 		ctf_arena_destroy(class->arena);
 		class->arena = NULL;
 		return NULL;
@@ -239,7 +244,7 @@ void kernel_put(struct kernel_record *record, uint32_t number, uint64_t ticks, p
 	if (!class && !event_class->described && kernel_describe_class(record, event_class))
 		return;
 	if (class)
-		put_header_context(&record->context, &header);
+		kernel_convert_append_context(&record->context, &header);
 	else
 		layout_run(&event_class->layout, data, size, &record->fields);
 	if (!record->fields.failed && !record->context.failed) {

@@ -13,14 +13,14 @@ struct eventheader_reader {
 	bool foreign;
 };
 
-static size_t left(const struct eventheader_reader *r)
+static size_t eventheader_value_left(const struct eventheader_reader *r)
 {
 	return (size_t)(r->end - r->at);
 }
 
-static bool take16(struct eventheader_reader *r, uint16_t *value)
+static bool eventheader_value_read_u16(struct eventheader_reader *r, uint16_t *value)
 {
-	if (left(r) < sizeof(*value))
+	if (eventheader_value_left(r) < sizeof(*value))
 		return false;
 	*value = eventheader_u16(r->at, r->foreign);
 	r->at += sizeof(*value);
@@ -96,16 +96,17 @@ static int eventheader_value_read_text(
 	size_t count = 0;
 
 	if (node->encoding >= EH_COUNTED8) {
-		if (!take16(r, &counted) || left(r) / node->size < counted)
+		if (!eventheader_value_read_u16(r, &counted) ||
+				eventheader_value_left(r) / node->size < counted)
 			return -EINVAL;
 		count = counted;
 		eventheader_value_append_text(r, count, node->size, latin);
 	} else {
-		while (count < left(r) / node->size &&
+		while (count < eventheader_value_left(r) / node->size &&
 				eventheader_value_read_unit(
 						r->at + count * node->size, node->size, r->foreign))
 			count++;
-		if (count == left(r) / node->size)
+		if (count == eventheader_value_left(r) / node->size)
 			return -EINVAL;
 		eventheader_value_append_text(r, count, node->size, latin);
 		count++; /* the terminating zero */
@@ -120,7 +121,8 @@ static int eventheader_value_read_text(
  * Append `size` bytes: in their order, or in reverse order if `turn` (a value of the other byte
  * order).
  */
-static void put_ordered(struct byte_buffer *to, const uint8_t *from, size_t size, bool turn)
+static void eventheader_value_append_bytes(
+		struct byte_buffer *to, const uint8_t *from, size_t size, bool turn)
 {
 	uint8_t *at = bytes_grow(to, size);
 
@@ -131,7 +133,7 @@ static void put_ordered(struct byte_buffer *to, const uint8_t *from, size_t size
 /*
  * False for bytes that are strings or network addresses: they have the same order on all machines.
  */
-static bool has_order(const struct eventheader_node *node)
+static bool eventheader_value_has_byte_order(const struct eventheader_node *node)
 {
 	switch (node->format) {
 	case EH_FORMAT_HEX_BYTES: return false;
@@ -172,13 +174,14 @@ static bool eventheader_value_sign_extend(
 	return true;
 }
 
-static int take_optional(struct eventheader_reader *r, const struct eventheader_node *node)
+static int eventheader_value_read_optional(
+		struct eventheader_reader *r, const struct eventheader_node *node)
 {
 	uint8_t tag = 1;
 	uint16_t size;
 	uint64_t value;
 
-	if (!take16(r, &size) || left(r) < size)
+	if (!eventheader_value_read_u16(r, &size) || eventheader_value_left(r) < size)
 		return -EINVAL;
 	if (!size) {
 		bytes_put_zeros(r->to, 1);
@@ -198,11 +201,11 @@ static int take_optional(struct eventheader_reader *r, const struct eventheader_
 	return 0;
 }
 
-static int take_bytes(struct eventheader_reader *r)
+static int eventheader_value_read_bytes(struct eventheader_reader *r)
 {
 	uint16_t size;
 
-	if (!take16(r, &size) || left(r) < size)
+	if (!eventheader_value_read_u16(r, &size) || eventheader_value_left(r) < size)
 		return -EINVAL;
 	bytes_put(r->to, &size, sizeof(size));
 	bytes_put(r->to, r->at, size);
@@ -223,13 +226,14 @@ static int eventheader_value_read(struct eventheader_reader *r, uint32_t index)
 	switch (node->form) {
 	case EH_FORM_STRUCT: return eventheader_value_read_fields(r, index + 1, node->end);
 	case EH_FORM_TEXT: return eventheader_value_read_text(r, node);
-	case EH_FORM_BYTES: return take_bytes(r);
-	case EH_FORM_OPTIONAL: return take_optional(r, node);
+	case EH_FORM_BYTES: return eventheader_value_read_bytes(r);
+	case EH_FORM_OPTIONAL: return eventheader_value_read_optional(r, node);
 	case EH_FORM_COPY: break;
 	}
-	if (left(r) < node->size)
+	if (eventheader_value_left(r) < node->size)
 		return -EINVAL;
-	put_ordered(r->to, r->at, node->size, r->foreign && has_order(node));
+	eventheader_value_append_bytes(r->to, r->at, node->size,
+			r->foreign && eventheader_value_has_byte_order(node));
 	r->at += node->size;
 	return 0;
 }
@@ -243,7 +247,7 @@ static int eventheader_value_read_field(struct eventheader_reader *r, uint32_t i
 	if (node->array == EH_FIXED_ARRAY)
 		count = node->count;
 	if (node->array == EH_COUNTED_ARRAY) {
-		if (!take16(r, &count))
+		if (!eventheader_value_read_u16(r, &count))
 			return -EINVAL;
 		bytes_put(r->to, &count, sizeof(count));
 	}

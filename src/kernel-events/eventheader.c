@@ -26,7 +26,7 @@
 
 /* ---- the parts of a record ---- */
 
-static int take_extension(
+static int eventheader_read_extension(
 		struct eventheader *header, uint16_t kind, const uint8_t *data, size_t size)
 {
 	switch (kind & KIND_MASK) {
@@ -77,7 +77,8 @@ int eventheader_split(const uint8_t *record, size_t size, struct eventheader *he
 		length = eventheader_u16(record + at, header->foreign);
 		kind = eventheader_u16(record + at + 2, header->foreign);
 		at += 4;
-		if (size - at < length || take_extension(header, kind, record + at, length))
+		if (size - at < length ||
+				eventheader_read_extension(header, kind, record + at, length))
 			return -EINVAL;
 		at += length;
 		more = kind & KIND_MORE;
@@ -118,12 +119,12 @@ static bool eventheader_read_bytes(struct eventheader_parser *d, void *to, size_
 	return true;
 }
 
-static bool is_number_format(uint8_t format)
+static bool eventheader_is_number_format(uint8_t format)
 {
 	return (format >= EH_FORMAT_UNSIGNED && format <= EH_FORMAT_FLOAT);
 }
 
-static void choose_form(struct eventheader_node *node)
+static void eventheader_choose_form(struct eventheader_node *node)
 {
 	static const uint8_t sizes[] = {[EH_VALUE8] = 1,
 			[EH_VALUE16] = 2,
@@ -147,14 +148,14 @@ static void choose_form(struct eventheader_node *node)
 	case EH_COUNTED16:
 	case EH_COUNTED32: node->form = EH_FORM_TEXT; break;
 	case EH_COUNTED8:
-		node->form = is_number_format(node->format) ? EH_FORM_OPTIONAL
+		node->form = eventheader_is_number_format(node->format) ? EH_FORM_OPTIONAL
 				: node->format == EH_FORMAT_HEX_BYTES ||
 						node->format >= EH_FORMAT_UUID
 				? EH_FORM_BYTES
 				: EH_FORM_TEXT;
 		break;
 	case EH_BINARY:
-		node->form = is_number_format(node->format) ? EH_FORM_OPTIONAL
+		node->form = eventheader_is_number_format(node->format) ? EH_FORM_OPTIONAL
 				: node->format >= EH_FORMAT_TEXT8 && node->format <= EH_FORMAT_JSON
 				? EH_FORM_TEXT
 				: EH_FORM_BYTES;
@@ -197,7 +198,7 @@ static int eventheader_parse_field(struct eventheader_parser *d, unsigned int de
 	node->format = format & ~MORE & 0xff;
 	if (node->encoding < EH_STRUCT || node->encoding > EH_BINARY)
 		return -EINVAL;
-	choose_form(node);
+	eventheader_choose_form(node);
 	if (node->form == EH_FORM_STRUCT) {
 		uint32_t index = d->nr_nodes - 1;
 		int ret;
@@ -237,7 +238,7 @@ static struct ctf_type *eventheader_bytes_type(struct ctf_arena *arena)
 	return byte;
 }
 
-static struct ctf_type *boolean_type(struct ctf_arena *arena, unsigned int bits)
+static struct ctf_type *eventheader_boolean_type(struct ctf_arena *arena, unsigned int bits)
 {
 	struct ctf_type *integer, *type;
 
@@ -268,7 +269,7 @@ static struct ctf_type *eventheader_number_type(
 				  : ctf_type_integer(arena, bits, false);
 	case EH_FORMAT_BOOLEAN:
 		if (bits <= 32)
-			return boolean_type(arena, bits);
+			return eventheader_boolean_type(arena, bits);
 		break;
 	case EH_FORMAT_HEX:
 		type = ctf_type_integer(arena, bits, false);
@@ -294,8 +295,8 @@ static struct ctf_type *eventheader_number_type(
 	return ctf_type_integer(arena, bits, false);
 }
 
-static struct ctf_type *fields_type(struct ctf_arena *arena, const struct eventheader_node *nodes,
-		uint32_t begin, uint32_t end);
+static struct ctf_type *eventheader_fields_type(struct ctf_arena *arena,
+		const struct eventheader_node *nodes, uint32_t begin, uint32_t end);
 
 static struct ctf_type *eventheader_option_type(
 		struct ctf_arena *arena, const struct eventheader_node *node, struct ctf_type **tag)
@@ -322,15 +323,16 @@ static struct ctf_type *eventheader_option_type(
  * Create the type of a value that is not an array. `*related` is the field that must precede it (a
  * length or a tag), or NULL.
  */
-static struct ctf_type *value_type(struct ctf_arena *arena, const struct eventheader_node *nodes,
-		uint32_t index, struct ctf_type **related, const char **suffix)
+static struct ctf_type *eventheader_value_type(struct ctf_arena *arena,
+		const struct eventheader_node *nodes, uint32_t index, struct ctf_type **related,
+		const char **suffix)
 {
 	const struct eventheader_node *node = &nodes[index];
 	struct ctf_type *type;
 
 	*related = NULL;
 	switch (node->form) {
-	case EH_FORM_STRUCT: return fields_type(arena, nodes, index + 1, node->end);
+	case EH_FORM_STRUCT: return eventheader_fields_type(arena, nodes, index + 1, node->end);
 	case EH_FORM_TEXT: return ctf_type_string(arena);
 	case EH_FORM_OPTIONAL:
 		*suffix = "_tag";
@@ -386,7 +388,7 @@ static int eventheader_add_member(struct ctf_arena *arena, struct ctf_names *nam
 	name = ctf_arena_copy(arena, node->name, strcspn(node->name, ";"));
 	name = name ? ctf_name_escape(arena, name) : NULL;
 	name = name ? ctf_names_take(names, name) : NULL;
-	type = value_type(arena, nodes, index, &related, &suffix);
+	type = eventheader_value_type(arena, nodes, index, &related, &suffix);
 	if (!name || !type)
 		return -ENOMEM;
 	if (node->array != EH_NO_ARRAY) {
@@ -414,8 +416,8 @@ static int eventheader_add_member(struct ctf_arena *arena, struct ctf_names *nam
 	return 0;
 }
 
-static struct ctf_type *fields_type(struct ctf_arena *arena, const struct eventheader_node *nodes,
-		uint32_t begin, uint32_t end)
+static struct ctf_type *eventheader_fields_type(struct ctf_arena *arena,
+		const struct eventheader_node *nodes, uint32_t begin, uint32_t end)
 {
 	uint32_t count = 0, i;
 	struct ctf_names names;
@@ -474,6 +476,6 @@ int eventheader_describe(const struct eventheader *header, struct ctf_arena *are
 	class->name = copy ? ctf_describe_text(arena, copy, 1, SIDE_TYPE_BYTE_ORDER_HOST) : NULL;
 	class->nodes = d.nodes;
 	class->nr_nodes = d.nr_nodes;
-	class->type = fields_type(arena, d.nodes, 0, d.nr_nodes);
+	class->type = eventheader_fields_type(arena, d.nodes, 0, d.nr_nodes);
 	return class->name && class->type ? 0 : -ENOMEM;
 }

@@ -82,7 +82,7 @@ static size_t kernel_format_find_type(const char *word)
 	return i;
 }
 
-static bool is_number_size(uint32_t size)
+static bool kernel_format_is_number_size(uint32_t size)
 {
 	return size == 1 || size == 2 || size == 4 || size == 8;
 }
@@ -90,7 +90,7 @@ static bool is_number_size(uint32_t size)
 /* ---- one field ---- */
 
 /* Choose the type of an array's element by its name, or by its size if the name is not known. */
-static void take_element(
+static void kernel_format_parse_element(
 		struct format_field *field, enum format_kind *kind, const char *word, uint32_t size)
 {
 	size_t type = kernel_format_find_type(word);
@@ -101,15 +101,15 @@ static void take_element(
 		field->is_signed = known_types[type].is_signed;
 		return;
 	}
-	*kind = is_number_size(size) ? FORMAT_INTEGER : FORMAT_BYTES;
-	field->unit = is_number_size(size) ? size : 1;
+	*kind = kernel_format_is_number_size(size) ? FORMAT_INTEGER : FORMAT_BYTES;
+	field->unit = kernel_format_is_number_size(size) ? size : 1;
 }
 
 /*
  * `type` is the text before the name, without trailing blanks; `dimension` is the text in brackets,
  * or NULL.
  */
-static void take_type(struct format_field *field, char *type, const char *dimension)
+static void kernel_format_parse_type(struct format_field *field, char *type, const char *dimension)
 {
 	bool relative = !strncmp(type, "__rel_loc ", 10);
 	bool pointer = strchr(type, '*');
@@ -123,7 +123,8 @@ static void take_type(struct format_field *field, char *type, const char *dimens
 			*end = '\0';
 		field->relative = relative;
 		field->kind = field->size == 4 ? FORMAT_LOCATION : FORMAT_BYTES;
-		take_element(field, &field->element, type, pointer ? sizeof(long) : 0);
+		kernel_format_parse_element(
+				field, &field->element, type, pointer ? sizeof(long) : 0);
 		return;
 	}
 	end = strchr(type, '[');
@@ -135,7 +136,7 @@ static void take_type(struct format_field *field, char *type, const char *dimens
 		count = strtoul(dimension, &end, 0);
 		if (end == dimension || !count || field->size % count || count > field->size)
 			count = 0;
-		take_element(field, &field->kind, type,
+		kernel_format_parse_element(field, &field->kind, type,
 				count ? (uint32_t)(field->size / count) : 0);
 		if (field->kind == FORMAT_TEXT)
 			field->unit = 1;
@@ -148,7 +149,7 @@ static void take_type(struct format_field *field, char *type, const char *dimens
 		return;
 	}
 	field->unit = field->size;
-	if (pointer && is_number_size(field->size)) {
+	if (pointer && kernel_format_is_number_size(field->size)) {
 		field->kind = FORMAT_POINTER;
 		field->is_signed = false;
 		return;
@@ -159,7 +160,7 @@ static void take_type(struct format_field *field, char *type, const char *dimens
 		field->kind = known_types[count].kind;
 		return;
 	}
-	field->kind = is_number_size(field->size) && strncmp(type, "struct ", 7) != 0
+	field->kind = kernel_format_is_number_size(field->size) && strncmp(type, "struct ", 7) != 0
 			? FORMAT_INTEGER
 			: FORMAT_BYTES;
 	if (field->kind == FORMAT_BYTES) {
@@ -169,7 +170,7 @@ static void take_type(struct format_field *field, char *type, const char *dimens
 }
 
 /* Parse "unsigned char name[8]" in place. Returns 0, -EINVAL if there is no name, or -ENOMEM. */
-static int take_declaration(struct format_field *field, char *text)
+static int kernel_format_parse_declaration(struct format_field *field, char *text)
 {
 	char *end = text + strlen(text), *dimension = NULL, *name;
 
@@ -198,7 +199,7 @@ static int take_declaration(struct format_field *field, char *text)
 	*name = '\0';
 	while (isspace((unsigned char)*text))
 		text++;
-	take_type(field, text, dimension);
+	kernel_format_parse_type(field, text, dimension);
 	return 0;
 }
 
@@ -237,7 +238,7 @@ static int kernel_format_parse_field(struct format *format, char *line)
 	if (field.size > UINT16_MAX || field.offset > UINT16_MAX ||
 			format->nr_fields == FORMAT_FIELDS_MAX)
 		return -EINVAL;
-	ret = take_declaration(&field, line);
+	ret = kernel_format_parse_declaration(&field, line);
 	if (ret)
 		return ret;
 	fields = realloc(format->fields, (format->nr_fields + 1) * sizeof(*fields));
@@ -260,7 +261,7 @@ static const char *kernel_format_skip_blanks(const char *at)
 }
 
 /* Parse `"text"`; escape sequences are kept. Returns NULL if there is no string. */
-static const char *take_quoted(const char *at, char **text)
+static const char *kernel_format_parse_quoted(const char *at, char **text)
 {
 	const char *end;
 
@@ -279,7 +280,7 @@ static const char *take_quoted(const char *at, char **text)
 	return end + 1;
 }
 
-static void drop_labels(struct format_field *field)
+static void kernel_format_drop_labels(struct format_field *field)
 {
 	while (field->nr_labels)
 		free(field->labels[--field->nr_labels].text);
@@ -288,7 +289,7 @@ static void drop_labels(struct format_field *field)
 }
 
 /* Parse `{ value, "text" }`. Returns NULL for anything else, such as an expression. */
-static const char *take_label(struct format_field *field, const char *at)
+static const char *kernel_format_parse_label(struct format_field *field, const char *at)
 {
 	struct format_label label = {.text = NULL}, *labels;
 	char *end;
@@ -302,7 +303,7 @@ static const char *take_label(struct format_field *field, const char *at)
 		end++;
 	if (*kernel_format_skip_blanks(end) != '"')
 		return NULL;
-	at = take_quoted(kernel_format_skip_blanks(end), &label.text);
+	at = kernel_format_parse_quoted(kernel_format_skip_blanks(end), &label.text);
 	if (!at)
 		return NULL;
 	at = kernel_format_skip_blanks(at);
@@ -351,22 +352,22 @@ static void kernel_format_parse_labels(const struct format *format, const char *
 		return;
 	at = kernel_format_skip_blanks(at);
 	if (flags) {
-		at = take_quoted(at, NULL);
+		at = kernel_format_parse_quoted(at, NULL);
 		if (!at)
 			return;
 		at = kernel_format_skip_blanks(at);
 	}
 	while (at && *at == '{' && field->nr_labels < FORMAT_LABELS_MAX) {
-		at = take_label(field, at);
+		at = kernel_format_parse_label(field, at);
 		if (at)
 			at = kernel_format_skip_blanks(at);
 	}
 	if (!at || *at != ')')
-		drop_labels(field);
+		kernel_format_drop_labels(field);
 	field->flags = flags && field->nr_labels;
 }
 
-static void take_print_format(const struct format *format, const char *text)
+static void kernel_format_parse_print_format(const struct format *format, const char *text)
 {
 	const char *at;
 
@@ -378,7 +379,7 @@ static void take_print_format(const struct format *format, const char *text)
 
 /* ---- the file ---- */
 
-static bool is_event_header(const struct format *format)
+static bool kernel_format_is_event_header(const struct format *format)
 {
 	static const uint8_t sizes[] = {1, 1, 2, 2, 1, 1};
 	uint32_t i, offset = FORMAT_COMMON_SIZE;
@@ -412,7 +413,7 @@ static int kernel_format_parse_line(struct format *format, char *line, bool *has
 	if (!strncmp(line, "\tfield:", 7))
 		return kernel_format_parse_field(format, line + 7);
 	if (!strncmp(line, "print fmt: ", 11))
-		take_print_format(format, line + 11);
+		kernel_format_parse_print_format(format, line + 11);
 	return 0;
 }
 
@@ -431,7 +432,7 @@ int kernel_format_parse(const char *text, size_t size, struct format *format)
 	free(copy);
 	if (!ret && (!has_id || !format->name))
 		ret = -EINVAL;
-	format->event_header = !ret && is_event_header(format);
+	format->event_header = !ret && kernel_format_is_event_header(format);
 	return ret;
 }
 
@@ -440,7 +441,7 @@ void kernel_format_free(struct format *format)
 	uint32_t i;
 
 	for (i = 0; i < format->nr_fields; i++) {
-		drop_labels(&format->fields[i]);
+		kernel_format_drop_labels(&format->fields[i]);
 		free(format->fields[i].name);
 	}
 	free(format->fields);

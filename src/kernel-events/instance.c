@@ -41,13 +41,13 @@ struct tracefs_instance {
 	char name[100];
 	int *pipes; /* one for each CPU */
 	uint8_t *page;
-	bool made;
-	bool calls;        /* system calls are enabled, and draining makes some */
-	bool foreign;      /* another process has created a record */
-	bool apart;        /* the recorder's own threads are excluded */
-	bool reader_apart; /* at least the draining thread is excluded */
-	pid_t pid;         /* read once: each getpid() would be a further record */
-	pid_t opener;      /* the thread that opened the instance and starts the command */
+	bool is_created;
+	bool makes_system_calls; /* system calls are enabled, and draining makes some */
+	bool foreign;            /* another process has created a record */
+	bool is_excluded;        /* the recorder's own threads are excluded */
+	bool is_reader_excluded; /* at least the draining thread is excluded */
+	pid_t pid;               /* read once: each getpid() would be a further record */
+	pid_t opener;            /* the thread that opened the instance and starts the command */
 };
 
 /* ---- instances of processes that have exited ---- */
@@ -80,7 +80,7 @@ static unsigned long long kernel_instance_process_start_time(long pid)
 	return start;
 }
 
-static void remove_instance(const char *path)
+static void kernel_instance_remove(const char *path)
 {
 	char file[500];
 
@@ -106,7 +106,7 @@ void kernel_instances_clean(const struct kernel_record *record)
 				pid <= 0 || kernel_instance_process_start_time(pid) == start)
 			continue;
 		(void)snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
-		remove_instance(path);
+		kernel_instance_remove(path);
 	}
 	if (instances)
 		closedir(instances);
@@ -163,8 +163,8 @@ static void kernel_instance_close(struct kernel_record *record)
 	for (i = 0; instance->pipes && i < record->nr_cpus; i++)
 		if (instance->pipes[i] >= 0)
 			close(instance->pipes[i]);
-	if (instance->made)
-		remove_instance(instance->path);
+	if (instance->is_created)
+		kernel_instance_remove(instance->path);
 	free(instance->pipes);
 	free(instance->page);
 	free(instance);
@@ -202,7 +202,7 @@ static int kernel_instance_open(struct kernel_record *record, struct error *erro
 			strrchr(instance->path, '/') + 1);
 	if (mkdir(instance->path, 0700))
 		return kernel_instance_set_error(error, -errno);
-	instance->made = true;
+	instance->is_created = true;
 	ret = kernel_instance_set_up(record, instance);
 	if (ret)
 		return kernel_instance_set_error(error, ret);
@@ -223,7 +223,7 @@ static int kernel_instance_add_class(struct kernel_record *record,
 	char file[600];
 	int ret = 0;
 
-	instance->calls |= strstr(event_class->system, "syscalls") != NULL;
+	instance->makes_system_calls |= strstr(event_class->system, "syscalls") != NULL;
 	if (event_class->filter) {
 		(void)snprintf(file, sizeof(file), "%s/events/%.255s/%.120s/filter", instance->path,
 				event_class->system, event_class->name);
@@ -289,13 +289,13 @@ static void kernel_instance_stop(struct kernel_record *record)
 static void kernel_instance_wait(struct kernel_record *record, int timeout_ms)
 {
 	struct pollfd wake[3] = {{.fd = record->wake, .events = POLLIN},
-			{.fd = record->also, .events = POLLIN},
+			{.fd = record->extra_fd, .events = POLLIN},
 			{.fd = record->notice, .events = POLLIN}};
 
 	(void)poll(wake, 3, timeout_ms < POLL_MS ? timeout_ms : POLL_MS);
 }
 
-static void put_record(struct kernel_record *record, uint32_t cpu, uint64_t ticks,
+static void kernel_instance_put_record(struct kernel_record *record, uint32_t cpu, uint64_t ticks,
 		const uint8_t *data, size_t size)
 {
 	struct tracefs_instance *instance = record->backend_state;
@@ -313,7 +313,8 @@ static void put_record(struct kernel_record *record, uint32_t cpu, uint64_t tick
 	kernel_put(record, cpu, ticks, pid, tid, comm, data, size);
 }
 
-static void put_page(struct kernel_record *record, uint32_t cpu, const uint8_t *page, size_t size)
+static void kernel_instance_put_page(
+		struct kernel_record *record, uint32_t cpu, const uint8_t *page, size_t size)
 {
 	uint64_t ticks, commit;
 	size_t at = PAGE_HEADER, end;
@@ -360,7 +361,7 @@ static void put_page(struct kernel_record *record, uint32_t cpu, const uint8_t *
 			ticks += delta;
 			if (at > end || length > end - at)
 				return;
-			put_record(record, cpu, ticks, page + at, length);
+			kernel_instance_put_record(record, cpu, ticks, page + at, length);
 			at += (length + 3) & ~(size_t)3;
 		}
 		if (at > end)
@@ -368,7 +369,8 @@ static void put_page(struct kernel_record *record, uint32_t cpu, const uint8_t *
 	}
 }
 
-static void leave_out(const struct tracefs_instance *instance, const char *thread)
+static void kernel_instance_exclude_thread(
+		const struct tracefs_instance *instance, const char *thread)
 {
 	(void)kernel_instance_write_file(instance, "set_event_notrace_pid", thread);
 }
@@ -378,28 +380,29 @@ static void leave_out(const struct tracefs_instance *instance, const char *threa
  * exclusion, so the thread that starts the command is excluded only once the command exists.
  * Kernels before Linux 5.7 cannot exclude threads.
  */
-static void stand_apart(struct kernel_record *record, struct tracefs_instance *instance)
+static void kernel_instance_exclude_recorder(
+		struct kernel_record *record, struct tracefs_instance *instance)
 {
 	pid_t thread = (pid_t)syscall(SYS_gettid);
 	const struct dirent *entry;
 	DIR *threads;
 	char text[16];
 
-	if (instance->apart || !instance->calls)
+	if (instance->is_excluded || !instance->makes_system_calls)
 		return;
 	if (!record->options.machine && !instance->foreign) {
-		if (thread != instance->opener && !instance->reader_apart) {
+		if (thread != instance->opener && !instance->is_reader_excluded) {
 			(void)snprintf(text, sizeof(text), "%d", (int)thread);
-			leave_out(instance, text);
-			instance->reader_apart = true;
+			kernel_instance_exclude_thread(instance, text);
+			instance->is_reader_excluded = true;
 		}
 		return;
 	}
-	instance->apart = true;
+	instance->is_excluded = true;
 	threads = opendir("/proc/self/task");
 	while (threads && (entry = readdir(threads)))
 		if (*entry->d_name != '.')
-			leave_out(instance, entry->d_name);
+			kernel_instance_exclude_thread(instance, entry->d_name);
 	if (threads)
 		closedir(threads);
 }
@@ -411,14 +414,14 @@ static bool kernel_instance_drain(struct kernel_record *record)
 	bool found = false;
 	uint32_t i;
 
-	stand_apart(record, instance);
+	kernel_instance_exclude_recorder(record, instance);
 	for (i = 0; i < record->nr_cpus; i++) {
 		uint32_t pages = 0;
 		ssize_t size;
 
 		while (instance->pipes[i] >= 0 && pages++ < ROUND_PAGES &&
 				(size = read(instance->pipes[i], instance->page, PAGE_MAX)) > 0) {
-			put_page(record, i, instance->page, (size_t)size);
+			kernel_instance_put_page(record, i, instance->page, (size_t)size);
 			found = true;
 		}
 		record->sink->flush(record, i);

@@ -22,12 +22,13 @@
 
 /* ---- options ---- */
 
-static char *kernel_record_copy_options(const char *text)
+static char *kernel_record_copy_text(const char *text)
 {
 	return text ? strdup(text) : NULL;
 }
 
-static int copy_options(struct kernel_record *record, const struct kernel_record_options *options)
+static int kernel_record_copy_options(
+		struct kernel_record *record, const struct kernel_record_options *options)
 {
 	struct kernel_record_choice *choices = calloc(options->nr_choices + 1, sizeof(*choices));
 	size_t i;
@@ -35,14 +36,14 @@ static int copy_options(struct kernel_record *record, const struct kernel_record
 	record->options = *options;
 	record->options.choices = choices;
 	record->options.directory =
-			kernel_record_copy_options(options->directory ? options->directory : "");
+			kernel_record_copy_text(options->directory ? options->directory : "");
 	record->options.hostname =
-			kernel_record_copy_options(options->hostname ? options->hostname : "");
+			kernel_record_copy_text(options->hostname ? options->hostname : "");
 	if (!choices || !record->options.directory || !record->options.hostname)
 		return -ENOMEM;
 	for (i = 0; i < options->nr_choices; i++) {
-		choices[i].pattern = kernel_record_copy_options(options->choices[i].pattern);
-		choices[i].filter = kernel_record_copy_options(options->choices[i].filter);
+		choices[i].pattern = kernel_record_copy_text(options->choices[i].pattern);
+		choices[i].filter = kernel_record_copy_text(options->choices[i].filter);
 		if (!choices[i].pattern || (options->choices[i].filter && !choices[i].filter))
 			return -ENOMEM;
 	}
@@ -56,12 +57,12 @@ static int copy_options(struct kernel_record *record, const struct kernel_record
 		}
 }
 
-static void free_options(struct kernel_record *record)
+static void kernel_record_free_options(struct kernel_record *record)
 {
 	struct kernel_record_options *options = &record->options;
 	size_t i;
 
-	/* copy_options() allocated all of these; free() takes no pointer to const. */
+	/* kernel_record_copy_options() allocated all of these; free() takes no pointer to const. */
 	for (i = 0; options->choices && i < options->nr_choices; i++) {
 		free((void *)(uintptr_t)options->choices[i].pattern);
 		free((void *)(uintptr_t)options->choices[i].filter);
@@ -74,7 +75,7 @@ static void free_options(struct kernel_record *record)
 
 /* ---- the backend ---- */
 
-static const char *word_of(const struct kernel_backend *backend)
+static const char *kernel_record_backend_word(const struct kernel_backend *backend)
 {
 	return backend == &backend_perf ? "perf" : "tracefs";
 }
@@ -97,7 +98,7 @@ static int kernel_record_choose_backend(struct kernel_record *record, struct err
 			continue;
 		record->backend = backends[i];
 		ret = record->backend->open(record, error);
-		if (!ret && (!record->sink->chooses || record->all_on))
+		if (!ret && (!record->sink->chooses || record->enables_found))
 			ret = kernel_classes_scan(record, false, error);
 		if (!ret || ret == -EINVAL)
 			break;
@@ -110,7 +111,7 @@ static int kernel_record_choose_backend(struct kernel_record *record, struct err
 		(void)snprintf(record->why, sizeof(record->why), "%s", first.text);
 	else if (!ret && wanted != KERNEL_RECORD_BEST)
 		(void)snprintf(record->why, sizeof(record->why), "%s was asked for",
-				word_of(record->backend));
+				kernel_record_backend_word(record->backend));
 	else if (ret && ret != -EINVAL && first.code) {
 		*error = first;
 		ret = first.code;
@@ -137,13 +138,14 @@ int kernel_record_prepare(const struct kernel_record_options *options,
 	record->sink = sink;
 	if (listener)
 		record->listener = *listener;
-	record->all_on = listener && options->nr_choices;
-	record->wake = record->also = record->notice = -1;
+	record->enables_found = listener && options->nr_choices;
+	record->wake = record->extra_fd = record->notice = -1;
 	record->nr_cpus = cpus > 0 ? (uint32_t)cpus : 1;
 	record->by_id = calloc(EVENT_CLASS_IDS, sizeof(struct kernel_event_class *));
 	record->tasks = tasks_create();
 	record->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (copy_options(record, options) || !record->by_id || !record->tasks || record->wake < 0)
+	if (kernel_record_copy_options(record, options) || !record->by_id || !record->tasks ||
+			record->wake < 0)
 		ret = error_set_no_memory(error);
 	else
 		ret = tracefs_find(record->tracefs, sizeof(record->tracefs), error);
@@ -199,7 +201,7 @@ static void *kernel_record_run_thread(void *user)
 {
 	struct kernel_record *record = user;
 	struct error ignored;
-	uint64_t looked = 0;
+	uint64_t last_scan = 0;
 
 	/*
 	 * A recording of a command gets a record of each thread that starts; of the whole machine,
@@ -212,9 +214,9 @@ static void *kernel_record_run_thread(void *user)
 	 * store are drained.
 	 */
 	while (!atomic_load_explicit(&record->stop, memory_order_acquire)) {
-		if (clock_monotonic_ms() - looked >= LATE_MS) {
+		if (clock_monotonic_ms() - last_scan >= LATE_MS) {
 			kernel_record_scan_late(record);
-			looked = clock_monotonic_ms();
+			last_scan = clock_monotonic_ms();
 		}
 		record->backend->wait(record, record->waits_for_late ? LATE_MS : ROUND_MS);
 		record->backend->drain(record);
@@ -249,7 +251,7 @@ int kernel_record_start(struct kernel_record *record, struct error *error)
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (ret)
 		return error_set(error, -ret, NULL, "cannot start a thread: %s", strerror(ret));
-	record->runs = true;
+	record->is_running = true;
 	pthread_setname_np(record->thread, "side-kernel");
 	return 0;
 }
@@ -258,14 +260,14 @@ static void kernel_record_join_thread(struct kernel_record *record)
 {
 	uint64_t one = 1;
 
-	if (!record->runs)
+	if (!record->is_running)
 		return;
 	/* Release: pairs with the acquire in kernel_record_run_thread(). */
 	atomic_store_explicit(&record->stop, true, memory_order_release);
 	/* If the write fails, the thread still wakes up at the end of its round. */
 	(void)!write(record->wake, &one, sizeof(one));
 	pthread_join(record->thread, NULL);
-	record->runs = false;
+	record->is_running = false;
 }
 
 void kernel_record_drain_all(struct kernel_record *record)
@@ -326,7 +328,7 @@ void kernel_record_close(struct kernel_record *record)
 	free(record->losses);
 	free(record->context.data);
 	free(record->fields.data);
-	free_options(record);
+	kernel_record_free_options(record);
 	if (record->wake >= 0)
 		close(record->wake);
 	free(record);

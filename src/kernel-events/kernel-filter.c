@@ -19,7 +19,7 @@
 #define ASKED_TEXT_MAX 1024
 #define ASKED_ALL_MAX 3900 /* the kernel accepts a page */
 
-struct class_asked {
+struct class_filter {
 	char *texts[ASKED_MAX]; /* alternatives: a record must match one of them */
 	size_t nr;
 	char all[ASKED_ALL_MAX];
@@ -136,21 +136,21 @@ static bool kernel_filter_format_comparison(
 
 /* ---- all filters of an event ---- */
 
-static void free_texts(struct class_asked *asked)
+static void kernel_filter_free_texts(struct class_filter *combined)
 {
-	while (asked->nr)
-		free(asked->texts[--asked->nr]);
+	while (combined->nr)
+		free(combined->texts[--combined->nr]);
 }
 
-static bool kernel_filter_has_expression(const struct class_asked *asked, const char *text)
+static bool kernel_filter_has_expression(const struct class_filter *combined, const char *text)
 {
-	for (size_t i = 0; i < asked->nr; i++)
-		if (!strcmp(asked->texts[i], text))
+	for (size_t i = 0; i < combined->nr; i++)
+		if (!strcmp(combined->texts[i], text))
 			return true;
 	return false;
 }
 
-static bool kernel_filter_add_expression(struct class_asked *asked,
+static bool kernel_filter_add_expression(struct class_filter *combined,
 		const struct kernel_event_class *event_class, const char *expression)
 {
 	/* The cast drops const; the callback only reads. */
@@ -160,16 +160,16 @@ static bool kernel_filter_add_expression(struct class_asked *asked,
 
 	if (filter_print(expression, &language, text, sizeof(text)))
 		return false;
-	if (kernel_filter_has_expression(asked, text))
+	if (kernel_filter_has_expression(combined, text))
 		return true;
-	if (asked->nr == ASKED_MAX)
+	if (combined->nr == ASKED_MAX)
 		return false;
-	asked->texts[asked->nr] = strdup(text);
-	asked->nr += asked->texts[asked->nr] != NULL;
-	return asked->nr && asked->texts[asked->nr - 1];
+	combined->texts[combined->nr] = strdup(text);
+	combined->nr += combined->texts[combined->nr] != NULL;
+	return combined->nr && combined->texts[combined->nr - 1];
 }
 
-static bool means(const struct kernel_record_choice *choice,
+static bool kernel_filter_choice_matches(const struct kernel_record_choice *choice,
 		const struct kernel_event_class *event_class)
 {
 	struct pattern patterns[PATTERN_KERNEL_MAX];
@@ -182,13 +182,14 @@ static bool means(const struct kernel_record_choice *choice,
 	return false;
 }
 
-static bool put_list(char *text, size_t capacity, const struct class_asked *asked)
+static bool kernel_filter_print_list(
+		char *text, size_t capacity, const struct class_filter *combined)
 {
 	size_t used = 0;
 
-	for (size_t i = 0; i < asked->nr && used < capacity; i++)
+	for (size_t i = 0; i < combined->nr && used < capacity; i++)
 		used += (size_t)snprintf(text + used, capacity - used, "%s(%s)", i ? " || " : "",
-				asked->texts[i]);
+				combined->texts[i]);
 	return used < capacity;
 }
 
@@ -197,134 +198,137 @@ static bool put_list(char *text, size_t capacity, const struct class_asked *aske
  * selects every record, the kernel cannot evaluate an expression, or there are too many.
  */
 static bool kernel_filter_collect_expressions(const struct kernel_record *record,
-		const struct kernel_event_class *event_class, struct class_asked *asked)
+		const struct kernel_event_class *event_class, struct class_filter *combined)
 {
 	const struct kernel_record_options *options = &record->options;
 
 	for (size_t i = 0; i < options->nr_choices; i++)
-		if (means(&options->choices[i], event_class) &&
+		if (kernel_filter_choice_matches(&options->choices[i], event_class) &&
 				(event_class->format.event_header ||
 						!options->choices[i].expression ||
-						!kernel_filter_add_expression(asked, event_class,
+						!kernel_filter_add_expression(combined, event_class,
 								options->choices[i].expression))) {
-			free_texts(asked);
+			kernel_filter_free_texts(combined);
 			return false;
 		}
-	return asked->nr && put_list(asked->all, sizeof(asked->all), asked);
+	return combined->nr &&
+			kernel_filter_print_list(combined->all, sizeof(combined->all), combined);
 }
 
 /* ---- filters of event classes ---- */
 
-void kernel_ask_end(struct kernel_event_class *event_class)
+void kernel_filter_drop(struct kernel_event_class *event_class)
 {
-	if (!event_class->asked)
+	if (!event_class->combined)
 		return;
-	if (event_class->filter == event_class->asked->all)
+	if (event_class->filter == event_class->combined->all)
 		event_class->filter = NULL;
-	free_texts(event_class->asked);
-	free(event_class->asked);
-	event_class->asked = NULL;
+	kernel_filter_free_texts(event_class->combined);
+	free(event_class->combined);
+	event_class->combined = NULL;
 }
 
-void kernel_ask_begin(const struct kernel_record *record, struct kernel_event_class *event_class)
+void kernel_filter_set(const struct kernel_record *record, struct kernel_event_class *event_class)
 {
-	struct class_asked *asked;
+	struct class_filter *combined;
 
-	kernel_ask_end(event_class);
+	kernel_filter_drop(event_class);
 	if (event_class->filter)
 		return;
-	asked = calloc(1, sizeof(*asked));
-	if (!asked || !kernel_filter_collect_expressions(record, event_class, asked)) {
-		if (asked)
-			free_texts(asked);
-		free(asked);
+	combined = calloc(1, sizeof(*combined));
+	if (!combined || !kernel_filter_collect_expressions(record, event_class, combined)) {
+		if (combined)
+			kernel_filter_free_texts(combined);
+		free(combined);
 		return;
 	}
-	event_class->asked = asked;
-	event_class->filter = asked->all;
+	event_class->combined = combined;
+	event_class->filter = combined->all;
 }
 
 /*
  * Print the expressions that are wanted and not yet in the kernel's filter; `wanted` gets all of
  * them.
  */
-static bool find_more(const struct class_asked *asked, struct class_asked *wanted, char *text,
-		size_t capacity)
+static bool kernel_filter_find_more(const struct class_filter *combined,
+		struct class_filter *wanted, char *text, size_t capacity)
 {
-	struct class_asked more = {.nr = 0};
+	struct class_filter more = {.nr = 0};
 	char list[ASKED_ALL_MAX];
 	int used;
 
 	for (size_t i = 0; i < wanted->nr; i++)
-		if (!kernel_filter_has_expression(asked, wanted->texts[i]))
+		if (!kernel_filter_has_expression(combined, wanted->texts[i]))
 			more.texts[more.nr++] = wanted->texts[i];
 	if (!more.nr)
 		return false;
-	if (!put_list(list, sizeof(list), &more))
+	if (!kernel_filter_print_list(list, sizeof(list), &more))
 		return false;
-	used = snprintf(text, capacity, "!(%s) && (%s)", asked->all, list);
+	used = snprintf(text, capacity, "!(%s) && (%s)", combined->all, list);
 	return (size_t)used < capacity;
 }
 
-static int kernel_filter_store_expressions(struct class_asked *asked, struct class_asked *wanted)
+static int kernel_filter_store_expressions(
+		struct class_filter *combined, struct class_filter *wanted)
 {
 	/* Keep all previous expressions: a filter may only be widened. */
-	for (size_t i = 0; i < asked->nr; i++) {
+	for (size_t i = 0; i < combined->nr; i++) {
 		char *text;
 
-		if (kernel_filter_has_expression(wanted, asked->texts[i]))
+		if (kernel_filter_has_expression(wanted, combined->texts[i]))
 			continue;
 		if (wanted->nr == ASKED_MAX)
 			return -E2BIG;
-		text = strdup(asked->texts[i]);
+		text = strdup(combined->texts[i]);
 		if (!text)
 			return -ENOMEM;
 		wanted->texts[wanted->nr++] = text;
 	}
-	return put_list(wanted->all, sizeof(wanted->all), wanted) ? 0 : -E2BIG;
+	return kernel_filter_print_list(wanted->all, sizeof(wanted->all), wanted) ? 0 : -E2BIG;
 }
 
-static bool is_enough(const struct class_asked *asked, const struct class_asked *wanted)
+static bool kernel_filter_is_enough(
+		const struct class_filter *combined, const struct class_filter *wanted)
 {
 	for (size_t i = 0; i < wanted->nr; i++)
-		if (!kernel_filter_has_expression(asked, wanted->texts[i]))
+		if (!kernel_filter_has_expression(combined, wanted->texts[i]))
 			return false;
 	return true;
 }
 
-int kernel_ask_more(struct kernel_record *record, struct kernel_event_class *event_class)
+int kernel_filter_widen(struct kernel_record *record, struct kernel_event_class *event_class)
 {
-	struct class_asked *asked = event_class->asked, *wanted;
+	struct class_filter *combined = event_class->combined, *wanted;
 	char more[2 * ASKED_ALL_MAX];
 	int ret;
 
-	if (!asked)
+	if (!combined)
 		return 0;
 	wanted = calloc(1, sizeof(*wanted));
 	if (!wanted)
 		return -ENOMEM;
 	if (!kernel_filter_collect_expressions(record, event_class, wanted)) {
-		free_texts(wanted);
+		kernel_filter_free_texts(wanted);
 		free(wanted);
-		(void)snprintf(more, sizeof(more), "!(%s)", asked->all);
+		(void)snprintf(more, sizeof(more), "!(%s)", combined->all);
 		ret = record->backend->widen(record, event_class, more, NULL);
 		if (!ret)
-			kernel_ask_end(event_class);
+			kernel_filter_drop(event_class);
 		return ret;
 	}
-	ret = is_enough(asked, wanted) ? -EALREADY
-			: !find_more(asked, wanted, more, sizeof(more))
+	ret = kernel_filter_is_enough(combined, wanted) ? -EALREADY
+			: !kernel_filter_find_more(combined, wanted, more, sizeof(more))
 			? -E2BIG
-			: kernel_filter_store_expressions(asked, wanted);
+			: kernel_filter_store_expressions(combined, wanted);
 	if (!ret)
 		ret = record->backend->widen(record, event_class, more, wanted->all);
 	if (ret) {
-		free_texts(wanted);
+		kernel_filter_free_texts(wanted);
 		free(wanted);
 		return ret == -EALREADY ? 0 : ret;
 	}
-	kernel_ask_end(event_class);
-	event_class->asked = wanted;
+	kernel_filter_drop(event_class);
+	event_class->combined = wanted;
 	event_class->filter = wanted->all;
 	return 0;
 }

@@ -16,7 +16,7 @@
 /* ---- types ---- */
 
 /* CTF readers need distinct labels: one name for each value, one value for each name. */
-static bool is_repeated(const struct format_field *field, uint32_t index)
+static bool kernel_layout_is_label_repeated(const struct format_field *field, uint32_t index)
 {
 	uint32_t i;
 
@@ -40,12 +40,12 @@ static bool kernel_layout_value_fits(const struct format_field *field, uint64_t 
 }
 
 /* Returns the number of the only bit that is set, or -1. */
-static int single_bit(uint64_t value)
+static int kernel_layout_single_bit(uint64_t value)
 {
 	return value && !(value & (value - 1)) ? __builtin_ctzll(value) : -1;
 }
 
-static struct ctf_type *label_values(
+static struct ctf_type *kernel_layout_label_values(
 		struct ctf_arena *arena, const struct format_field *field, struct ctf_type *integer)
 {
 	struct ctf_type *type = ctf_type_enum(arena, integer, field->nr_labels);
@@ -55,7 +55,8 @@ static struct ctf_type *label_values(
 		const char *text;
 		uint64_t value = field->labels[i].value;
 
-		if (is_repeated(field, i) || !kernel_layout_value_fits(field, value))
+		if (kernel_layout_is_label_repeated(field, i) ||
+				!kernel_layout_value_fits(field, value))
 			continue;
 		text = ctf_describe_text(
 				arena, field->labels[i].text, 1, SIDE_TYPE_BYTE_ORDER_HOST);
@@ -69,7 +70,7 @@ static struct ctf_type *label_values(
 	return kept ? type : integer;
 }
 
-static struct ctf_type *label_bits(
+static struct ctf_type *kernel_layout_label_bits(
 		struct ctf_arena *arena, const struct format_field *field, struct ctf_type *integer)
 {
 	struct ctf_label *labels = ctf_arena_alloc(arena, field->nr_labels, sizeof(*labels));
@@ -78,10 +79,10 @@ static struct ctf_type *label_bits(
 	if (!labels)
 		return NULL;
 	for (i = 0; i < field->nr_labels; i++) {
-		int bit = single_bit(field->labels[i].value);
+		int bit = kernel_layout_single_bit(field->labels[i].value);
 		const char *text;
 
-		if (bit < 0 || bit >= integer->size || is_repeated(field, i))
+		if (bit < 0 || bit >= integer->size || kernel_layout_is_label_repeated(field, i))
 			continue;
 		text = ctf_describe_text(
 				arena, field->labels[i].text, 1, SIDE_TYPE_BYTE_ORDER_HOST);
@@ -99,7 +100,7 @@ static struct ctf_type *label_bits(
 	return integer;
 }
 
-static struct ctf_type *byte_type(struct ctf_arena *arena)
+static struct ctf_type *kernel_layout_byte_type(struct ctf_arena *arena)
 {
 	struct ctf_type *byte = ctf_type_integer(arena, 8, false);
 
@@ -110,7 +111,7 @@ static struct ctf_type *byte_type(struct ctf_arena *arena)
 	return byte;
 }
 
-static struct ctf_type *one_type(
+static struct ctf_type *kernel_layout_value_type(
 		struct ctf_arena *arena, const struct format_field *field, enum format_kind kind)
 {
 	struct ctf_type *type;
@@ -135,36 +136,36 @@ static struct ctf_type *one_type(
 		type = ctf_type_integer(arena, field->unit * BITS, field->is_signed);
 		if (!type || !field->nr_labels)
 			return type;
-		return field->flags ? label_bits(arena, field, type)
-				    : label_values(arena, field, type);
+		return field->flags ? kernel_layout_label_bits(arena, field, type)
+				    : kernel_layout_label_values(arena, field, type);
 	case FORMAT_BYTES:
 	case FORMAT_LOCATION: break;
 	}
-	return byte_type(arena);
+	return kernel_layout_byte_type(arena);
 }
 
 /* ---- building ---- */
 
-struct maker {
+struct layout_builder {
 	struct ctf_arena *arena;
 	struct ctf_names names;
 	struct layout *layout;
 	struct ctf_type *type;
 };
 
-static int kernel_layout_add_member(
-		struct maker *maker, const char *name, struct ctf_type *type, bool hidden)
+static int kernel_layout_add_member(struct layout_builder *builder, const char *name,
+		struct ctf_type *type, bool hidden)
 {
 	if (!name || !type)
 		return -ENOMEM;
-	ctf_member_set(&maker->type->members[maker->type->member_count++], name, type, hidden);
+	ctf_member_set(&builder->type->members[builder->type->member_count++], name, type, hidden);
 	return 0;
 }
 
 /* Add a step. Adjacent fields are copied by one step. */
-static void kernel_layout_add_step(struct maker *maker, struct layout_step step)
+static void kernel_layout_add_step(struct layout_builder *builder, struct layout_step step)
 {
-	struct layout *layout = maker->layout;
+	struct layout *layout = builder->layout;
 
 	if (layout->nr_steps && step.kind == LAYOUT_COPY) {
 		struct layout_step *last = &layout->steps[layout->nr_steps - 1];
@@ -178,60 +179,62 @@ static void kernel_layout_add_step(struct maker *maker, struct layout_step step)
 }
 
 static int kernel_layout_add_sequence(
-		struct maker *maker, const char *name, struct ctf_type *element)
+		struct layout_builder *builder, const char *name, struct ctf_type *element)
 {
 	size_t size = strlen(name), with = size + sizeof("_length");
-	char *text = ctf_arena_alloc(maker->arena, with, 1);
+	char *text = ctf_arena_alloc(builder->arena, with, 1);
 	const char *length;
 	int ret;
 
 	if (!text || !element)
 		return -ENOMEM;
 	(void)snprintf(text, with, "%s_length", name);
-	length = ctf_names_take(&maker->names, text);
+	length = ctf_names_take(&builder->names, text);
 	ret = kernel_layout_add_member(
-			maker, length, ctf_type_integer(maker->arena, 32, false), true);
+			builder, length, ctf_type_integer(builder->arena, 32, false), true);
 	return ret ? ret
-		   : kernel_layout_add_member(maker, name,
-				     ctf_type_sequence(maker->arena, element, length), false);
+		   : kernel_layout_add_member(builder, name,
+				     ctf_type_sequence(builder->arena, element, length), false);
 }
 
-static int kernel_layout_make_field(struct maker *maker, const struct format_field *field)
+static int kernel_layout_make_field(
+		struct layout_builder *builder, const struct format_field *field)
 {
-	const char *name = ctf_name_escape(maker->arena, field->name);
+	const char *name = ctf_name_escape(builder->arena, field->name);
 	struct layout_step step = {.kind = LAYOUT_COPY,
 			.relative = field->relative,
 			.offset = field->offset,
 			.size = field->size};
 	struct ctf_type *type;
 
-	name = name ? ctf_names_take(&maker->names, name) : NULL;
+	name = name ? ctf_names_take(&builder->names, name) : NULL;
 	if (!name)
 		return -ENOMEM;
 	if (field->kind != FORMAT_LOCATION) {
-		type = one_type(maker->arena, field, field->kind);
+		type = kernel_layout_value_type(builder->arena, field, field->kind);
 		if (type && field->count)
-			type = ctf_type_array(maker->arena, type, field->count);
-		kernel_layout_add_step(maker, step);
-		return kernel_layout_add_member(maker, name, type, false);
+			type = ctf_type_array(builder->arena, type, field->count);
+		kernel_layout_add_step(builder, step);
+		return kernel_layout_add_member(builder, name, type, false);
 	}
 	if (field->element == FORMAT_TEXT) {
 		step.kind = LAYOUT_TEXT;
-		kernel_layout_add_step(maker, step);
-		return kernel_layout_add_member(maker, name, ctf_type_string(maker->arena), false);
+		kernel_layout_add_step(builder, step);
+		return kernel_layout_add_member(
+				builder, name, ctf_type_string(builder->arena), false);
 	}
 	step.kind = LAYOUT_ARRAY;
 	step.size = field->unit;
-	kernel_layout_add_step(maker, step);
-	return kernel_layout_add_sequence(
-			maker, name, one_type(maker->arena, field, field->element));
+	kernel_layout_add_step(builder, step);
+	return kernel_layout_add_sequence(builder, name,
+			kernel_layout_value_type(builder->arena, field, field->element));
 }
 
-static int kernel_layout_make_remainder(struct maker *maker, const struct format *format)
+static int kernel_layout_make_remainder(struct layout_builder *builder, const struct format *format)
 {
 	struct layout_step step = {
 			.kind = LAYOUT_REMAINDER, .offset = FORMAT_COMMON_SIZE, .size = 1};
-	const char *name = ctf_names_take(&maker->names, "_rest");
+	const char *name = ctf_names_take(&builder->names, "_rest");
 	uint32_t i;
 
 	for (i = 0; i < format->nr_fields; i++) {
@@ -242,30 +245,30 @@ static int kernel_layout_make_remainder(struct maker *maker, const struct format
 	}
 	if (!name)
 		return -ENOMEM;
-	kernel_layout_add_step(maker, step);
-	return kernel_layout_add_sequence(maker, name, byte_type(maker->arena));
+	kernel_layout_add_step(builder, step);
+	return kernel_layout_add_sequence(builder, name, kernel_layout_byte_type(builder->arena));
 }
 
 int layout_make(const struct format *format, bool remainder, struct ctf_arena *arena,
 		struct layout *layout, struct ctf_type **type)
 {
 	uint32_t members = (format->nr_fields + 1) * 2, i;
-	struct maker maker = {.arena = arena, .layout = layout};
-	int ret = ctf_names_init(&maker.names, arena, members * 2);
+	struct layout_builder builder = {.arena = arena, .layout = layout};
+	int ret = ctf_names_init(&builder.names, arena, members * 2);
 
 	*layout = (struct layout){.steps = calloc(format->nr_fields + 1, sizeof(*layout->steps))};
-	maker.type = ctf_type_struct(arena, members);
-	if (ret || !layout->steps || !maker.type) {
-		ctf_names_free(&maker.names);
+	builder.type = ctf_type_struct(arena, members);
+	if (ret || !layout->steps || !builder.type) {
+		ctf_names_free(&builder.names);
 		return -ENOMEM;
 	}
-	maker.type->member_count = 0;
+	builder.type->member_count = 0;
 	for (i = 0; i < format->nr_fields && !ret; i++)
-		ret = kernel_layout_make_field(&maker, &format->fields[i]);
+		ret = kernel_layout_make_field(&builder, &format->fields[i]);
 	if (!ret && remainder)
-		ret = kernel_layout_make_remainder(&maker, format);
-	ctf_names_free(&maker.names);
-	*type = maker.type;
+		ret = kernel_layout_make_remainder(&builder, format);
+	ctf_names_free(&builder.names);
+	*type = builder.type;
 	return ret;
 }
 
@@ -281,7 +284,7 @@ void layout_free(struct layout *layout)
  * Returns the data that the location word of this step points to. If it leads out of the record,
  * `*length` is 0.
  */
-static const uint8_t *locate(
+static const uint8_t *kernel_layout_locate(
 		const struct layout_step *step, const uint8_t *record, size_t size, size_t *length)
 {
 	uint32_t word = 0;
@@ -333,12 +336,12 @@ void layout_run(const struct layout *layout, const uint8_t *record, size_t size,
 		switch (step->kind) {
 		case LAYOUT_COPY: kernel_layout_append_copy(step, record, size, to); break;
 		case LAYOUT_TEXT:
-			from = locate(step, record, size, &length);
+			from = kernel_layout_locate(step, record, size, &length);
 			bytes_put(to, from, strnlen((const char *)from, length));
 			bytes_put_zeros(to, 1);
 			break;
 		case LAYOUT_ARRAY:
-			from = locate(step, record, size, &length);
+			from = kernel_layout_locate(step, record, size, &length);
 			kernel_layout_add_array(from, length, step->size, to);
 			break;
 		case LAYOUT_REMAINDER:

@@ -42,7 +42,7 @@ static void kernel_listen_deliver_event(struct kernel_record *record,
 static void kernel_listen_count_lost(struct kernel_record *record, uint32_t cpu, uint64_t count)
 {
 	(void)cpu;
-	record->lost_some = true;
+	record->has_new_losses = true;
 	record->lost_unnamed += count;
 }
 
@@ -101,12 +101,12 @@ static void kernel_listen_report_losses(struct kernel_record *record)
 	} else {
 		record->lost_named += reported;
 	}
-	record->lost_some = false;
+	record->has_new_losses = false;
 }
 
 /* ---- choices ---- */
 
-static void free_choices(struct kernel_record_choice *choices, size_t nr)
+static void kernel_listen_free_choices(struct kernel_record_choice *choices, size_t nr)
 {
 	size_t i;
 
@@ -117,7 +117,7 @@ static void free_choices(struct kernel_record_choice *choices, size_t nr)
 	free(choices);
 }
 
-static bool copy_choice(
+static bool kernel_listen_copy_choice(
 		struct kernel_record_choice *copy, const struct kernel_record_choice *choice)
 {
 	copy->pattern = strdup(choice->pattern);
@@ -126,20 +126,20 @@ static bool copy_choice(
 }
 
 /* Widen the kernel's filters: the new choices may accept more than the previous ones. */
-static void ask_more(struct kernel_record *record)
+static void kernel_listen_widen_filters(struct kernel_record *record)
 {
 	struct error ignored;
 	struct kernel_event_class *event_class;
 
 	for (event_class = record->event_classes; event_class; event_class = event_class->next) {
-		if (!event_class->on || !kernel_ask_more(record, event_class))
+		if (!event_class->on || !kernel_filter_widen(record, event_class))
 			continue;
 		/*
 		 * The filter cannot be widened: enable the event without one. Events are lost
 		 * between the two calls.
 		 */
 		(void)kernel_listen_switch(record, &event_class->event, false, &ignored);
-		kernel_ask_end(event_class);
+		kernel_filter_drop(event_class);
 		if (!record->backend->add(record, event_class, &ignored))
 			event_class->on = true;
 	}
@@ -183,22 +183,23 @@ int kernel_listen_choose(struct kernel_record *record, const struct kernel_recor
 	int ret;
 
 	for (i = 0; copy && i < nr; i++) {
-		if (!copy_choice(&copy[i], &choices[i])) {
-			free_choices(copy, i + 1);
+		if (!kernel_listen_copy_choice(&copy[i], &choices[i])) {
+			kernel_listen_free_choices(copy, i + 1);
 			copy = NULL;
 		}
 	}
 	if (!copy)
 		return error_set_no_memory(error);
 	/* Allocated by this function or by copy_options(); free() takes no pointer to const. */
-	free_choices((struct kernel_record_choice *)(uintptr_t)record->options.choices,
+	kernel_listen_free_choices(
+			(struct kernel_record_choice *)(uintptr_t)record->options.choices,
 			record->options.nr_choices);
 	record->options.choices = copy;
 	record->options.nr_choices = nr;
 	ret = kernel_classes_take_choices(record, error);
 	if (ret)
 		return ret;
-	ask_more(record);
+	kernel_listen_widen_filters(record);
 	return kernel_classes_scan(record, false, error);
 }
 
@@ -241,18 +242,18 @@ int kernel_listen_switch(struct kernel_record *record, const struct kernel_event
 	if (!event_class || event_class->on == on)
 		return 0;
 	if (on) {
-		kernel_ask_begin(record, event_class);
+		kernel_filter_set(record, event_class);
 		ret = record->backend->add(record, event_class, error);
 		/* The filter only saves work: enable the event without it. */
-		if (ret && event_class->asked) {
-			kernel_ask_end(event_class);
+		if (ret && event_class->combined) {
+			kernel_filter_drop(event_class);
 			ret = record->backend->add(record, event_class, error);
 		}
 	} else {
 		(void)kernel_listen_report_losses_of(record, event_class);
 		memset(event_class->reported, 0, record->nr_cpus * sizeof(*event_class->reported));
 		record->backend->remove(record, event_class);
-		kernel_ask_end(event_class);
+		kernel_filter_drop(event_class);
 	}
 	event_class->on = on && !ret;
 	return ret;
@@ -271,7 +272,7 @@ void kernel_listen_each(struct kernel_record *record,
 
 void kernel_listen_wait(struct kernel_record *record, int fd, int timeout_ms)
 {
-	record->also = fd;
+	record->extra_fd = fd;
 	record->backend->wait(record, timeout_ms);
 }
 
@@ -284,7 +285,7 @@ bool kernel_listen_drain(struct kernel_record *record, bool losses)
 {
 	bool found = record->backend->drain(record);
 
-	if (losses || record->lost_some || (found && record->backend == &backend_instance))
+	if (losses || record->has_new_losses || (found && record->backend == &backend_instance))
 		kernel_listen_report_losses(record);
 	return found;
 }
@@ -295,7 +296,7 @@ uint32_t kernel_listen_filtered(const struct kernel_record *record)
 	uint32_t nr = 0;
 
 	for (event_class = record->event_classes; event_class; event_class = event_class->next)
-		nr += event_class->on && event_class->asked;
+		nr += event_class->on && event_class->combined;
 	return nr;
 }
 

@@ -38,8 +38,8 @@ struct kernel_event_class {
 	struct kernel_event_class *next;
 	uint16_t id; /* the kernel's number */
 	char *system, *name;
-	const char *filter;        /* of a choice, or `asked->all`, or NULL */
-	struct class_asked *asked; /* kernel-filter.c, or NULL */
+	const char *filter;            /* of a choice, or `combined->all`, or NULL */
+	struct class_filter *combined; /* kernel-filter.c, or NULL */
 	struct format format;
 	struct layout layout;
 	struct kernel_event event;
@@ -104,8 +104,8 @@ struct kernel_record {
 
 	const struct kernel_sink *sink;
 	struct kernel_listener listener;
-	bool all_on;    /* events that match the initial choices are enabled when they are found */
-	bool lost_some; /* records were lost since the last report of losses */
+	bool enables_found; /* events that match the initial choices are enabled when they are found */
+	bool has_new_losses; /* records were lost since the last report of losses */
 	uint64_t lost_unnamed, lost_named;
 	struct byte_buffer context, fields; /* of the record that is being converted */
 
@@ -119,13 +119,13 @@ struct kernel_record {
 
 	struct tasks *tasks;
 	pthread_t thread;
-	bool runs;
+	bool is_running;
 	atomic_bool stop;
 	int wake;   /* eventfd that ends the wait when the recording stops */
 	int notice; /* -1, or the socket for notifications of new events */
 	int waiting[KERNEL_WAITING_MAX];
 	uint32_t nr_waiting;
-	int also; /* -1, or a further descriptor that ends the wait */
+	int extra_fd; /* -1, or a further descriptor that ends the wait */
 	struct kernel_record_summary summary;
 	struct kernel_late late; /* owned by the draining thread until it has ended */
 	struct kernel_record_loss *losses;
@@ -206,14 +206,14 @@ void kernel_notice_close(struct kernel_record *record);
  * Set the filter of an event class before it is enabled, from the expressions of the choices that
  * match it.
  */
-void kernel_ask_begin(const struct kernel_record *record, struct kernel_event_class *event_class);
+void kernel_filter_set(const struct kernel_record *record, struct kernel_event_class *event_class);
 /*
  * Widen the filter of an enabled event class after new choices. Returns a negative errno if the
  * kernel refuses the filter; the previous one is then unchanged.
  */
-int kernel_ask_more(struct kernel_record *record, struct kernel_event_class *event_class);
+int kernel_filter_widen(struct kernel_record *record, struct kernel_event_class *event_class);
 /* Drop the filter of an event class that is disabled or needs every record. */
-void kernel_ask_end(struct kernel_event_class *event_class);
+void kernel_filter_drop(struct kernel_event_class *event_class);
 
 /* wanted.c */
 

@@ -70,11 +70,11 @@ struct kernel_perf {
 	 */
 	uint64_t from, until;
 	struct ring_clock_conversion conversion; /* from perf's time to ticks */
-	bool says_lost;                          /* the kernel counts losses by event (Linux 6.0) */
+	bool counts_lost;                        /* the kernel counts losses by event (Linux 6.0) */
 	char name[80];
 };
 
-static int perf_open(struct perf_event_attr *attributes, pid_t pid, int cpu)
+static int kernel_perf_open_event(struct perf_event_attr *attributes, pid_t pid, int cpu)
 {
 	int fd = (int)syscall(SYS_perf_event_open, attributes, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
@@ -83,7 +83,7 @@ static int perf_open(struct perf_event_attr *attributes, pid_t pid, int cpu)
 
 /* ---- time ---- */
 
-static bool ask_conversion(struct ring_clock_conversion *conversion)
+static bool kernel_perf_read_conversion(struct ring_clock_conversion *conversion)
 {
 	return ring_clock_kernel_conversion(conversion) && conversion->has_zero;
 }
@@ -92,10 +92,10 @@ bool kernel_record_knows_tsc(void)
 {
 	struct ring_clock_conversion conversion;
 
-	return ask_conversion(&conversion);
+	return kernel_perf_read_conversion(&conversion);
 }
 
-static uint64_t ticks_of(const struct kernel_record *record, uint64_t time)
+static uint64_t kernel_perf_ticks(const struct kernel_record *record, uint64_t time)
 {
 	const struct kernel_perf *perf = record->backend_state;
 	const struct ring_clock_conversion *conversion = &perf->conversion;
@@ -110,7 +110,7 @@ static uint64_t ticks_of(const struct kernel_record *record, uint64_t time)
 
 /* ---- opening ---- */
 
-static struct perf_event_attr attributes_of(const struct kernel_record *record)
+static struct perf_event_attr kernel_perf_attributes(const struct kernel_record *record)
 {
 	struct perf_event_attr attributes = {
 			.size = sizeof(attributes),
@@ -153,10 +153,10 @@ static int kernel_perf_map_ring(struct kernel_perf_buffer *buffer, uint64_t size
  * A buffer belongs to a dummy event that never occurs, because the events that write to it come and
  * go.
  */
-static int open_buffer(const struct kernel_record *record, struct kernel_perf_buffer *buffer,
-		int cpu, uint64_t size, bool names)
+static int kernel_perf_open_buffer(const struct kernel_record *record,
+		struct kernel_perf_buffer *buffer, int cpu, uint64_t size, bool names)
 {
-	struct perf_event_attr attributes = attributes_of(record);
+	struct perf_event_attr attributes = kernel_perf_attributes(record);
 	int ret;
 
 	attributes.type = PERF_TYPE_SOFTWARE;
@@ -169,7 +169,7 @@ static int open_buffer(const struct kernel_record *record, struct kernel_perf_bu
 		attributes.task = 1;
 		attributes.disabled = 0;
 	}
-	buffer->fd = perf_open(&attributes, record->options.machine ? -1 : 0, cpu);
+	buffer->fd = kernel_perf_open_event(&attributes, record->options.machine ? -1 : 0, cpu);
 	if (buffer->fd < 0)
 		return buffer->fd;
 	ret = kernel_perf_map_ring(buffer, size);
@@ -184,19 +184,21 @@ static int open_buffer(const struct kernel_record *record, struct kernel_perf_bu
  * Open the buffers of a CPU, as large as permitted: without CAP_IPC_LOCK,
  * kernel.perf_event_mlock_kb is the limit.
  */
-static int open_cpu(struct kernel_record *record, struct kernel_perf *perf, uint32_t cpu)
+static int kernel_perf_open_cpu(
+		struct kernel_record *record, struct kernel_perf *perf, uint32_t cpu)
 {
 	int ret;
 
 	for (;;) {
-		ret = open_buffer(record, &perf->events[cpu], (int)cpu, perf->size, false);
+		ret = kernel_perf_open_buffer(
+				record, &perf->events[cpu], (int)cpu, perf->size, false);
 		if ((ret != -EPERM && ret != -ENOMEM) || perf->size <= BUFFER_MIN || cpu)
 			break;
 		perf->size /= 2;
 	}
 	/* If the buffer for names fails, names are read from /proc. */
 	if (!ret)
-		(void)open_buffer(record, &perf->names[cpu], (int)cpu,
+		(void)kernel_perf_open_buffer(record, &perf->names[cpu], (int)cpu,
 				perf->size < NAMES_SIZE ? perf->size : NAMES_SIZE, true);
 	return ret;
 }
@@ -241,18 +243,19 @@ static int kernel_perf_open(struct kernel_record *record, struct error *error)
 	perf->names = calloc(record->nr_cpus, sizeof(*perf->names));
 	perf->polls = calloc(record->nr_cpus + 3, sizeof(*perf->polls));
 	perf->heads = calloc(record->nr_cpus, sizeof(*perf->heads));
-	perf->says_lost = true;
+	perf->counts_lost = true;
 	perf->size = record->options.buffer_size;
 	if (!perf->heads || !perf->events || !perf->names || !perf->polls)
 		return error_set_no_memory(error);
 	for (i = 0; i < record->nr_cpus; i++)
 		perf->events[i].fd = perf->names[i].fd = perf->polls[i].fd = -1;
-	if (record->options.clock == RING_CLOCK_TSC && !ask_conversion(&perf->conversion))
+	if (record->options.clock == RING_CLOCK_TSC &&
+			!kernel_perf_read_conversion(&perf->conversion))
 		return error_set(error, -ENOTSUP, "",
 				"perf does not provide the conversion of its time to that of the programs' traces");
 	kernel_perf_raise_file_limit();
 	for (i = 0; i < record->nr_cpus && (!ret || ret == -ENODEV); i++) {
-		ret = open_cpu(record, perf, i);
+		ret = kernel_perf_open_cpu(record, perf, i);
 		opened += !ret;
 		perf->polls[i] = (struct pollfd){.fd = perf->events[i].fd, .events = POLLIN};
 	}
@@ -274,7 +277,7 @@ static int kernel_perf_open_counter(struct kernel_record *record,
 		const struct kernel_event_class *event_class, const char *filter, pid_t pid,
 		uint32_t cpu, struct error *error)
 {
-	struct perf_event_attr attributes = attributes_of(record);
+	struct perf_event_attr attributes = kernel_perf_attributes(record);
 	struct kernel_perf *perf = record->backend_state;
 	struct counter *counter = calloc(1, sizeof(*counter));
 	int fd, ret = 0;
@@ -289,13 +292,13 @@ static int kernel_perf_open_counter(struct kernel_record *record,
 	 * own, such as nanoseconds.
 	 */
 	attributes.sample_type |= PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW;
-	attributes.read_format = perf->says_lost ? PERF_FORMAT_LOST : 0;
+	attributes.read_format = perf->counts_lost ? PERF_FORMAT_LOST : 0;
 	attributes.enable_on_exec = !record->options.machine && !perf->started;
-	fd = perf_open(&attributes, pid, (int)cpu);
-	if (fd == -EINVAL && perf->says_lost) {
+	fd = kernel_perf_open_event(&attributes, pid, (int)cpu);
+	if (fd == -EINVAL && perf->counts_lost) {
 		attributes.read_format = 0;
-		fd = perf_open(&attributes, pid, (int)cpu);
-		perf->says_lost = fd < 0;
+		fd = kernel_perf_open_event(&attributes, pid, (int)cpu);
+		perf->counts_lost = fd < 0;
 	}
 	if (fd < 0) {
 		ret = fd;
@@ -328,14 +331,14 @@ static int kernel_perf_open_counter(struct kernel_record *record,
 	return 0;
 }
 
-struct late {
+struct late_opening {
 	struct kernel_record *record;
 	const struct kernel_event_class *event_class;
 };
 
-static void open_late(void *user, pid_t tid)
+static void kernel_perf_open_late(void *user, pid_t tid)
 {
-	struct late *late = user;
+	struct late_opening *late = user;
 	struct kernel_perf *perf = late->record->backend_state;
 	struct error error;
 	uint32_t cpu;
@@ -346,8 +349,8 @@ static void open_late(void *user, pid_t tid)
 					late->event_class->filter, tid, cpu, &error);
 }
 
-/* Queue the event for close_gone(), which closes many together. */
-static void drop_counter(struct kernel_perf *perf, struct counter *counter)
+/* Queue the event for kernel_perf_close_gone(), which closes many together. */
+static void kernel_perf_drop_counter(struct kernel_perf *perf, struct counter *counter)
 {
 	if (perf->nr_gone == perf->gone_capacity) {
 		size_t capacity = perf->gone_capacity * 2 + 64;
@@ -366,7 +369,7 @@ static void drop_counter(struct kernel_perf *perf, struct counter *counter)
 	free(counter);
 }
 
-static void close_gone(struct kernel_perf *perf)
+static void kernel_perf_close_gone(struct kernel_perf *perf)
 {
 	if (perf->nr_gone)
 		kernel_close_many(perf->gone, perf->nr_gone);
@@ -385,7 +388,7 @@ static void kernel_perf_remove_class(
 			continue;
 		}
 		*at = counter->next;
-		drop_counter(perf, counter);
+		kernel_perf_drop_counter(perf, counter);
 	}
 }
 
@@ -397,9 +400,9 @@ static int kernel_perf_add_class(struct kernel_record *record,
 	int ret = 0;
 
 	if (perf->started && !record->options.machine) {
-		struct late late = {record, event_class};
+		struct late_opening late = {record, event_class};
 
-		tasks_each_alive(record->tasks, open_late, &late);
+		tasks_each_alive(record->tasks, kernel_perf_open_late, &late);
 		return 0;
 	}
 	for (cpu = 0; cpu < record->nr_cpus && !ret; cpu++)
@@ -432,7 +435,7 @@ static int kernel_perf_widen_filter(struct kernel_record *record,
 	while (ret && perf->counters != before) {
 		struct counter *next = perf->counters->next;
 
-		drop_counter(perf, perf->counters);
+		kernel_perf_drop_counter(perf, perf->counters);
 		perf->counters = next;
 	}
 	return ret;
@@ -471,9 +474,10 @@ static void kernel_perf_wait(struct kernel_record *record, int timeout_ms)
 {
 	struct kernel_perf *perf = record->backend_state;
 
-	close_gone(perf);
+	kernel_perf_close_gone(perf);
 	perf->polls[record->nr_cpus] = (struct pollfd){.fd = record->wake, .events = POLLIN};
-	perf->polls[record->nr_cpus + 1] = (struct pollfd){.fd = record->also, .events = POLLIN};
+	perf->polls[record->nr_cpus + 1] =
+			(struct pollfd){.fd = record->extra_fd, .events = POLLIN};
 	perf->polls[record->nr_cpus + 2] = (struct pollfd){.fd = record->notice, .events = POLLIN};
 	(void)poll(perf->polls, record->nr_cpus + 3, timeout_ms);
 }
@@ -488,7 +492,7 @@ static uint64_t kernel_perf_ring_head(const struct kernel_perf_buffer *buffer)
 }
 
 /* Copy the bytes up to the head into `flat`, contiguously. Returns their number, or 0. */
-static uint64_t flatten(
+static uint64_t kernel_perf_flatten(
 		struct kernel_perf *perf, const struct kernel_perf_buffer *buffer, uint64_t head)
 {
 	uint64_t tail = buffer->size ? buffer->page->data_tail : 0, size = head - tail, first;
@@ -536,7 +540,8 @@ struct trailer {
 	uint64_t time;
 };
 
-static void take_name(struct kernel_record *record, const struct perf_event_header *header)
+static void kernel_perf_read_name(
+		struct kernel_record *record, const struct perf_event_header *header)
 {
 	const struct names_record *names = (const void *)header;
 	const uint8_t *bytes = (const void *)header;
@@ -564,16 +569,17 @@ static void take_name(struct kernel_record *record, const struct perf_event_head
 	}
 }
 
-static void drain_names(struct kernel_record *record, uint32_t cpu)
+static void kernel_perf_drain_names(struct kernel_record *record, uint32_t cpu)
 {
 	struct kernel_perf *perf = record->backend_state;
 	const struct kernel_perf_buffer *buffer = &perf->names[cpu];
 	const struct perf_event_header *header;
-	uint64_t head = kernel_perf_ring_head(buffer), size = flatten(perf, buffer, head), at;
+	uint64_t head = kernel_perf_ring_head(buffer),
+		 size = kernel_perf_flatten(perf, buffer, head), at;
 
 	for (at = 0; at < size && (header = kernel_perf_get_record(perf, at, size));
 			at += header->size)
-		take_name(record, header);
+		kernel_perf_read_name(record, header);
 	kernel_perf_advance_tail(buffer, head);
 }
 
@@ -588,7 +594,7 @@ struct sample_body {
 #define BODY_SIZE 28
 #define COMMON_PID 4 /* offset in the kernel's record */
 
-static void put_sample(struct kernel_record *record, uint32_t cpu, uint64_t at)
+static void kernel_perf_put_sample(struct kernel_record *record, uint32_t cpu, uint64_t at)
 {
 	const struct kernel_perf *perf = record->backend_state;
 	const struct perf_event_header *header = (const void *)(perf->flat.data + at);
@@ -599,7 +605,7 @@ static void put_sample(struct kernel_record *record, uint32_t cpu, uint64_t at)
 	pid_t pid, tid;
 
 	memcpy(&body, bytes + sizeof(*header), BODY_SIZE);
-	ticks = ticks_of(record, body.time);
+	ticks = kernel_perf_ticks(record, body.time);
 	if (body.size > header->size - sizeof(*header) - BODY_SIZE || ticks < perf->from ||
 			ticks > perf->until)
 		return;
@@ -618,7 +624,7 @@ static void put_sample(struct kernel_record *record, uint32_t cpu, uint64_t at)
 			body.size);
 }
 
-static bool add_sample(struct kernel_perf *perf, size_t *nr, uint64_t time, uint64_t at)
+static bool kernel_perf_add_sample(struct kernel_perf *perf, size_t *nr, uint64_t time, uint64_t at)
 {
 	size_t i = *nr;
 
@@ -643,39 +649,39 @@ static bool add_sample(struct kernel_perf *perf, size_t *nr, uint64_t time, uint
 	return true;
 }
 
-static size_t put_samples(struct kernel_record *record, uint32_t cpu, size_t nr)
+static size_t kernel_perf_put_samples(struct kernel_record *record, uint32_t cpu, size_t nr)
 {
 	const struct kernel_perf *perf = record->backend_state;
 	size_t i;
 
 	for (i = 0; i < nr; i++)
-		put_sample(record, cpu, perf->samples[i].at);
+		kernel_perf_put_sample(record, cpu, perf->samples[i].at);
 	return 0;
 }
 
-static bool drain_events(struct kernel_record *record, uint32_t cpu, uint64_t head)
+static bool kernel_perf_drain_events(struct kernel_record *record, uint32_t cpu, uint64_t head)
 {
 	struct kernel_perf *perf = record->backend_state;
 	const struct kernel_perf_buffer *buffer = &perf->events[cpu];
 	const struct perf_event_header *header;
-	uint64_t size = flatten(perf, buffer, head), at, time, lost;
+	uint64_t size = kernel_perf_flatten(perf, buffer, head), at, time, lost;
 	size_t nr = 0;
 
 	for (at = 0; at < size && (header = kernel_perf_get_record(perf, at, size));
 			at += header->size) {
 		if (header->type == PERF_RECORD_LOST && header->size >= sizeof(*header) + 16) {
 			memcpy(&lost, (const uint8_t *)header + sizeof(*header) + 8, sizeof(lost));
-			nr = put_samples(record, cpu, nr);
+			nr = kernel_perf_put_samples(record, cpu, nr);
 			record->sink->discard(record, cpu, lost);
 		}
 		if (header->type != PERF_RECORD_SAMPLE ||
 				header->size < sizeof(*header) + BODY_SIZE)
 			continue;
 		memcpy(&time, (const uint8_t *)header + sizeof(*header) + 8, sizeof(time));
-		if (!add_sample(perf, &nr, time, at))
+		if (!kernel_perf_add_sample(perf, &nr, time, at))
 			kernel_trace_problem(record, "records were left out: out of memory", "");
 	}
-	put_samples(record, cpu, nr);
+	kernel_perf_put_samples(record, cpu, nr);
 	kernel_perf_advance_tail(buffer, head);
 	record->sink->flush(record, cpu);
 	return size;
@@ -695,9 +701,9 @@ static bool kernel_perf_drain(struct kernel_record *record)
 	for (cpu = 0; cpu < record->nr_cpus; cpu++)
 		heads[cpu] = kernel_perf_ring_head(&perf->events[cpu]);
 	for (cpu = 0; cpu < record->nr_cpus; cpu++)
-		drain_names(record, cpu);
+		kernel_perf_drain_names(record, cpu);
 	for (cpu = 0; cpu < record->nr_cpus; cpu++)
-		found |= drain_events(record, cpu, heads[cpu]);
+		found |= kernel_perf_drain_events(record, cpu, heads[cpu]);
 	tasks_settle(record->tasks);
 	return found;
 }
@@ -728,10 +734,10 @@ static void kernel_perf_close(struct kernel_record *record)
 	while (perf->counters) {
 		struct counter *next = perf->counters->next;
 
-		drop_counter(perf, perf->counters);
+		kernel_perf_drop_counter(perf, perf->counters);
 		perf->counters = next;
 	}
-	close_gone(perf);
+	kernel_perf_close_gone(perf);
 	free(perf->gone);
 	for (i = 0; perf->events && perf->names && i < record->nr_cpus; i++) {
 		kernel_perf_unmap_ring(&perf->events[i]);

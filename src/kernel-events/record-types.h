@@ -82,8 +82,8 @@ struct kernel_event {
 	const struct ctf_type *context; /* a structure, or NULL */
 	const struct ctf_type *fields;  /* a structure */
 	/* enabled only together with the tracepoint that carries it */
-	bool comes_by_another;
-	void *own; /* for use by the listener */
+	bool has_carrier;
+	void *listener_data; /* for use by the listener */
 };
 
 struct kernel_moment {

@@ -46,7 +46,7 @@ struct tasks *tasks_create(void)
 	return calloc(1, sizeof(struct tasks));
 }
 
-static void free_names(struct task_name *name)
+static void kernel_task_free_names(struct task_name *name)
 {
 	while (name) {
 		struct task_name *before = name->before;
@@ -64,7 +64,7 @@ void tasks_free(struct tasks *tasks)
 		while (tasks->buckets[i]) {
 			struct task *next = tasks->buckets[i]->next;
 
-			free_names(tasks->buckets[i]->names);
+			kernel_task_free_names(tasks->buckets[i]->names);
 			free(tasks->buckets[i]);
 			tasks->buckets[i] = next;
 		}
@@ -85,7 +85,7 @@ static struct task *kernel_task_find(struct tasks *tasks, pid_t tid)
 	return task;
 }
 
-static const char *name_at(const struct task *task, uint64_t time)
+static const char *kernel_task_name_at(const struct task *task, uint64_t time)
 {
 	const struct task_name *name = task->names;
 
@@ -144,13 +144,13 @@ void tasks_ended(struct tasks *tasks, pid_t tid, uint64_t time)
 }
 
 /* Free the names that a newer name replaced before this round: no record to come needs them. */
-static void forget_names(const struct tasks *tasks, struct task *task)
+static void kernel_task_forget_names(const struct tasks *tasks, struct task *task)
 {
 	struct task_name *name = task->names;
 
 	while (name->before && name->round == tasks->round)
 		name = name->before;
-	free_names(name->before);
+	kernel_task_free_names(name->before);
 	name->before = NULL;
 }
 
@@ -168,13 +168,13 @@ void tasks_settle(struct tasks *tasks)
 		while (*at) {
 			struct task *task = *at;
 
-			forget_names(tasks, task);
+			kernel_task_forget_names(tasks, task);
 			if (!task->ended || tasks->round - task->ended_round < ENDED_ROUNDS) {
 				at = &task->next;
 				continue;
 			}
 			*at = task->next;
-			free_names(task->names);
+			kernel_task_free_names(task->names);
 			free(task);
 		}
 	}
@@ -240,7 +240,7 @@ const char *tasks_comm(struct tasks *tasks, pid_t tid, uint64_t time, uint32_t c
 	if (pid)
 		*pid = task ? task->pid : -1;
 	if (task)
-		return name_at(task, time);
+		return kernel_task_name_at(task, time);
 	memset(tasks->idle, 0, sizeof(tasks->idle));
 	return tasks->idle;
 }

@@ -29,7 +29,7 @@ void kernel_trace_problem(struct kernel_record *record, const char *text, const 
 
 /* ---- opening ---- */
 
-static struct ctf_type *context_type(struct ctf_arena *arena)
+static struct ctf_type *kernel_trace_context_type(struct ctf_arena *arena)
 {
 	struct ctf_type *type = ctf_type_struct(arena, 3), *pid, *tid, *comm;
 
@@ -64,7 +64,7 @@ int kernel_trace_open(struct kernel_record *record, struct error *error)
 
 	record->cpus = calloc(record->nr_cpus, sizeof(*record->cpus));
 	record->arena = ctf_arena_create();
-	channel.context = record->arena ? context_type(record->arena) : NULL;
+	channel.context = record->arena ? kernel_trace_context_type(record->arena) : NULL;
 	if (!record->cpus || !channel.context)
 		return error_set_no_memory(error);
 	ret = ctf_writer_create(&config, &record->writer, &why);
@@ -141,7 +141,7 @@ static void kernel_trace_count_lost(struct kernel_record *record, uint32_t numbe
 /* ---- describing ---- */
 
 /* Get the provider from a tracepoint: PROVIDER of PROVIDER_L4K1:NAME. */
-static const char *provider_of(const char *tracepoint, char *to, size_t capacity)
+static const char *kernel_trace_provider(const char *tracepoint, char *to, size_t capacity)
 {
 	const char *end = strchr(tracepoint, ':');
 
@@ -159,9 +159,9 @@ static int kernel_trace_describe(struct kernel_record *record, struct kernel_eve
 	int ret;
 
 	/* The event's name is PROVIDER:NAME, from user_events:PROVIDER_L4K1:NAME. */
-	if (event->comes_by_another)
+	if (event->has_carrier)
 		(void)snprintf(full, sizeof(full), "%.255s:%.400s",
-				provider_of(event->name, provider, sizeof(provider)),
+				kernel_trace_provider(event->name, provider, sizeof(provider)),
 				strchr(event->name, ':') + 1);
 	else
 		(void)snprintf(full, sizeof(full), "%.255s:%.400s", event->system, event->name);
@@ -170,13 +170,14 @@ static int kernel_trace_describe(struct kernel_record *record, struct kernel_eve
 	if (ret)
 		kernel_trace_problem(record, why.text, why.hint);
 	else
-		event->own = (void *)(uintptr_t)record->next_id++;
+		event->listener_data = (void *)(uintptr_t)record->next_id++;
 	return ret;
 }
 
 /* ---- records ---- */
 
-static void put_context(struct byte_buffer *to, pid_t pid, pid_t tid, const char comm[COMM_SIZE])
+static void kernel_trace_append_context(
+		struct byte_buffer *to, pid_t pid, pid_t tid, const char comm[COMM_SIZE])
 {
 	const int32_t numbers[2] = {pid, tid};
 
@@ -202,8 +203,8 @@ static void kernel_trace_write_event(struct kernel_record *record, const struct 
 	if (ticks < cpu->last)
 		ticks = cpu->last;
 	before = cpu->packet.size;
-	kernel_trace_write_header(cpu, (uint32_t)(uintptr_t)event->own, ticks);
-	put_context(&cpu->packet, converted->pid, converted->tid, converted->comm);
+	kernel_trace_write_header(cpu, (uint32_t)(uintptr_t)event->listener_data, ticks);
+	kernel_trace_append_context(&cpu->packet, converted->pid, converted->tid, converted->comm);
 	bytes_put(&cpu->packet, converted->context->data, converted->context->size);
 	bytes_put(&cpu->packet, converted->fields->data, converted->fields->size);
 	if (cpu->packet.failed) {
@@ -228,7 +229,7 @@ const struct kernel_sink sink_trace = {
  * Count the records that are not in the trace, by CPU and event. The result is exact: the kernel
  * counts its attempts.
  */
-static void count_losses(struct kernel_record *record)
+static void kernel_trace_count_losses(struct kernel_record *record)
 {
 	const struct kernel_event_class *event_class;
 	size_t nr = 0, capacity = 0;
@@ -268,7 +269,7 @@ static void count_losses(struct kernel_record *record)
 	record->summary.nr_losses = nr;
 }
 
-static void note_losses(struct kernel_record *record, uint64_t ticks)
+static void kernel_trace_note_losses(struct kernel_record *record, uint64_t ticks)
 {
 	size_t nr = record->summary.nr_losses, i;
 	struct ctf_lost *lost = calloc(nr + 1, sizeof(*lost));
@@ -287,11 +288,11 @@ void kernel_trace_end(struct kernel_record *record, uint64_t ticks, const struct
 	struct error why = {.text = ""};
 	uint32_t i;
 
-	count_losses(record);
+	kernel_trace_count_losses(record);
 	for (i = 0; i < record->nr_cpus; i++)
 		if (record->cpus[i].discarded != record->cpus[i].written)
 			kernel_trace_write_packet(record, i, ticks, ticks);
-	note_losses(record, ticks);
+	kernel_trace_note_losses(record, ticks);
 	/* If the final parameters cannot be written, the initial ones are good enough. */
 	if (clock)
 		ctf_writer_set_clock(record->writer, clock, &why);

@@ -84,7 +84,7 @@ static void kernel_select_free_class(
 	}
 	if (event_class->described && record->sink->gone)
 		record->sink->gone(record, &event_class->event);
-	kernel_ask_end(event_class);
+	kernel_filter_drop(event_class);
 	kernel_format_free(&event_class->format);
 	layout_free(&event_class->layout);
 	ctf_arena_destroy(event_class->arena);
@@ -181,9 +181,9 @@ static int kernel_select_add_class(struct kernel_record *record, const char *sys
 	if (!ret && record->sink->chooses)
 		ret = kernel_describe_class(record, event_class);
 	/* Enabled last: records may arrive immediately. */
-	if (!ret && (!record->sink->chooses || record->all_on))
+	if (!ret && (!record->sink->chooses || record->enables_found))
 		ret = record->backend->add(record, event_class, error);
-	event_class->on = !ret && record->all_on;
+	event_class->on = !ret && record->enables_found;
 	if (ret) {
 		kernel_select_free_class(record, event_class);
 		return ret;
@@ -216,7 +216,7 @@ static int kernel_select_scan_system(
 		ret = kernel_select_add_class(record, system, entry->d_name, error);
 		/* The event may just have been removed. */
 		if (ret == -ENOENT || ret == -ENODEV || late ||
-				(record->sink->chooses && !record->all_on))
+				(record->sink->chooses && !record->enables_found))
 			ret = 0;
 	}
 	if (folder)
@@ -249,7 +249,7 @@ static int kernel_select_scan_all_systems(struct kernel_record *record, struct e
  * True if the pattern may match events that programs register later. `*:name` does not: otherwise
  * each misspelled name would wait for an event instead of being reported.
  */
-static bool may_come(const struct pattern *pattern)
+static bool kernel_select_may_appear(const struct pattern *pattern)
 {
 	const char *colon = strchr(pattern->glob, ':');
 	char system[PATTERN_TEXT_MAX + 3];
@@ -344,7 +344,7 @@ bool kernel_classes_know(const struct kernel_record *record, const char *text)
 	if (count < 0)
 		return false;
 	for (i = 0; i < count; i++)
-		if (may_come(&patterns[i]))
+		if (kernel_select_may_appear(&patterns[i]))
 			return true;
 	return kernel_select_scan_tracefs(record->tracefs, patterns, (size_t)count,
 			kernel_select_on_class_found, NULL);
@@ -354,7 +354,7 @@ bool kernel_classes_know(const struct kernel_record *record, const char *text)
  * Free the event classes whose event has been removed: another event may get the name or the
  * number.
  */
-static void drop_ended(struct kernel_record *record)
+static void kernel_select_drop_removed(struct kernel_record *record)
 {
 	struct kernel_event_class **at = &record->event_classes, *event_class;
 
@@ -386,7 +386,7 @@ static void drop_ended(struct kernel_record *record)
 /*
  * True if a choice is the name of a system call instead of an event, as strace and lttng accept it.
  */
-static bool means_call(const struct kernel_record *record)
+static bool kernel_select_is_system_call(const struct kernel_record *record)
 {
 	char call[128];
 
@@ -411,7 +411,7 @@ int kernel_classes_scan(struct kernel_record *record, bool late, struct error *e
 	if (record->sink->chooses && !record->nr_patterns)
 		return 0;
 	if (record->sink->chooses)
-		drop_ended(record);
+		kernel_select_drop_removed(record);
 	if (late) {
 		for (i = 0; i < sizeof(late_systems) / sizeof(late_systems[0]); i++)
 			(void)kernel_select_scan_system(record, late_systems[i], true, error);
@@ -420,18 +420,19 @@ int kernel_classes_scan(struct kernel_record *record, bool late, struct error *e
 	record->waits_for_late = false;
 	ret = kernel_select_scan_all_systems(record, error);
 	for (i = 0; i < record->nr_patterns; i++)
-		record->waits_for_late |=
-				!record->patterns[i].exclude && may_come(&record->patterns[i]);
+		record->waits_for_late |= !record->patterns[i].exclude &&
+				kernel_select_may_appear(&record->patterns[i]);
 	/*
 	 * `sched:swich` matches nothing: an error. `user_events:*` matches events that programs
 	 * will register.
 	 */
 	if (ret || record->event_classes || record->waits_for_late ||
-			(record->sink->chooses && !record->all_on))
+			(record->sink->chooses && !record->enables_found))
 		return ret;
 	return error_set(error, -EINVAL,
-			means_call(record) ? "`--syscall NAME` means a system call"
-					   : "`side list -k` shows those that there are",
+			kernel_select_is_system_call(record)
+					? "`--syscall NAME` means a system call"
+					: "`side list -k` shows those that there are",
 			"the kernel has no trace event that %s means",
 			record->options.nr_choices == 1 ? record->options.choices[0].pattern
 							: "any of the patterns");

@@ -71,7 +71,7 @@ static int played_begin(const struct inject_request *request, pid_t *child)
 
 	note("request %d %s %s %s '%s'%s%s; ", request->pid, request->agent, request->libside,
 			request->function, request->argument,
-			request->only_if_there ? " if there" : "",
+			request->only_if_loaded ? " if there" : "",
 			request->in_sandbox ? " in sandbox" : "");
 	if (begin_error)
 		return begin_error;
@@ -376,7 +376,7 @@ static void test_done(void)
 	catch ();
 	attach_print_done(&attached, "attach", "recording");
 	CHECK(printed("{\"schema\":1,\"type\":\"attach\",\"pid\":55,\"name\":\"kitchen\",\"loaded\":true,\"from_memory\":true,\"thread\":56,\"stops\":3,\"stopped_ns\":1250000,\"stopped_total_ns\":2500000,\"total_ns\":71000000}\n"));
-	attached.report.was_there = true;
+	attached.report.was_loaded = true;
 	attached.report.from_memory = false;
 	catch ();
 	attach_print_done(&attached, "detach", "left");

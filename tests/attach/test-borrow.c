@@ -314,7 +314,7 @@ static struct borrowing begin(void)
 	program_report = (struct inject_report){.kind = INJECT_DONE};
 	*calls = '\0';
 	return (struct borrowing){.target = &target,
-			.location = &location,
+			.site = &location,
 			.code = inject_code_get(),
 			.safe = (struct inject_safe *)&the_safe,
 			.thread = PROGRAM + 1};
@@ -479,24 +479,24 @@ static void test_sign(void **state)
 	(void)state;
 	/* A thread without progress is asked to stop after 2 ms. */
 	states[0] = INJECT_STATE_NONE;
-	assert_int_equal(wait_for_thread(&borrowing, &status), 0);
+	assert_int_equal(attach_thread_wait(&borrowing, &status), 0);
 	assert_int_equal(clock_ns - START, 2020000);
 	assert_called("interrupt 4712 0\n");
 	/* Memory that cannot be read is no progress. */
 	borrowing = begin();
 	unreadable = true;
 	states[0] = INJECT_STATE_READY;
-	assert_int_equal(wait_for_thread(&borrowing, &status), 0);
+	assert_int_equal(attach_thread_wait(&borrowing, &status), 0);
 	assert_int_equal(clock_ns - START, 2020000);
 	assert_called("interrupt 4712 0\n");
 	borrowing = begin();
 	states[0] = INJECT_STATE_READY;
-	assert_int_equal(wait_for_thread(&borrowing, &status), 0);
+	assert_int_equal(attach_thread_wait(&borrowing, &status), 0);
 	assert_int_equal(clock_ns, START);
 	assert_called("interrupt 4712 0\n");
 	/* A busy thread is waited for, ten seconds at most. */
 	borrowing = begin();
-	assert_int_equal(wait_for_thread(&borrowing, &status), -ETIMEDOUT);
+	assert_int_equal(attach_thread_wait(&borrowing, &status), -ETIMEDOUT);
 	assert_int_equal(clock_ns - START, UINT64_C(10000000000));
 	assert_called("");
 	states[0] = INJECT_STATE_BUSY;
@@ -505,14 +505,14 @@ static void test_sign(void **state)
 	nr_states = 3;
 	at_state = 0;
 	clock_ns = START;
-	assert_int_equal(wait_for_thread(&borrowing, &status), 0);
+	assert_int_equal(attach_thread_wait(&borrowing, &status), 0);
 	assert_int_equal(clock_ns - START, 2000);
 	assert_called("interrupt 4712 0\n");
 	/* It is stopped once, and again only if that fails. */
 	borrowing = begin();
 	states[0] = INJECT_STATE_READY;
 	stops = false;
-	assert_int_equal(wait_for_thread(&borrowing, &status), -ETIMEDOUT);
+	assert_int_equal(attach_thread_wait(&borrowing, &status), -ETIMEDOUT);
 	assert_in_range(clock_ns - START, UINT64_C(10000000000), UINT64_C(10000040000));
 	assert_called("interrupt 4712 0\n");
 	borrowing = begin();
@@ -521,7 +521,7 @@ static void test_sign(void **state)
 	stops = false;
 	add_wait(0, 0);
 	add_wait(PROGRAM + 1, SIGKILL);
-	assert_int_equal(wait_for_thread(&borrowing, &status), -ESRCH);
+	assert_int_equal(attach_thread_wait(&borrowing, &status), -ESRCH);
 	assert_called("interrupt 4712 0\ninterrupt 4712 0\n");
 }
 
@@ -536,7 +536,7 @@ static void test_make(void **state)
 	borrowing.before = thread_registers;
 	borrowing.mask = 0x99;
 	unwritable = true;
-	assert_int_equal(make_thread(&borrowing), ATTEMPT_FAILED);
+	assert_int_equal(attach_thread_make_thread(&borrowing), ATTEMPT_FAILED);
 	assert_int_equal(borrowing.code_of_failure, EIO);
 	assert_called("write rip 1232 mask 99\ndetach 4712 0\n");
 	unwritable = false;
@@ -544,7 +544,7 @@ static void test_make(void **state)
 	(void)snprintf(wanted, sizeof(wanted),
 			"write rip 1232 mask 99\nset 4712 rip %llx rax -512 call -1\n",
 			(unsigned long long)(CODE + borrowing.code.entry));
-	assert_int_equal(make_thread(&borrowing), ATTEMPT_NEXT);
+	assert_int_equal(attach_thread_make_thread(&borrowing), ATTEMPT_NEXT);
 	strcat(wanted, "detach 4712 0\n");
 	assert_called(wanted);
 	/* setuid() of another thread: its signal is delivered while the new thread is created. */
@@ -566,7 +566,7 @@ static void test_make(void **state)
 			(unsigned long long)(CODE + borrowing.code.entry));
 	strcat(wanted, "continue 4712 0\nget 4712\ncontinue 4712 33\ninterrupt 4712 0\nget 4712\n");
 	strcat(wanted, "set mask 4712 99\nset 4712 rip 1234 rax -512 call 0\ndetach 4712 0\n");
-	assert_int_equal(make_thread(&borrowing), ATTEMPT_FAILED);
+	assert_int_equal(attach_thread_make_thread(&borrowing), ATTEMPT_FAILED);
 	assert_int_equal(borrowing.code_of_failure, EAGAIN);
 	assert_called(wanted);
 	/* The same signal at another time comes with a failure, and is delivered afterwards. */
@@ -576,27 +576,27 @@ static void test_make(void **state)
 	thread_registers.rip = CODE + borrowing.code.entry;
 	states[0] = INJECT_STATE_NONE;
 	nr_states = 1;
-	assert_int_equal(make_thread(&borrowing), ATTEMPT_NEXT);
+	assert_int_equal(attach_thread_make_thread(&borrowing), ATTEMPT_NEXT);
 	assert_non_null(strstr(calls,
 			"continue 4712 0\nget 4712\nset mask 4712 0\nset 4712 rip 1234 rax -512 call 0\ndetach 4712 33\n"));
 	/* The program exits, or does not finish. */
 	borrowing = begin();
 	add_wait(PROGRAM + 1, SIGKILL);
-	assert_int_equal(make_thread(&borrowing), ATTEMPT_FAILED);
+	assert_int_equal(attach_thread_make_thread(&borrowing), ATTEMPT_FAILED);
 	assert_int_equal(borrowing.code_of_failure, ESRCH);
 	borrowing = begin();
-	assert_int_equal(make_thread(&borrowing), ATTEMPT_FAILED);
+	assert_int_equal(attach_thread_make_thread(&borrowing), ATTEMPT_FAILED);
 	assert_int_equal(borrowing.code_of_failure, ETIMEDOUT);
 	/* Its registers cannot be read. */
 	borrowing = begin();
 	states[0] = INJECT_STATE_READY;
 	short_registers = true;
-	assert_int_equal(make_thread(&borrowing), ATTEMPT_FAILED);
+	assert_int_equal(attach_thread_make_thread(&borrowing), ATTEMPT_FAILED);
 	assert_int_equal(borrowing.code_of_failure, 0);
 	borrowing = begin();
 	states[0] = INJECT_STATE_READY;
 	failing_request = PTRACE_GETREGSET;
-	assert_int_equal(make_thread(&borrowing), ATTEMPT_FAILED);
+	assert_int_equal(attach_thread_make_thread(&borrowing), ATTEMPT_FAILED);
 	*calls = '\0';
 }
 
@@ -608,26 +608,26 @@ static void test_permitted(void **state)
 	struct inject_request plain = {.pid = PROGRAM}, sandbox = {.in_sandbox = true};
 
 	(void)state;
-	assert_true(may_be_stopped(&borrowing, &plain));
+	assert_true(attach_thread_may_be_stopped(&borrowing, &plain));
 	state_text = "R (running)";
-	assert_true(may_be_stopped(&borrowing, &plain));
+	assert_true(attach_thread_may_be_stopped(&borrowing, &plain));
 	state_text = "D (disk sleep)";
-	assert_false(may_be_stopped(&borrowing, &plain));
+	assert_false(attach_thread_may_be_stopped(&borrowing, &plain));
 	state_text = NULL;
-	assert_false(may_be_stopped(&borrowing, &plain));
+	assert_false(attach_thread_may_be_stopped(&borrowing, &plain));
 	state_text = "S (sleeping)";
 	seccomp_text = "2";
-	assert_false(may_be_stopped(&borrowing, &plain));
-	assert_true(may_be_stopped(&borrowing, &sandbox));
+	assert_false(attach_thread_may_be_stopped(&borrowing, &plain));
+	assert_true(attach_thread_may_be_stopped(&borrowing, &sandbox));
 	seccomp_text = "1";
-	assert_false(may_be_stopped(&borrowing, &plain));
-	assert_false(may_be_stopped(&borrowing, &sandbox));
+	assert_false(attach_thread_may_be_stopped(&borrowing, &plain));
+	assert_false(attach_thread_may_be_stopped(&borrowing, &sandbox));
 	/* A kernel that does not show it; a thread that has exited. */
 	seccomp_text = NULL;
 	seccomp_error = ENODATA;
-	assert_true(may_be_stopped(&borrowing, &plain));
+	assert_true(attach_thread_may_be_stopped(&borrowing, &plain));
 	seccomp_error = ESRCH;
-	assert_false(may_be_stopped(&borrowing, &plain));
+	assert_false(attach_thread_may_be_stopped(&borrowing, &plain));
 }
 
 static const char let_go[] = "set 4712 rip 1234 rax -512 call 0\ndetach 4712 0\n";
@@ -640,7 +640,7 @@ static void expect_try(struct borrowing *borrowing, enum attempt attempt, const 
 	char wanted[1024];
 
 	(void)snprintf(wanted, sizeof(wanted), "%s%s%s", seized, judged, then);
-	assert_int_equal(try(borrowing), attempt);
+	assert_int_equal(attach_thread_try(borrowing), attempt);
 	assert_called(wanted);
 }
 
@@ -684,23 +684,23 @@ static void test_try(void **state)
 			"set 4712 rip 1234 rax -514 call 70\ndetach 4712 0\n");
 	borrowing = begin();
 	failing_request = PTRACE_GETREGSET;
-	assert_int_equal(try(&borrowing), ATTEMPT_NEXT);
+	assert_int_equal(attach_thread_try(&borrowing), ATTEMPT_NEXT);
 	assert_called("seize 4712 0\ninterrupt 4712 0\nget 4712\ndetach 4712 0\n");
 	borrowing = begin();
 	failing_request = PTRACE_GETSIGMASK;
-	assert_int_equal(try(&borrowing), ATTEMPT_NEXT);
+	assert_int_equal(attach_thread_try(&borrowing), ATTEMPT_NEXT);
 	assert_called("seize 4712 0\ninterrupt 4712 0\nget 4712\nget mask 4712\ndetach 4712 0\n");
 	borrowing = begin();
 	failing_request = PTRACE_SEIZE;
 	failing_error = EPERM;
-	assert_int_equal(try(&borrowing), ATTEMPT_FAILED);
+	assert_int_equal(attach_thread_try(&borrowing), ATTEMPT_FAILED);
 	assert_called("seize 4712 0\nnot permitted 4712 1\n");
 	failing_error = ESRCH;
-	assert_int_equal(try(&borrowing), ATTEMPT_NEXT);
+	assert_int_equal(attach_thread_try(&borrowing), ATTEMPT_NEXT);
 	assert_called("seize 4712 0\n");
 	borrowing = begin();
 	stops = false;
-	assert_int_equal(try(&borrowing), ATTEMPT_FAILED);
+	assert_int_equal(attach_thread_try(&borrowing), ATTEMPT_FAILED);
 	assert_int_equal(program_report.kind, INJECT_FAILED);
 	assert_string_equal(program_report.text,
 			"cannot attach to 4711 (?): its thread 4712 does not stop (it may wait for a disk that does not answer)");

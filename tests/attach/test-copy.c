@@ -166,16 +166,19 @@ static void test_failures(void)
 		failing_mode = i > 2 ? i - 2 : 0;
 		CHECK(!attach_copy_create(&copy, getpid(), folder, "agent", file) &&
 				!failing_open && !failing_mode);
-		CHECK(copy.directory == -1 && copy.location == -1 && !count_entries());
+		CHECK(copy.directory == -1 && copy.created_fd == -1 && !count_entries());
 	}
 	failing_mode = 1;
 	{
 		int location = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-		CHECK(put_file(location, "agent", file) == -EPERM && !count_entries());
+		CHECK(attach_copy_write_file(location, "agent", file) == -EPERM &&
+				!count_entries());
 		failing_open = 1;
-		CHECK(put_file(location, "agent", file) == -EMFILE && !count_entries());
-		CHECK(put_file(location, "agent", "/nowhere") == -ENOENT && !count_entries());
+		CHECK(attach_copy_write_file(location, "agent", file) == -EMFILE &&
+				!count_entries());
+		CHECK(attach_copy_write_file(location, "agent", "/nowhere") == -ENOENT &&
+				!count_entries());
 		close(location);
 	}
 	/* A file that cannot be written, and a program that has exited. */
@@ -185,9 +188,9 @@ static void test_failures(void)
 	failing_root = 1;
 	CHECK(!attach_copy_create(&copy, getpid(), folder, "agent", file) && !failing_root &&
 			!count_entries());
-	CHECK(copy.directory == -1 && copy.location == -1 && !*copy.made);
+	CHECK(copy.directory == -1 && copy.created_fd == -1 && !*copy.created_name);
 	CHECK(attach_copy_create(&copy, getpid(), folder, "agent", file) && count_entries() == 1 &&
-			!strncmp(copy.theirs, folder, strlen(folder)));
+			!strncmp(copy.path_in_program, folder, strlen(folder)));
 	inject_copy_remove(&copy);
 	CHECK(!count_entries());
 }
@@ -303,11 +306,12 @@ static void test_directories(void)
 		CHECK(copy.next > next && copy.next <= 5);
 		next = copy.next;
 		(void)snprintf(begin, sizeof(begin), "%s/side-agent-", names[next - 1]);
-		CHECK(!strncmp(copy.theirs, begin, strlen(begin)));
-		CHECK(!strcmp(strrchr(copy.theirs, '/'), strrchr(file, '/')));
-		CHECK(!access(copy.theirs, X_OK));
+		CHECK(!strncmp(copy.path_in_program, begin, strlen(begin)));
+		CHECK(!strcmp(strrchr(copy.path_in_program, '/'), strrchr(file, '/')));
+		CHECK(!access(copy.path_in_program, X_OK));
 		inject_copy_remove(&copy);
-		CHECK(access(copy.theirs, F_OK) && copy.directory == -1 && copy.location == -1);
+		CHECK(access(copy.path_in_program, F_OK) && copy.directory == -1 &&
+				copy.created_fd == -1);
 	}
 	CHECK(next && copy.next == 5);
 	no_root = true;
@@ -326,10 +330,10 @@ static void test_first_descriptor(void)
 
 	CHECK(kept >= 10 && !close(0));
 	is_made = attach_copy_create(&copy, getpid(), folder, "agent", file);
-	CHECK(is_made && copy.location == 0 && count_entries() == 1);
+	CHECK(is_made && copy.created_fd == 0 && count_entries() == 1);
 	inject_copy_remove(&copy);
 	CHECK(!count_entries() && fcntl(0, F_GETFD) == -1);
-	copy = (struct inject_copy){.location = -1,
+	copy = (struct inject_copy){.created_fd = -1,
 			.directory = openat(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
 	CHECK(copy.directory == 0);
 	inject_copy_remove(&copy);

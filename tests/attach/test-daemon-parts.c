@@ -113,11 +113,11 @@ static struct inject_report answers[2];
 static int request_status, place_status, listen_result;
 
 static int played_request(
-		struct attached *attached, const char *what, const char *path, bool only_if_there)
+		struct attached *attached, const char *what, const char *path, bool only_if_loaded)
 {
 	static int next;
 
-	CHECK(!only_if_there);
+	CHECK(!only_if_loaded);
 	next = !strcmp(what, "daemon") ? 0 : 1;
 	note("request %s %s; ", what, path);
 	attached->report = answers[next];

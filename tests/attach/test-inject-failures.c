@@ -138,7 +138,7 @@ static void test_executable(void)
 		 * The first calls open the file whose name messages use, read it and find its end.
 		 */
 		failing_arm(number);
-		ret = check_executable(&target);
+		ret = attach_target_check_executable(&target);
 		if (!failing_has_failed())
 			break;
 		if (number <= 3)
@@ -164,7 +164,7 @@ static void test_status(void)
 			failing_has_failed() && !*text);
 	CHECK(!inject_status(getpid(), 0, "Nothing", text, sizeof(text)) && errno == ENODATA);
 	CHECK(!inject_status(INT32_MAX, 0, "State", text, sizeof(text)) && errno == ENOENT);
-	CHECK(!read_small("/dev/null", text, sizeof(text)) && errno == ENODATA);
+	CHECK(!attach_target_read_small_file("/dev/null", text, sizeof(text)) && errno == ENODATA);
 	/* As many bytes as there is space for, and a 0. */
 	CHECK(inject_status(getpid(), 0, "State", text, 4) && !strcmp(text, "R (") &&
 			inject_status(getpid(), 0, "State", text, 12) &&
@@ -311,10 +311,11 @@ static void test_agent(void)
 	close(fd);
 	target.memory = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
 	CHECK(!inject_maps_read(&target));
-	mapping = find_agent_code(&target);
+	mapping = attach_target_find_agent_code(&target);
 	CHECK(mapping && mapping->begin == (uintptr_t)memory);
 	/* The file is not an ELF file, so it is not an agent of this version. */
-	CHECK(find_agent(&target, "serve") == -1 && report.kind == INJECT_UNSUITABLE &&
+	CHECK(attach_target_find_agent(&target, "serve") == -1 &&
+			report.kind == INJECT_UNSUITABLE &&
 			strstr(report.text,
 					"it has loaded an agent of another version (/tmp/side-inject-") &&
 			!strcmp(report.hint, "restart the program"));
@@ -323,7 +324,7 @@ static void test_agent(void)
 
 		target.report->kind = INJECT_DONE;
 		failing_arm(number);
-		ret = find_agent(&target, "serve");
+		ret = attach_target_find_agent(&target, "serve");
 		if (!failing_has_failed())
 			break;
 		/* The file has a second name, by which it is opened then. */

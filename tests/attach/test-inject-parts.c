@@ -120,7 +120,8 @@ static void test_endless(void)
 			{SYS_semtimedop, {0, 0, 0, 1}, false}, {SYS_read, {0}, false}};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-		CHECK(waits_for_ever(cases[i].number, cases[i].arguments) == cases[i].endless);
+		CHECK(attach_thread_waits_forever(cases[i].number, cases[i].arguments) ==
+				cases[i].endless);
 }
 
 struct waiter {
@@ -211,7 +212,7 @@ static void test_ranks(void)
 			usleep(100);
 		CHECK(has_rank(&waiters[i]));
 	}
-	nr = find_candidates(getpid(), found);
+	nr = attach_thread_find_candidates(getpid(), found);
 	CHECK(nr >= 5 && nr < 10);
 	for (int i = 0; i < 6; i++)
 		CHECK(find_waiter(found, nr, &waiters[i]));
@@ -219,7 +220,7 @@ static void test_ranks(void)
 		CHECK(found[i - 1].rank < found[i].rank ||
 				(found[i - 1].rank == found[i].rank &&
 						found[i - 1].thread < found[i].thread));
-	CHECK(!find_candidates(INT32_MAX, found));
+	CHECK(!attach_thread_find_candidates(INT32_MAX, found));
 	/* A thread that runs has no known location. */
 	CHECK(!inject_no_thread_at(getpid(), 1, 2) && !inject_no_thread_at(INT32_MAX, 1, 2));
 	waiters[2].stop = true;
@@ -251,11 +252,13 @@ static void test_order(void)
 {
 	struct candidate one = {.rank = RANK_FUTEX, .thread = 5}, other = one;
 
-	CHECK(by_rank(&one, &other) == 0);
+	CHECK(attach_thread_compare_ranks(&one, &other) == 0);
 	other.thread = 6;
-	CHECK(by_rank(&one, &other) == -1 && by_rank(&other, &one) == 1);
+	CHECK(attach_thread_compare_ranks(&one, &other) == -1 &&
+			attach_thread_compare_ranks(&other, &one) == 1);
 	one.rank = RANK_RUNS;
-	CHECK(by_rank(&one, &other) == 1 && by_rank(&other, &one) == -1);
+	CHECK(attach_thread_compare_ranks(&one, &other) == 1 &&
+			attach_thread_compare_ranks(&other, &one) == -1);
 }
 
 static void *wait_for_end(void *user)
@@ -318,11 +321,12 @@ static void test_many_threads(void)
 			!pthread_attr_setstacksize(&attributes, 65536));
 	for (int i = 0; i < THREADS_MAX; i++)
 		CHECK(!pthread_create(&threads[i], &attributes, wait_for_end, &ends[0]));
-	CHECK(find_candidates(getpid(), found) == THREADS_MAX && !found[THREADS_MAX].thread);
+	CHECK(attach_thread_find_candidates(getpid(), found) == THREADS_MAX &&
+			!found[THREADS_MAX].thread);
 	close(ends[1]);
 	for (int i = 0; i < THREADS_MAX; i++)
 		pthread_join(threads[i], NULL);
-	CHECK(find_candidates(getpid(), found) < THREADS_MAX);
+	CHECK(attach_thread_find_candidates(getpid(), found) < THREADS_MAX);
 	close(ends[0]);
 	free(threads);
 	pthread_attr_destroy(&attributes);
@@ -362,7 +366,7 @@ static void test_registers(void)
 			.rip = 17,
 			.eflags = 0xfffff,
 			.orig_rax = UINT64_MAX};
-	fill_values(&borrowing, &values);
+	attach_thread_fill_values(&borrowing, &values);
 	CHECK(values.rax == 1 && values.rbx == 2 && values.rcx == 3 && values.rdx == 4 &&
 			values.rsi == 5 && values.rdi == 6 && values.rbp == 7 && values.rsp == 8);
 	CHECK(values.r8 == 9 && values.r9 == 10 && values.r10 == 11 && values.r11 == 12 &&
@@ -377,20 +381,20 @@ static void test_registers(void)
 							1u << 10 | 1u << 30) &&
 			values.ids == UINT64_C(1) << 32);
 	before->eflags = 0x247;
-	fill_values(&borrowing, &values);
+	attach_thread_fill_values(&borrowing, &values);
 	CHECK(values.flags == 0x4500);
 	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
 		before->rip = 0x1000;
 		before->rax = calls[i].rax;
 		before->orig_rax = calls[i].orig;
-		fill_values(&borrowing, &values);
+		attach_thread_fill_values(&borrowing, &values);
 		CHECK(values.rax == calls[i].wanted_rax && values.rip == 0x1000 - calls[i].moved);
 	}
-	CHECK(!blocks_ids(&borrowing));
+	CHECK(!attach_thread_blocks_ids(&borrowing));
 	borrowing.mask = ~(UINT64_C(1) << 32);
-	CHECK(!blocks_ids(&borrowing));
+	CHECK(!attach_thread_blocks_ids(&borrowing));
 	borrowing.mask = UINT64_C(1) << 32;
-	CHECK(blocks_ids(&borrowing));
+	CHECK(attach_thread_blocks_ids(&borrowing));
 }
 
 static void test_interrupted(void)
@@ -416,11 +420,11 @@ static void test_interrupted(void)
 	attach_thread_fix_interrupted_call(&now);
 	CHECK(now.rax == (uint64_t)-EINTR);
 	now.orig_rax = UINT64_MAX;
-	CHECK(!is_in_call(&now));
+	CHECK(!attach_thread_is_in_call(&now));
 	attach_thread_fix_interrupted_call(&now);
 	CHECK(now.rax == (uint64_t)-EINTR);
 	now.orig_rax = 0;
-	CHECK(is_in_call(&now));
+	CHECK(attach_thread_is_in_call(&now));
 	now = (struct user_regs_struct){
 			.orig_rax = SYS_rt_sigtimedwait, .rax = (uint64_t)-EINTR, .rdx = 1};
 	attach_thread_fix_interrupted_call(&now);
@@ -442,11 +446,11 @@ static void test_interrupted(void)
 
 static void test_stop_kinds(void)
 {
-	CHECK(kind_of_stop(PTRACE_EVENT_STOP << 16 | SIGTRAP << 8 | 0x7f) == -1);
-	CHECK(kind_of_stop(PTRACE_EVENT_STOP << 16 | SIGSTOP << 8 | 0x7f) == -2);
-	CHECK(kind_of_stop(PTRACE_EVENT_EXEC << 16 | SIGTRAP << 8 | 0x7f) == -1);
-	CHECK(kind_of_stop(SIGTRAP << 8 | 0x7f) == SIGTRAP);
-	CHECK(kind_of_stop(SIGUSR1 << 8 | 0x7f) == SIGUSR1);
+	CHECK(attach_thread_stop_reason(PTRACE_EVENT_STOP << 16 | SIGTRAP << 8 | 0x7f) == -1);
+	CHECK(attach_thread_stop_reason(PTRACE_EVENT_STOP << 16 | SIGSTOP << 8 | 0x7f) == -2);
+	CHECK(attach_thread_stop_reason(PTRACE_EVENT_EXEC << 16 | SIGTRAP << 8 | 0x7f) == -1);
+	CHECK(attach_thread_stop_reason(SIGTRAP << 8 | 0x7f) == SIGTRAP);
+	CHECK(attach_thread_stop_reason(SIGUSR1 << 8 | 0x7f) == SIGUSR1);
 }
 
 static void test_stops(void)
@@ -457,12 +461,12 @@ static void test_stops(void)
 	report = (struct inject_report){
 			.stops = 4, .stopped_ns = 3000000000, .stopped_total_ns = 7};
 	borrowing.stopped_at = inject_now() - 2000000000;
-	count_stop(&borrowing);
+	attach_thread_count_stop(&borrowing);
 	CHECK(report.stops == 5 && report.stopped_ns == 3000000000 &&
 			report.stopped_total_ns >= 2000000007 &&
 			report.stopped_total_ns < 2900000000);
 	borrowing.stopped_at = inject_now() - 4000000000;
-	count_stop(&borrowing);
+	attach_thread_count_stop(&borrowing);
 	CHECK(report.stops == 6 && report.stopped_ns >= 4000000000 &&
 			report.stopped_ns < 4900000000);
 }
@@ -485,7 +489,7 @@ static void test_stopping(void)
 	CHECK(attach_thread_wait_until(&borrowing, &status, inject_now() + 1000000) == -EAGAIN);
 	CHECK(!ptrace(PTRACE_INTERRUPT, target.pid, 0, 0));
 	CHECK(attach_thread_wait_until(&borrowing, &status, UINT64_MAX) == 0 &&
-			kind_of_stop(status) == -1);
+			attach_thread_stop_reason(status) == -1);
 	CHECK(attach_thread_stop(&borrowing) == -EPERM);
 	attach_thread_detach(&borrowing, 0);
 	kill(target.pid, SIGKILL);
@@ -533,11 +537,11 @@ static int next_check(struct borrowing *borrowing, uint64_t at, int kind, uint32
 		CHECK(!kill(borrowing->thread, kind) &&
 				!ptrace(PTRACE_CONT, borrowing->thread, 0, 0) &&
 				waitpid(borrowing->thread, &status, __WALL) == borrowing->thread &&
-				kind_of_stop(status) == kind);
-	CHECK(get_registers(borrowing->thread, &borrowing->before));
-	borrowing->location->scratch = state ? (uint64_t)(uintptr_t)&scratch_state : NOT_MAPPED;
+				attach_thread_stop_reason(status) == kind);
+	CHECK(attach_thread_get_registers(borrowing->thread, &borrowing->before));
+	borrowing->site->scratch = state ? (uint64_t)(uintptr_t)&scratch_state : NOT_MAPPED;
 	if (state)
-		CHECK(inject_write(borrowing->target, borrowing->location->scratch, &state,
+		CHECK(inject_write(borrowing->target, borrowing->site->scratch, &state,
 				sizeof(state)));
 	if (state == STATE_UNREADABLE) {
 		close(borrowing->target->memory);
@@ -545,8 +549,8 @@ static int next_check(struct borrowing *borrowing, uint64_t at, int kind, uint32
 	}
 	registers = borrowing->before;
 	if (state == INJECT_STATE_BUSY)
-		registers.rsp = borrowing->location->scratch + 4096;
-	registers.rip = borrowing->location->code + at;
+		registers.rsp = borrowing->site->scratch + 4096;
+	registers.rip = borrowing->site->code + at;
 	registers.r14 = 4711;
 	registers.orig_rax = UINT64_MAX;
 	CHECK(attach_thread_set_registers(borrowing->thread, &registers));
@@ -554,8 +558,8 @@ static int next_check(struct borrowing *borrowing, uint64_t at, int kind, uint32
 	ret = attach_thread_check_stop(borrowing, kind);
 	/* The thread was released with its original registers, or is still stopped. */
 	if (ret == -1) {
-		CHECK(!report.stops && get_registers(borrowing->thread, &registers) &&
-				registers.rip == borrowing->location->code + at);
+		CHECK(!report.stops && attach_thread_get_registers(borrowing->thread, &registers) &&
+				registers.rip == borrowing->site->code + at);
 	} else {
 		CHECK(report.stops == 1);
 		if (kind > 0 && (ret != ATTEMPT_FAILED || state != INJECT_STATE_BUSY)) {
@@ -566,9 +570,10 @@ static int next_check(struct borrowing *borrowing, uint64_t at, int kind, uint32
 			 * It waits again. After the code it has its own registers, and ends there.
 			 */
 			CHECK(attach_thread_stop(borrowing) == 0 &&
-					get_registers(borrowing->thread, &registers) &&
+					attach_thread_get_registers(
+							borrowing->thread, &registers) &&
 					registers.rsp == borrowing->before.rsp);
-			CHECK(registers.rip - borrowing->location->code >= borrowing->code.size);
+			CHECK(registers.rip - borrowing->site->code >= borrowing->code.size);
 		}
 	}
 	end(borrowing->thread);
@@ -582,7 +587,7 @@ static void test_checks(void)
 	struct inject_target target = {.report = &report};
 	struct inject_site location = {.code = 0x700000000000};
 	struct borrowing borrowing = {.target = &target,
-			.location = &location,
+			.site = &location,
 			.code = inject_code_get(),
 			.code_of_failure = 5};
 	const struct inject_code *code = &borrowing.code;
@@ -635,14 +640,14 @@ static void test_checks(void)
 	CHECK(next_check(&borrowing, code->spin, -1, STATE_UNREADABLE) == ATTEMPT_DONE);
 	CHECK(next_check(&borrowing, code->size, -1, STATE_UNREADABLE) == ATTEMPT_DONE);
 	target.pid = INT32_MAX;
-	CHECK(result_without_tracer(&borrowing) == ATTEMPT_FAILED &&
+	CHECK(attach_thread_result_without_tracer(&borrowing) == ATTEMPT_FAILED &&
 			borrowing.code_of_failure == ETIMEDOUT);
 	location.scratch = 65536;
 	for (int i = -1; i < 2; i++) {
 		registers.rsp = location.scratch + (uint64_t)(int64_t)i;
-		CHECK(is_on_scratch(&borrowing, &registers) == (i >= 0));
+		CHECK(attach_thread_is_on_scratch(&borrowing, &registers) == (i >= 0));
 		registers.rsp += INJECT_SCRATCH_SIZE;
-		CHECK(is_on_scratch(&borrowing, &registers) == (i <= 0));
+		CHECK(attach_thread_is_on_scratch(&borrowing, &registers) == (i <= 0));
 	}
 	borrowing.thread = INT32_MAX;
 	CHECK(attach_thread_check_stop(&borrowing, -1) == ATTEMPT_FAILED);
@@ -655,12 +660,12 @@ static void test_permitted(void)
 	struct inject_request request = {.pid = target.pid};
 	int status;
 
-	while (!may_be_stopped(&borrowing, &request))
+	while (!attach_thread_may_be_stopped(&borrowing, &request))
 		usleep(100);
 	CHECK(!kill(target.pid, SIGSTOP) && waitpid(target.pid, &status, WUNTRACED) == target.pid);
-	CHECK(!may_be_stopped(&borrowing, &request));
+	CHECK(!attach_thread_may_be_stopped(&borrowing, &request));
 	end(target.pid);
-	CHECK(!may_be_stopped(&borrowing, &request));
+	CHECK(!attach_thread_may_be_stopped(&borrowing, &request));
 }
 
 /* A program with another tracer is refused; one that has exited is not tried again. */
@@ -671,12 +676,14 @@ static void test_tries(void)
 
 	report = (struct inject_report){.kind = INJECT_DONE};
 	CHECK(!ptrace(PTRACE_SEIZE, target.pid, 0, 0));
-	CHECK(try(&borrowing) == ATTEMPT_FAILED && report.kind == INJECT_NOT_PERMITTED &&
+	CHECK(attach_thread_try(&borrowing) == ATTEMPT_FAILED &&
+			report.kind == INJECT_NOT_PERMITTED &&
 			strstr(report.text,
 					"is tracing it, and a program has one tracer at a time"));
 	end(target.pid);
 	report = (struct inject_report){.kind = INJECT_DONE};
-	CHECK(try(&borrowing) == ATTEMPT_NEXT && report.kind == INJECT_DONE && !report.stops);
+	CHECK(attach_thread_try(&borrowing) == ATTEMPT_NEXT && report.kind == INJECT_DONE &&
+			!report.stops);
 }
 
 static void test_failures(void)
@@ -753,7 +760,7 @@ static void begin_injection(void)
 	scratch = mmap(NULL, INJECT_SCRATCH_SIZE, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CHECK(scratch != MAP_FAILED);
-	injection.location.scratch = (uint64_t)(uintptr_t)scratch;
+	injection.site.scratch = (uint64_t)(uintptr_t)scratch;
 	strcpy(injection.name, "side-attach1");
 	CHECK(!prctl(PR_SET_NAME, injection.name));
 	while_waiting = take_command;
@@ -790,10 +797,10 @@ static void test_timeout(void)
 			{"99999999999999999999", 1}};
 
 	unsetenv("SIDE_TIMEOUT_FACTOR");
-	CHECK(call_timeout() == UINT64_C(15000000000));
+	CHECK(attach_inject_call_timeout() == UINT64_C(15000000000));
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		setenv("SIDE_TIMEOUT_FACTOR", cases[i].text, 1);
-		CHECK(call_timeout() == UINT64_C(15000000000) * cases[i].factor);
+		CHECK(attach_inject_call_timeout() == UINT64_C(15000000000) * cases[i].factor);
 	}
 	unsetenv("SIDE_TIMEOUT_FACTOR");
 }
@@ -832,11 +839,11 @@ static void test_calls(void)
 	CHECK(attach_inject_cpu_time(getpid(), getpid()) && !attach_inject_cpu_time(INT32_MAX, 1));
 	CHECK(!prctl(PR_SET_NAME, injection.name));
 	result = 0;
-	CHECK(has_run(&injection, &result) && result);
+	CHECK(attach_inject_has_run(&injection, &result) && result);
 	result = UINT64_MAX;
-	CHECK(!has_run(&injection, &result));
+	CHECK(!attach_inject_has_run(&injection, &result));
 	/* The thread has unmapped the memory; the program has exited. */
-	injection.location.scratch = 16;
+	injection.site.scratch = 16;
 	CHECK(is_failure(attach_inject_call_function(&injection, 1, arguments, &result),
 			INJECT_FAILED, "its memory cannot be accessed: Input/output error"));
 	injection.target.pid = INT32_MAX;
@@ -850,9 +857,9 @@ static void test_calls(void)
 	command = injection.command;
 	CHECK(attach_inject_write_text(&injection, 0, "a", &result) == -1 &&
 			attach_inject_load_library(&injection, "a", &result) == -1 &&
-			give_file(&injection, "/nowhere", &descriptor) == -1 &&
-			find_loaded(&injection, 5, "a", &result) == -1 && talk(&injection) == -1 &&
-			injection.command == command);
+			attach_inject_pass_file(&injection, "/nowhere", &descriptor) == -1 &&
+			attach_inject_find_loaded(&injection, 5, "a", &result) == -1 &&
+			attach_inject_call_agent(&injection) == -1 && injection.command == command);
 	end_injection();
 	CHECK(!prctl(PR_SET_NAME, "program"));
 }
@@ -895,8 +902,9 @@ static void test_names(void)
 			attach_inject_has_name(getpid(), getpid(), name) &&
 			!attach_inject_has_name(getpid(), getpid(), "side-attach12345") &&
 			!attach_inject_has_name(getpid(), getpid(), "ide"));
-	CHECK(find_thread(getpid(), "side-att") == getpid() && !find_thread(getpid(), "cook") &&
-			!find_thread(INT32_MAX, "side"));
+	CHECK(attach_inject_find_thread(getpid(), "side-att") == getpid() &&
+			!attach_inject_find_thread(getpid(), "cook") &&
+			!attach_inject_find_thread(INT32_MAX, "side"));
 	CHECK(!prctl(PR_SET_NAME, "program"));
 	test_thread_names();
 }
@@ -914,25 +922,25 @@ static void test_unknown_threads(void)
 	CHECK(attach_thread_get_rank(getpid(), &self) == RANK_WAITS);
 	for (int i = 0; i < 3; i++) {
 		failing_function = functions[i];
-		CHECK(find_thread(getpid(), "side-attach77") == errors[i]);
+		CHECK(attach_inject_find_thread(getpid(), "side-attach77") == errors[i]);
 		CHECK(i == 2 || !inject_no_thread_at(getpid(), self.code + 1, self.code + 9));
-		CHECK(!has_run(&injection, &result) && !result);
+		CHECK(!attach_inject_has_run(&injection, &result) && !result);
 		failing_function = NULL;
-		CHECK(find_thread(getpid(), "side-attach77") == getpid() &&
-				find_thread(getpid(), "cook") == 0);
+		CHECK(attach_inject_find_thread(getpid(), "side-attach77") == getpid() &&
+				attach_inject_find_thread(getpid(), "cook") == 0);
 		CHECK(inject_no_thread_at(getpid(), self.code + 1, self.code + 9));
 	}
 	CHECK(attach_inject_has_name(INT32_MAX, 1, "side") == 0);
 	for (int i = 0; i < 3; i++) {
 		begin_injection();
 		scratch->done = injection.command = 4;
-		injection.location.code = (uintptr_t)code;
+		injection.site.code = (uintptr_t)code;
 		injection.code.size = sizeof(code);
 		injection.overwritten = malloc(sizeof(code));
 		memcpy(injection.overwritten, original, sizeof(code));
 		memset(code, 0xcc, sizeof(code));
 		failing_function = functions[i];
-		clean_up(&injection);
+		attach_inject_clean_up(&injection);
 		failing_function = NULL;
 		CHECK(!scratch && code[0] == 0xcc);
 		end_injection();
@@ -940,8 +948,8 @@ static void test_unknown_threads(void)
 	/* The memory of the program is opened by the id of its thread. */
 	begin_injection();
 	failing_function = "opendir";
-	CHECK(is_failure(give_file(&injection, "/nowhere/agent", &(int){-1}), INJECT_FAILED,
-			"Too many open files"));
+	CHECK(is_failure(attach_inject_pass_file(&injection, "/nowhere/agent", &(int){-1}),
+			INJECT_FAILED, "Too many open files"));
 	failing_function = NULL;
 	CHECK(!close((int)scratch->result));
 	end_injection();
@@ -976,19 +984,21 @@ static void test_memory(void)
 	    kept = fcntl(0, F_DUPFD_CLOEXEC, 3);
 
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", memory);
-	/* open_memory() examines the file with descriptor 0, and closes it. */
+	/* attach_inject_open_memory() examines the file with descriptor 0, and closes it. */
 	close(0);
-	fd = open_memory(path);
+	fd = attach_inject_open_memory(path);
 	CHECK(fd > 0 && fcntl(0, F_GETFD) == -1 && fcntl(fd, F_GETFD) == FD_CLOEXEC);
 	close(fd);
 	CHECK(dup2(kept, 0) == 0 && !close(kept));
-	fd = open_memory(path);
+	fd = attach_inject_open_memory(path);
 	CHECK(fd >= 0 && write(fd, "x", 1) == 1);
 	close(fd);
 	/* The descriptor is refused if it is not empty, has a name, or is not a file. */
-	CHECK(open_memory(path) == -EPERM);
-	CHECK(named >= 0 && open_memory(file) == -EPERM && open_memory("/tmp") == -EPERM &&
-			open_memory("/nowhere") == -ENOENT && open_memory("/dev/null") == -EPERM);
+	CHECK(attach_inject_open_memory(path) == -EPERM);
+	CHECK(named >= 0 && attach_inject_open_memory(file) == -EPERM &&
+			attach_inject_open_memory("/tmp") == -EPERM &&
+			attach_inject_open_memory("/nowhere") == -ENOENT &&
+			attach_inject_open_memory("/dev/null") == -EPERM);
 	close(memory);
 	close(named);
 	unlink(file);
@@ -1000,14 +1010,15 @@ static void test_loaded(void)
 	struct inject_mapping mappings[] = {{.path = other}, {.path = one}};
 	struct inject_target target = {.mappings = mappings, .nr_mappings = 2};
 
-	CHECK(has_loaded(&target, "libside.so.0") && !has_loaded(&target, "libside.so.1") &&
-			!has_loaded(&target, "side.so"));
+	CHECK(attach_inject_has_loaded(&target, "libside.so.0") &&
+			!attach_inject_has_loaded(&target, "libside.so.1") &&
+			!attach_inject_has_loaded(&target, "side.so"));
 	target.nr_mappings = 1;
-	CHECK(!has_loaded(&target, "libside.so.0"));
+	CHECK(!attach_inject_has_loaded(&target, "libside.so.0"));
 	mappings[0].path = one;
-	CHECK(has_loaded(&target, "libside.so.0"));
+	CHECK(attach_inject_has_loaded(&target, "libside.so.0"));
 	target.nr_mappings = 0;
-	CHECK(!has_loaded(&target, "libside.so.0"));
+	CHECK(!attach_inject_has_loaded(&target, "libside.so.0"));
 }
 
 static void test_load(void)
@@ -1021,15 +1032,15 @@ static void test_load(void)
 	begin_injection();
 	request.agent = path;
 	request.libside = path;
-	CHECK(is_same_file(&injection));
+	CHECK(attach_inject_is_same_file(&injection));
 	CHECK(!attach_inject_load_agent(&injection) && !report.from_memory &&
 			injection.target.agent_function == (uintptr_t)atoi);
 	injection.target.agent_function = 0;
-	CHECK(!talk(&injection) && report.result == 4711);
+	CHECK(!attach_inject_call_agent(&injection) && report.result == 4711);
 	/* The agent is loaded already. */
 	nr_calls = 0;
 	request.argument = "-5";
-	CHECK(!talk(&injection) && report.result == -5 && nr_calls == 1);
+	CHECK(!attach_inject_call_agent(&injection) && report.result == -5 && nr_calls == 1);
 	/* A function that the agent does not have. */
 	injection.target.agent_function = 0;
 	request.function = "nothing_of_this_name";
@@ -1037,7 +1048,7 @@ static void test_load(void)
 			strstr(report.text, "undefined symbol: nothing_of_this_name"));
 	/* Memory of the program receives the bytes of the file. */
 	before = resources_descriptors();
-	CHECK(!give_file(&injection, path, &descriptor) && descriptor >= 0 &&
+	CHECK(!attach_inject_pass_file(&injection, path, &descriptor) && descriptor >= 0 &&
 			resources_descriptors() == before + 1);
 	{
 		struct stat one, two;
@@ -1045,8 +1056,8 @@ static void test_load(void)
 		CHECK(!stat(path, &one) && !fstat(descriptor, &two) && one.st_size == two.st_size);
 	}
 	close(descriptor);
-	CHECK(is_failure(give_file(&injection, "/nowhere/at-all", &descriptor), INJECT_FAILED,
-			"No such file or directory"));
+	CHECK(is_failure(attach_inject_pass_file(&injection, "/nowhere/at-all", &descriptor),
+			INJECT_FAILED, "No such file or directory"));
 	close(descriptor);
 	CHECK(resources_descriptors() == before);
 	/*
@@ -1058,7 +1069,7 @@ static void test_load(void)
 	report.from_memory = false;
 	lowest = dup(0);
 	close(lowest);
-	CHECK(is_same_file(&injection));
+	CHECK(attach_inject_is_same_file(&injection));
 	CHECK(attach_inject_load_agent(&injection) == -1 && report.from_memory &&
 			strstr(report.text, "file too short"));
 	/* The new thread would close them when it ends. */
@@ -1067,10 +1078,10 @@ static void test_load(void)
 	CHECK(scratch->arguments[1] == (RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) &&
 			scratch->function == (uintptr_t)dlopen && !scratch->arguments[2]);
 	handle = 5;
-	CHECK(!load_copy(&injection, other, &handle) && !handle);
+	CHECK(!attach_inject_load_copy(&injection, other, &handle) && !handle);
 	close(fd);
 	unlink(other);
-	CHECK(!is_same_file(&injection));
+	CHECK(!attach_inject_is_same_file(&injection));
 	end_injection();
 	free(path);
 	CHECK(!prctl(PR_SET_NAME, "program"));
@@ -1115,19 +1126,19 @@ static void test_space(void)
 
 	begin_injection();
 	size = injection.code.size;
-	injection.location.scratch = 0;
-	CHECK(!attach_inject_find_space(&injection) && injection.location.code &&
-			injection.location.scratch);
-	at = injection.location.code;
+	injection.site.scratch = 0;
+	CHECK(!attach_inject_find_space(&injection) && injection.site.code &&
+			injection.site.scratch);
+	at = injection.site.code;
 	/* Unused bytes of code, and memory that is not mapped. */
 	CHECK(!strcmp(inject_mapping_of(&injection.target, at)->access, "r-xp") &&
 			inject_mapping_of(&injection.target, at + size - 1) ==
 					inject_mapping_of(&injection.target, at));
-	CHECK(!inject_mapping_of(&injection.target, injection.location.scratch) &&
+	CHECK(!inject_mapping_of(&injection.target, injection.site.scratch) &&
 			!inject_mapping_of(&injection.target,
-					injection.location.scratch + INJECT_SCRATCH_SIZE - 1) &&
-			!(injection.location.scratch % INJECT_SCRATCH_SIZE));
-	CHECK(injection.location.scratch < UINT64_C(1) << 47);
+					injection.site.scratch + INJECT_SCRATCH_SIZE - 1) &&
+			!(injection.site.scratch % INJECT_SCRATCH_SIZE));
+	CHECK(injection.site.scratch < UINT64_C(1) << 47);
 	memcpy(before, (const void *)(uintptr_t)at, size);
 	injection.target.own = (struct inject_own){.begin = 1, .end = 2, .thread = 3};
 	injection.target.report->kind = INJECT_DONE;
@@ -1144,11 +1155,10 @@ static void test_space(void)
 		CHECK(!strcmp(injection.name, name) &&
 				!strcmp((const char *)(uintptr_t)at + injection.code.name, name));
 	}
-	values = injection.location.values;
-	CHECK(values.scratch == injection.location.scratch &&
-			values.states == inject_code_states() && values.pause[0] == 0 &&
-			values.pause[1] == 50000 && values.own.begin == 1 && values.own.end == 2 &&
-			values.own.thread == 3);
+	values = injection.site.values;
+	CHECK(values.scratch == injection.site.scratch && values.states == inject_code_states() &&
+			values.pause[0] == 0 && values.pause[1] == 50000 && values.own.begin == 1 &&
+			values.own.end == 2 && values.own.thread == 3);
 	CHECK(values.errno_location == of_libc("__errno_location") &&
 			values.attr_init == of_libc("pthread_attr_init") &&
 			values.attr_setdetachstate == of_libc("pthread_attr_setdetachstate") &&
@@ -1159,19 +1169,20 @@ static void test_space(void)
 	 * The bytes of a killed process are reused once its memory is unmapped and no thread
 	 * executes them.
 	 */
-	injection.location.code = 0;
+	injection.site.code = 0;
 	CHECK(inject_write(&injection.target, at, &values, sizeof(values)));
 	CHECK(!prctl(PR_SET_NAME, "program"));
-	CHECK(is_left_alone(&injection, at));
+	CHECK(attach_inject_is_abandoned(&injection, at));
 	CHECK(!prctl(PR_SET_NAME, "side-attach5"));
-	CHECK(!is_left_alone(&injection, at));
+	CHECK(!attach_inject_is_abandoned(&injection, at));
 	CHECK(!prctl(PR_SET_NAME, "program"));
 	values.scratch = (uintptr_t)&values;
 	CHECK(inject_write(&injection.target, at, &values, sizeof(values)) &&
-			!is_left_alone(&injection, at) && !is_left_alone(&injection, 16));
+			!attach_inject_is_abandoned(&injection, at) &&
+			!attach_inject_is_abandoned(&injection, 16));
 	CHECK(inject_write(&injection.target, at, before, size));
 	/* No page has that many bytes. */
-	injection.location.code = 0;
+	injection.site.code = 0;
 	injection.code.size = INJECT_PAGE + 1;
 	CHECK(is_failure(attach_inject_find_space(&injection), INJECT_UNSUITABLE,
 			"none of its pages of code has room for the few bytes that load the agent"));
@@ -1189,14 +1200,14 @@ static void test_space(void)
 	CHECK(!memcmp((const void *)(uintptr_t)at, before, size));
 	free(injection.overwritten);
 	injection.overwritten = NULL;
-	injection.location.code = 16;
+	injection.site.code = 16;
 	CHECK(is_failure(attach_inject_write_code(&injection), INJECT_FAILED,
 			"its memory cannot be accessed: Input/output error"));
 	free(injection.overwritten);
 	/* Memory that can be read but not written. */
 	close(injection.target.memory);
 	injection.target.memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
-	injection.location.code = at;
+	injection.site.code = at;
 	CHECK(is_failure(attach_inject_write_code(&injection), INJECT_FAILED,
 			"its memory cannot be written: Bad file descriptor (does the kernel forbid it, proc_mem.force_override?)"));
 	end_injection();
@@ -1222,17 +1233,17 @@ static void test_end(void)
 	begin_injection();
 	injection.command = 4;
 	scratch->done = 4;
-	injection.location.code = (uintptr_t)code;
+	injection.site.code = (uintptr_t)code;
 	injection.code.size = sizeof(code);
 	injection.overwritten = malloc(sizeof(code));
 	memcpy(injection.overwritten, original, sizeof(code));
 	memset(code, 0xcc, sizeof(code));
-	clean_up(&injection);
+	attach_inject_clean_up(&injection);
 	CHECK(!scratch && !memcmp(code, original, sizeof(code)) && injection.command == 5);
 	end_injection();
 	/* A command that could not be written is written again. */
 	begin_injection();
-	injection.location.code = (uintptr_t)code;
+	injection.site.code = (uintptr_t)code;
 	injection.code.size = sizeof(code);
 	injection.overwritten = malloc(sizeof(code));
 	memcpy(injection.overwritten, original, sizeof(code));
@@ -1240,19 +1251,19 @@ static void test_end(void)
 	writable = injection.target.memory;
 	injection.target.memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
 	while_waiting = make_writable;
-	clean_up(&injection);
+	attach_inject_clean_up(&injection);
 	CHECK(!scratch && writable < 0 && !memcmp(code, original, sizeof(code)) &&
 			injection.command == 1);
 	end_injection();
 	/* The code of a thread that hangs stays. */
 	begin_injection();
-	injection.location.code = (uintptr_t)code;
+	injection.site.code = (uintptr_t)code;
 	injection.code.size = sizeof(code);
 	injection.overwritten = malloc(sizeof(code));
 	is_deaf = true;
 	memset(code, 0xcc, sizeof(code));
 	memset(injection.overwritten, 1, sizeof(code));
-	clean_up(&injection);
+	attach_inject_clean_up(&injection);
 	CHECK(code[0] == 0xcc && scratch->command == 1 && !scratch->function);
 	end_injection();
 	CHECK(!prctl(PR_SET_NAME, "program"));
@@ -1333,10 +1344,10 @@ static void test_attach(void)
 				report.total_ns > report.stopped_total_ns);
 		while (call_of(of_child.pid) != SYS_pause)
 			usleep(100);
-		CHECK(!find_thread(of_child.pid, THREAD_NAME));
+		CHECK(!attach_inject_find_thread(of_child.pid, THREAD_NAME));
 	}
 	/* The agent is not in the program: nothing is done. */
-	of_child.only_if_there = true;
+	of_child.only_if_loaded = true;
 	fd = inject_begin(&of_child, &helper);
 	inject_end(fd, helper, &report);
 	CHECK(report.kind == INJECT_DONE && report.result == -ENOENT && !report.stops);
@@ -1377,7 +1388,7 @@ static void test_process(void)
 	CHECK(!pipe(ends));
 	child = fork();
 	if (!child)
-		work(&of_nothing, ends[0]);
+		attach_inject_run_child(&of_nothing, ends[0]);
 	close(ends[1]);
 	inject_end(ends[0], child, &report);
 	CHECK(report.kind == INJECT_FAILED &&

@@ -280,8 +280,8 @@ static void test_status(void)
 	CHECK(!strcmp(inject_name(getpid(), name, sizeof(name)), "one two"));
 	CHECK(!strcmp(inject_thread_name(getpid(), getpid(), name, 5), "one ") &&
 			!strcmp(inject_name(INT32_MAX, name, sizeof(name)), "?"));
-	CHECK(!read_small("/nowhere", text, sizeof(text)) && !*text);
-	CHECK(!read_small("/dev/null", text, sizeof(text)) && !*text);
+	CHECK(!attach_target_read_small_file("/nowhere", text, sizeof(text)) && !*text);
+	CHECK(!attach_target_read_small_file("/dev/null", text, sizeof(text)) && !*text);
 }
 
 static pid_t start(void (*begin)(void))
@@ -330,12 +330,12 @@ static void test_limits(void)
 	char hint[64];
 
 	(void)snprintf(hint, sizeof(hint), "`prlimit --pid %d --nofile=8:8`", target.pid);
-	CHECK(is_refused(check_files(&target), INJECT_UNSUITABLE,
+	CHECK(is_refused(attach_target_check_files(&target), INJECT_UNSUITABLE,
 			"(kitchen): it may have no more than 7 files open (RLIMIT_NOFILE), and for a moment the recorder needs 8",
 			hint));
 	end(target.pid);
 	target.pid = start(enough_files);
-	CHECK(!check_files(&target));
+	CHECK(!attach_target_check_files(&target));
 	end(target.pid);
 }
 
@@ -538,7 +538,8 @@ static void test_agents(void)
 	void *memory;
 
 	open_self(&target);
-	CHECK(!find_agent(&target, "serve") && !target.agent_function && !report.was_there);
+	CHECK(!attach_target_find_agent(&target, "serve") && !target.agent_function &&
+			!report.was_loaded);
 	inject_target_close(&target);
 	for (unsigned int i = 0; i < 5; i++) {
 		uint64_t base;
@@ -556,11 +557,12 @@ static void test_agents(void)
 		base = (uintptr_t)memory;
 		open_self(&target);
 		if (i == 3) {
-			CHECK(is_refused(find_agent(&target, "serve"), INJECT_UNSUITABLE,
+			CHECK(is_refused(attach_target_find_agent(&target, "serve"),
+					INJECT_UNSUITABLE,
 					"it has loaded an agent of another version (/tmp/side-inject-",
 					"restart the program"));
 		} else {
-			CHECK(!find_agent(&target, "serve") && report.was_there &&
+			CHECK(!attach_target_find_agent(&target, "serve") && report.was_loaded &&
 					target.agent_function == base + 0x10);
 		}
 		CHECK(target.own.begin == (i > 2 ? base + 0x20 : 0) &&
@@ -587,7 +589,7 @@ static int find_libc_in(struct inject_target *target, const void *memory)
 	target->mappings = malloc(sizeof(mapping));
 	*target->mappings = mapping;
 	target->nr_mappings = 1;
-	ret = find_libc(target);
+	ret = attach_target_find_libc(target);
 	inject_target_close(target);
 	return ret;
 }
@@ -609,7 +611,7 @@ static void test_libraries(void)
 	void *memory;
 
 	open_self(&target);
-	CHECK(!find_libc(&target) && inject_elf_function(&target.libc, "dlopen"));
+	CHECK(!attach_target_find_libc(&target) && inject_elf_function(&target.libc, "dlopen"));
 	CHECK(target.libc_bias + inject_elf_function(&target.libc, "getppid") ==
 			(uintptr_t)getppid);
 	inject_target_close(&target);
@@ -651,14 +653,14 @@ static void test_libraries(void)
 	for (unsigned int i = 0; i < 2; i++) {
 		memory = map_library(i ? "libclang_rt.tsan-x86_64.so" : "libtsan.so.2");
 		open_self(&target);
-		CHECK(is_refused(check_sanitizer(&target), INJECT_UNSUITABLE,
+		CHECK(is_refused(attach_target_check_sanitizer(&target), INJECT_UNSUITABLE,
 				"it has ThreadSanitizer, which must see the start of each thread",
 				"start it with `side record` or `side trace -c`"));
 		inject_target_close(&target);
 		unmap_library(memory);
 	}
 	open_self(&target);
-	CHECK(!check_sanitizer(&target));
+	CHECK(!attach_target_check_sanitizer(&target));
 	inject_target_close(&target);
 }
 
@@ -670,7 +672,7 @@ static void test_programs(void)
 	int fd = mkstemp(link);
 
 	CHECK(fd >= 0 && !close(fd) && !unlink(link));
-	CHECK(!check_executable(&target));
+	CHECK(!attach_target_check_executable(&target));
 	CHECK(is_refused(inject_target_open(&target, &request), INJECT_UNSUITABLE,
 			"is not another program", ""));
 	target.pid = getppid();
@@ -680,23 +682,24 @@ static void test_programs(void)
 	CHECK(is_refused(inject_target_open(&target, &request), INJECT_UNSUITABLE,
 			"0 is not another program", ""));
 	target.pid = INT32_MAX;
-	CHECK(is_refused(check_executable(&target), INJECT_UNSUITABLE,
+	CHECK(is_refused(attach_target_check_executable(&target), INJECT_UNSUITABLE,
 			"2147483647 (?) is a thread of the kernel, or has ended", ""));
-	CHECK(!symlink("/usr/libexec/valgrind/memcheck-amd64-linux", link) && is_valgrind(link) &&
+	CHECK(!symlink("/usr/libexec/valgrind/memcheck-amd64-linux", link) &&
+			attach_target_is_valgrind(link) && !unlink(link));
+	CHECK(!symlink("/usr/libexec/valgrind/memcheck-amd64-linux2", link) &&
+			!attach_target_is_valgrind(link) && !unlink(link));
+	CHECK(!symlink("/usr/bin/valgrind-linux", link) && !attach_target_is_valgrind(link) &&
 			!unlink(link));
-	CHECK(!symlink("/usr/libexec/valgrind/memcheck-amd64-linux2", link) && !is_valgrind(link) &&
-			!unlink(link));
-	CHECK(!symlink("/usr/bin/valgrind-linux", link) && !is_valgrind(link) && !unlink(link));
-	CHECK(!is_valgrind("/nowhere"));
+	CHECK(!attach_target_is_valgrind("/nowhere"));
 	/* The longest path that a link can have. */
 	memset(longest, 'a', sizeof(longest));
 	*longest = '/';
 	strcpy(longest + sizeof(longest) - 18, "/valgrind/x-linux");
-	CHECK(!symlink(longest, link) && is_valgrind(link) && !unlink(link));
-	CHECK(is_refused(fail_valgrind(&target, "x"), INJECT_UNSUITABLE,
+	CHECK(!symlink(longest, link) && attach_target_is_valgrind(link) && !unlink(link));
+	CHECK(is_refused(attach_target_fail_valgrind(&target, "x"), INJECT_UNSUITABLE,
 			"(x): it runs under valgrind, which executes a translation of the program",
 			"start it with `side record`, or without valgrind"));
-	CHECK(is_refused(fail_static(&target, "x"), INJECT_UNSUITABLE,
+	CHECK(is_refused(attach_target_fail_static(&target, "x"), INJECT_UNSUITABLE,
 			"(x): it is linked statically, so there is no loader that could bring the agent",
 			"`side trace --global` lets the kernel watch its functions"));
 }
@@ -706,7 +709,7 @@ static void test_programs(void)
 static bool judges(
 		struct inject_safe *safe, bool waits, bool in_futex, enum inject_verdict expected)
 {
-	return judge_frames(safe, waits, in_futex) == expected;
+	return attach_safe_judge_frames(safe, waits, in_futex) == expected;
 }
 
 /* Mappings of the program, the C library, the loader and an allocator. */
@@ -735,12 +738,12 @@ static void test_frames(void)
 	CHECK(judges(&safe, true, false, INJECT_SAFE) &&
 			judges(&safe, false, false, INJECT_UNSAFE));
 	CHECK(judges(&safe, false, true, INJECT_SAFE) &&
-			!strcmp(entry_function(&safe), "sem_wait"));
+			!strcmp(attach_safe_entry_function(&safe), "sem_wait"));
 	safe.frames[0].pc = 0x2210;
 	CHECK(judges(&safe, false, true, INJECT_UNSAFE) && judges(&safe, true, true, INJECT_SAFE));
 	safe.frames[0].pc = 0x1010;
 	CHECK(judges(&safe, false, false, INJECT_SAFE) && judges(&safe, false, true, INJECT_SAFE) &&
-			!entry_function(&safe));
+			!attach_safe_entry_function(&safe));
 	safe.frames[2].pc = 0x3000;
 	CHECK(judges(&safe, true, false, INJECT_UNSAFE));
 	safe.frames[2].pc = 0x4fff;
@@ -748,17 +751,18 @@ static void test_frames(void)
 	/* All known frames are in the C library: the last one decides. */
 	safe.frames[0].pc = safe.frames[1].pc = safe.frames[2].pc = 0x2110;
 	safe.frames[3].pc = 0x2210;
-	CHECK(!strcmp(entry_function(&safe), "sem_wait"));
+	CHECK(!strcmp(attach_safe_entry_function(&safe), "sem_wait"));
 	safe.frames[2].pc = 0x2210;
-	CHECK(!strcmp(entry_function(&safe), "malloc"));
+	CHECK(!strcmp(attach_safe_entry_function(&safe), "malloc"));
 	safe.frames[0].pc = safe.frames[1].pc = 0x1010;
 	/* A signal interrupted the C library further up the stack. */
 	safe.frames[2] = (struct attach_frame){.pc = 0x2150, .interrupted = true};
 	CHECK(judges(&safe, true, false, INJECT_UNSAFE));
 	safe.frames[2].interrupted = false;
 	CHECK(judges(&safe, true, false, INJECT_SAFE));
-	CHECK(class_at(&safe, 0xfff) == INJECT_NOWHERE && class_at(&safe, 0x2fff) == INJECT_LIBC &&
-			class_at(&safe, 0x5000) == INJECT_NOWHERE);
+	CHECK(attach_safe_class_at(&safe, 0xfff) == INJECT_NOWHERE &&
+			attach_safe_class_at(&safe, 0x2fff) == INJECT_LIBC &&
+			attach_safe_class_at(&safe, 0x5000) == INJECT_NOWHERE);
 }
 
 static enum inject_class class_of(const char *path, const char *access)
@@ -782,10 +786,12 @@ static void test_classes(void)
 	CHECK(class_of("", "r-xp") == INJECT_OTHER &&
 			class_of("/lib/libcook.so.6", "r-xp") == INJECT_OTHER);
 	CHECK(class_of("/lib/ld-3.0.so", "r-xp") == INJECT_OTHER);
-	CHECK(waits_for_program("sem_wait") && waits_for_program("syscall") &&
-			waits_for_program("pthread_cond_wait"));
-	CHECK(!waits_for_program("malloc") && !waits_for_program(NULL) &&
-			!waits_for_program("sem_wai"));
+	CHECK(attach_safe_waits_for_program_lock("sem_wait") &&
+			attach_safe_waits_for_program_lock("syscall") &&
+			attach_safe_waits_for_program_lock("pthread_cond_wait"));
+	CHECK(!attach_safe_waits_for_program_lock("malloc") &&
+			!attach_safe_waits_for_program_lock(NULL) &&
+			!attach_safe_waits_for_program_lock("sem_wai"));
 	CHECK(inject_call_waits(SYS_poll) == INJECT_WAITS &&
 			inject_call_waits(SYS_epoll_wait) == INJECT_WAITS_BRIEFLY);
 	CHECK(inject_call_waits(SYS_futex) == INJECT_WAITS_NOT &&
@@ -815,7 +821,7 @@ static bool has_file(const struct inject_copy *copy, mode_t mode, off_t size)
 {
 	struct stat status;
 
-	return !stat(copy->theirs, &status) && (status.st_mode & 0777) == mode &&
+	return !stat(copy->path_in_program, &status) && (status.st_mode & 0777) == mode &&
 			status.st_size == size;
 }
 
@@ -834,22 +840,23 @@ static void test_copies(void)
 			inject_copy_file("/tmp", to) == -EISDIR);
 	close(to);
 	CHECK(inject_copy_make(&copy, getpid(), from) && copy.next == 1 &&
-			!strncmp(copy.theirs, "/tmp/side-agent-", 16));
-	CHECK(!strcmp(strrchr(copy.theirs, '/'), from + 4) && has_file(&copy, 0755, sizeof(bytes)));
+			!strncmp(copy.path_in_program, "/tmp/side-agent-", 16));
+	CHECK(!strcmp(strrchr(copy.path_in_program, '/'), from + 4) &&
+			has_file(&copy, 0755, sizeof(bytes)));
 	/* A copy that another process uses stays. */
 	second.next = 0;
 	CHECK(inject_copy_make(&second, getpid(), from) && has_file(&copy, 0755, sizeof(bytes)));
 	inject_copy_remove(&copy);
-	CHECK(stat(copy.theirs, &status) && errno == ENOENT &&
+	CHECK(stat(copy.path_in_program, &status) && errno == ENOENT &&
 			has_file(&second, 0755, sizeof(bytes)) && copy.directory == -1);
 	inject_copy_remove(&copy);
-	*strrchr(copy.theirs, '/') = 0;
-	CHECK(stat(copy.theirs, &status) && errno == ENOENT);
+	*strrchr(copy.path_in_program, '/') = 0;
+	CHECK(stat(copy.path_in_program, &status) && errno == ENOENT);
 	inject_copy_remove(&second);
 	second.next = sizeof(directories) / sizeof(*directories);
 	CHECK(!inject_copy_make(&second, getpid(), from));
 	CHECK(!attach_copy_create(&second, getpid(), "/tmp", "agent", "/nowhere") &&
-			second.directory == -1 && second.location == -1);
+			second.directory == -1 && second.created_fd == -1);
 	CHECK(!attach_copy_create(&second, INT32_MAX, "/tmp", "agent", from));
 	close(fd);
 	unlink(from);
@@ -858,10 +865,10 @@ static void test_copies(void)
 static void test_no_directory(void)
 {
 	struct inject_copy copy = {
-			.directory = open("/proc/self", O_PATH | O_CLOEXEC), .location = -1};
+			.directory = open("/proc/self", O_PATH | O_CLOEXEC), .created_fd = -1};
 
-	CHECK(copy.directory >= 0 && !attach_copy_create_directory(&copy) && !*copy.made &&
-			copy.location == -1);
+	CHECK(copy.directory >= 0 && !attach_copy_create_directory(&copy) && !*copy.created_name &&
+			copy.created_fd == -1);
 	close(copy.directory);
 }
 

@@ -77,7 +77,7 @@ static bool is_accepted(size_t argument, size_t agent)
 	memset(texts[0], 'a', agent);
 	memset(texts[1], 'a', argument);
 	the_report.text[0] = 0;
-	CHECK(inject(&injection) < 0 && *the_report.text);
+	CHECK(attach_inject_run(&injection) < 0 && *the_report.text);
 	if (injection.lock >= 0)
 		close(injection.lock);
 	return !strstr(the_report.text, ": a path is too long");
@@ -156,13 +156,13 @@ static void test_frames(void)
 		registers.rsp = end - size;
 		memset(stack, 0, sizeof(stack));
 		stack[sizeof(stack) - size] = 5;
-		copy_stack(&safe);
+		attach_safe_copy_stack(&safe);
 		CHECK(safe.stack_at == end - size && safe.stack[0] == 5);
 		CHECK(safe.stack_size == (size < 64 << 10 ? size : 64 << 10));
 	}
 	/* The mapping is unknown. */
 	target.nr_mappings = 0;
-	copy_stack(&safe);
+	attach_safe_copy_stack(&safe);
 	CHECK(safe.stack_size == INJECT_PAGE);
 	close(target.memory);
 }

@@ -377,7 +377,7 @@ static void test_stack(void **state)
 	(void)state;
 	begin();
 	judged.registers = &thread_registers;
-	copy_stack(&judged);
+	attach_safe_copy_stack(&judged);
 	assert_called("stack 5800 800 ");
 	assert_int_equal(judged.stack_at, 0x5800);
 	assert_int_equal(judged.stack_size, 0x800);
@@ -389,12 +389,12 @@ static void test_stack(void **state)
 	assert_true(attach_safe_read_word(NULL, 0x57f8, &word, &judged));
 	assert_called("stack 57f8 8 ");
 	unreadable = 0x5800;
-	copy_stack(&judged);
+	attach_safe_copy_stack(&judged);
 	assert_int_equal(judged.stack_size, 0);
 	assert_false(attach_safe_read_word(NULL, 0x5800, &word, &judged));
 	/* Outside of all mappings, one page is tried. */
 	thread_registers.rsp = 0x9000;
-	copy_stack(&judged);
+	attach_safe_copy_stack(&judged);
 	assert_called("stack 9000 1000 ");
 	assert_int_equal(judged.stack_size, 0x1000);
 }
@@ -442,13 +442,14 @@ static void test_callbacks(void **state)
 	assert_int_equal(attach_safe_find_elf(NULL, &data, "name", 0x1000, &file, &elf), 77);
 	assert_called("open /lib/libcook.so find name 1000 1 ");
 	open_result = 0;
-	assert_int_equal(next_thread(NULL, &judged, &user), THREAD);
+	assert_int_equal(attach_safe_next_thread(NULL, &judged, &user), THREAD);
 	assert_ptr_equal(user, &judged);
-	assert_int_equal(next_thread(NULL, &judged, &user), 0);
+	assert_int_equal(attach_safe_next_thread(NULL, &judged, &user), 0);
 	user = NULL;
-	assert_true(get_thread(NULL, THREAD, &judged, &user));
+	assert_true(attach_safe_get_thread(NULL, THREAD, &judged, &user));
 	assert_ptr_equal(user, &judged);
-	assert_int_equal(find_nothing(NULL, NULL, NULL, 0, NULL, NULL, 0, NULL), -1);
+	assert_int_equal(attach_safe_find_no_debug_file(NULL, NULL, NULL, 0, NULL, NULL, 0, NULL),
+			-1);
 }
 
 /* ---- system calls and functions ---- */
@@ -482,8 +483,8 @@ static void test_waits(void **state)
 	assert_int_equal(nr[INJECT_WAITS], sizeof(waits) / sizeof(*waits));
 	assert_int_equal(nr[INJECT_WAITS_BRIEFLY], sizeof(briefly) / sizeof(*briefly));
 	for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++)
-		assert_true(waits_for_program(functions[i]));
-	assert_false(waits_for_program("dlopen"));
+		assert_true(attach_safe_waits_for_program_lock(functions[i]));
+	assert_false(attach_safe_waits_for_program_lock("dlopen"));
 }
 
 /* ---- mapped files ---- */

@@ -266,14 +266,15 @@ static int played_copy(const char *from, int to)
 static bool played_make(struct inject_copy *copy, pid_t pid, const char *file)
 {
 	assert_int_equal(pid, PROGRAM);
-	(void)snprintf(copy->theirs, sizeof(copy->theirs), "/tmp/%zu%s", copy->next, file);
-	called("make(%s) ", copy->theirs);
+	(void)snprintf(copy->path_in_program, sizeof(copy->path_in_program), "/tmp/%zu%s",
+			copy->next, file);
+	called("make(%s) ", copy->path_in_program);
 	return copy->next++ < nr_copies;
 }
 
 static void played_remove(struct inject_copy *copy)
 {
-	called("remove(%s) ", copy->theirs);
+	called("remove(%s) ", copy->path_in_program);
 }
 
 /* ---- space for the code ---- */
@@ -565,7 +566,7 @@ static void begin(void)
 			.code = played_code_get(),
 			.name = "side-attach77",
 			.lock = -1,
-			.location = {.code = CODE, .scratch = SCRATCH},
+			.site = {.code = CODE, .scratch = SCRATCH},
 			.target = {.pid = PROGRAM,
 					.memory = -1,
 					.report = &the_report,
@@ -619,24 +620,26 @@ static void test_threads(void **state)
 
 	(void)state;
 	begin();
-	assert_int_equal(find_thread(PROGRAM, "side-attach"), PROGRAM + 1);
-	assert_int_equal(find_thread(PROGRAM, "side-attach777"), 0);
+	assert_int_equal(attach_inject_find_thread(PROGRAM, "side-attach"), PROGRAM + 1);
+	assert_int_equal(attach_inject_find_thread(PROGRAM, "side-attach777"), 0);
 	for (size_t i = 0; i < 4; i++) {
 		name_error = ours[i];
-		assert_int_equal(find_thread(PROGRAM, "side-attach"), -ours[i]);
+		assert_int_equal(attach_inject_find_thread(PROGRAM, "side-attach"), -ours[i]);
 	}
 	for (size_t i = 0; i < 3; i++) {
 		name_error = gone[i];
-		assert_int_equal(find_thread(PROGRAM, "side-attach"), 0);
+		assert_int_equal(attach_inject_find_thread(PROGRAM, "side-attach"), 0);
 	}
 	name_error = 0;
 	for (size_t i = 0; i < 3; i++) {
 		readdir_error = gone[i];
-		assert_int_equal(find_thread(PROGRAM, "side-attach"), i < 2 ? 0 : -EACCES);
+		assert_int_equal(attach_inject_find_thread(PROGRAM, "side-attach"),
+				i < 2 ? 0 : -EACCES);
 	}
 	for (size_t i = 0; i < 3; i++) {
 		opendir_error = gone[i];
-		assert_int_equal(find_thread(PROGRAM, "side-attach"), i ? -gone[i] : 0);
+		assert_int_equal(attach_inject_find_thread(PROGRAM, "side-attach"),
+				i ? -gone[i] : 0);
 	}
 	assert_int_equal(nr_open, 0);
 }
@@ -705,37 +708,37 @@ static void test_left(void **state)
 
 	(void)state;
 	begin();
-	injection.location.code = 0;
-	injection.location.scratch = 0;
+	injection.site.code = 0;
+	injection.site.scratch = 0;
 	mappings[0].begin = 0x10000;
 	assert_int_equal(attach_inject_find_space(&injection), 0);
-	assert_int_equal(injection.location.code, CODE);
+	assert_int_equal(injection.site.code, CODE);
 	assert_int_equal(clock_ns, START);
 	/* The largest gap is before 0x800000: its middle, at a multiple of the size. */
-	assert_int_equal(injection.location.scratch,
+	assert_int_equal(injection.site.scratch,
 			(0x11000 + (0x800000 - 0x11000) / 2) & ~UINT64_C(0xffff));
 	/* The code of a killed attach: its thread gets 30 s to end. */
 	memcpy(code_bytes, &values, sizeof(values));
-	injection.location.code = 0;
+	injection.site.code = 0;
 	expect_failure(attach_inject_find_space(&injection), INJECT_UNSUITABLE,
 			"none of its pages of code has room for the few bytes that load the agent");
 	assert_int_equal(clock_ns - START, UINT64_C(30000000000));
 	has_scratch = false;
 	assert_int_equal(attach_inject_find_space(&injection), 0);
-	assert_int_equal(injection.location.code, CODE);
-	injection.location.code = 0;
+	assert_int_equal(injection.site.code, CODE);
+	injection.site.code = 0;
 	thread_executes = true;
 	assert_true(attach_inject_find_code_space(&injection));
-	assert_int_equal(injection.location.code, 0);
+	assert_int_equal(injection.site.code, 0);
 	thread_executes = false;
 	name_error = EIO;
 	assert_true(attach_inject_find_code_space(&injection));
-	assert_int_equal(injection.location.code, 0);
+	assert_int_equal(injection.site.code, 0);
 	name_error = 0;
 	assert_true(attach_inject_find_code_space(&injection));
-	assert_int_equal(injection.location.code, CODE);
+	assert_int_equal(injection.site.code, CODE);
 	/* No such code. */
-	injection.location.code = 0;
+	injection.site.code = 0;
 	open_result = -ESTALE;
 	clock_ns = START;
 	expect_failure(attach_inject_find_space(&injection), INJECT_UNSUITABLE,
@@ -762,7 +765,7 @@ static void test_gaps(void **state)
 			continue;
 		}
 		assert_int_equal(attach_inject_find_space(&injection), 0);
-		assert_int_equal(injection.location.scratch, cases[i].scratch);
+		assert_int_equal(injection.site.scratch, cases[i].scratch);
 	}
 	begin();
 	mappings[1].begin = 0x11000;
@@ -770,8 +773,7 @@ static void test_gaps(void **state)
 	mappings[2] = (struct inject_mapping){.begin = 0x100000, .end = 0x110000};
 	injection.target.nr_mappings = 3;
 	assert_int_equal(attach_inject_find_space(&injection), 0);
-	assert_int_equal(
-			injection.location.scratch, (0x30000 + (0x100000 - 0x30000) / 2) & ~0xffff);
+	assert_int_equal(injection.site.scratch, (0x30000 + (0x100000 - 0x30000) / 2) & ~0xffff);
 }
 
 static void test_code(void **state)
@@ -781,9 +783,9 @@ static void test_code(void **state)
 	injection.target.own.end = 77;
 	assert_int_equal(attach_inject_write_code(&injection), 0);
 	assert_memory_equal(code_bytes, own_code, sizeof(own_code) - 16);
-	assert_int_equal(injection.location.values.states, 7);
-	assert_int_equal(injection.location.values.own.end, 77);
-	assert_int_equal(injection.location.values.pause[1], 50000);
+	assert_int_equal(injection.site.values.states, 7);
+	assert_int_equal(injection.site.values.own.end, 77);
+	assert_int_equal(injection.site.values.pause[1], 50000);
 	begin();
 	states = 0;
 	expect_failure(attach_inject_write_code(&injection), INJECT_UNSUITABLE,
@@ -921,7 +923,7 @@ static void test_give(void **state)
 	(void)state;
 	begin();
 	results[3][0] = 8;
-	assert_int_equal(give_file(&injection, "/lib/agent.so", &descriptor), 0);
+	assert_int_equal(attach_inject_pass_file(&injection, "/lib/agent.so", &descriptor), 0);
 	assert_int_equal(descriptor, 8);
 	(void)snprintf(wanted, sizeof(wanted),
 			"%sopen(/proc/4711/task/4712/fd/8) open(itself) copy(/lib/agent.so,1) ",
@@ -929,30 +931,30 @@ static void test_give(void **state)
 	assert_called(wanted);
 	begin();
 	copy_error = -ENOSPC;
-	expect_failure(give_file(&injection, "/lib/agent.so", &descriptor), INJECT_FAILED,
-			"No space left on device");
+	expect_failure(attach_inject_pass_file(&injection, "/lib/agent.so", &descriptor),
+			INJECT_FAILED, "No space left on device");
 	assert_int_equal(descriptor, 0);
 	begin();
 	opened = -EACCES;
-	expect_failure(give_file(&injection, "/lib/agent.so", &descriptor), INJECT_FAILED,
-			"Permission denied");
+	expect_failure(attach_inject_pass_file(&injection, "/lib/agent.so", &descriptor),
+			INJECT_FAILED, "Permission denied");
 	(void)snprintf(wanted, sizeof(wanted), "%sopen(/proc/4711/task/4712/fd/0) ", made);
 	assert_called(wanted);
 	begin();
 	results[3][0] = UINT64_MAX;
-	expect_failure(give_file(&injection, "/lib/agent.so", &descriptor), INJECT_FAILED,
-			"it cannot make memory for the agent");
+	expect_failure(attach_inject_pass_file(&injection, "/lib/agent.so", &descriptor),
+			INJECT_FAILED, "it cannot make memory for the agent");
 	assert_int_equal(descriptor, -1);
 	assert_called(made);
 	begin();
 	readdir_error = EIO;
-	expect_failure(give_file(&injection, "/lib/agent.so", &descriptor), INJECT_FAILED,
-			"Input/output error");
+	expect_failure(attach_inject_pass_file(&injection, "/lib/agent.so", &descriptor),
+			INJECT_FAILED, "Input/output error");
 	assert_called(made);
 	begin();
 	failing_write = 2;
-	expect_failure(give_file(&injection, "/lib/agent.so", &descriptor), INJECT_FAILED,
-			no_access);
+	expect_failure(attach_inject_pass_file(&injection, "/lib/agent.so", &descriptor),
+			INJECT_FAILED, no_access);
 	assert_called("");
 }
 
@@ -970,7 +972,7 @@ static void test_from_memory(void **state)
 	begin();
 	results[0][0] = 55;
 	results[3][0] = 8;
-	assert_int_equal(load_from_memory(&injection, &handle), 0);
+	assert_int_equal(attach_inject_load_from_memory(&injection, &handle), 0);
 	assert_int_equal(handle, 55);
 	assert_true(the_report.from_memory);
 	assert_called(GIVEN("agent.so", "/lib/agent.so", "8") OPENED("/proc/thread-self/fd/8"));
@@ -980,7 +982,7 @@ static void test_from_memory(void **state)
 	results[0][1] = 55;
 	results[3][0] = 8;
 	results[3][1] = 9;
-	assert_int_equal(load_from_memory(&injection, &handle), 0);
+	assert_int_equal(attach_inject_load_from_memory(&injection, &handle), 0);
 	assert_int_equal(handle, 55);
 	assert_called(GIVEN("libside.so.0.0.0", "/lib/libside.so.0.0.0", "8") OPENED(
 			"/proc/thread-self/fd/8") GIVEN("agent.so", "/lib/agent.so", "9")
@@ -990,18 +992,18 @@ static void test_from_memory(void **state)
 	injection.target.nr_mappings = 1;
 	results[3][0] = 8;
 	handle = 5;
-	assert_int_equal(load_from_memory(&injection, &handle), 0);
+	assert_int_equal(attach_inject_load_from_memory(&injection, &handle), 0);
 	assert_int_equal(handle, 5);
 	assert_called(GIVEN("libside.so.0.0.0", "/lib/libside.so.0.0.0", "8")
 					OPENED("/proc/thread-self/fd/8"));
 	begin();
 	injection.target.nr_mappings = 1;
 	copy_error = -EIO;
-	assert_int_equal(load_from_memory(&injection, &handle), -1);
+	assert_int_equal(attach_inject_load_from_memory(&injection, &handle), -1);
 	assert_called(GIVEN("libside.so.0.0.0", "/lib/libside.so.0.0.0", "0"));
 	begin();
 	copy_error = -EIO;
-	assert_int_equal(load_from_memory(&injection, &handle), -1);
+	assert_int_equal(attach_inject_load_from_memory(&injection, &handle), -1);
 	assert_called(GIVEN("agent.so", "/lib/agent.so", "0"));
 }
 
@@ -1017,11 +1019,11 @@ static void test_from_copies(void **state)
 	(void)state;
 	begin();
 	results[0][1] = 55;
-	assert_int_equal(load_from_copies(&injection, &handle), 0);
+	assert_int_equal(attach_inject_load_from_copies(&injection, &handle), 0);
 	assert_int_equal(handle, 55);
 	assert_called(COPIED("0", "/lib/agent.so") COPIED("1", "/lib/agent.so"));
 	begin();
-	assert_int_equal(load_from_copies(&injection, &handle), 0);
+	assert_int_equal(attach_inject_load_from_copies(&injection, &handle), 0);
 	assert_int_equal(handle, 0);
 	assert_called(COPIED("0", "/lib/agent.so") COPIED("1", "/lib/agent.so")
 					NONE("/lib/agent.so"));
@@ -1029,23 +1031,23 @@ static void test_from_copies(void **state)
 	injection.target.nr_mappings = 1;
 	results[0][0] = 54;
 	results[0][1] = 55;
-	assert_int_equal(load_from_copies(&injection, &handle), 0);
+	assert_int_equal(attach_inject_load_from_copies(&injection, &handle), 0);
 	assert_int_equal(handle, 55);
 	assert_called(COPIED("0", "/lib/libside.so.0.0.0") COPIED("0", "/lib/agent.so"));
 	begin();
 	injection.target.nr_mappings = 1;
 	nr_copies = 0;
 	handle = 7;
-	assert_int_equal(load_from_copies(&injection, &handle), 0);
+	assert_int_equal(attach_inject_load_from_copies(&injection, &handle), 0);
 	assert_int_equal(handle, 7);
 	assert_called("make(/tmp/0/lib/libside.so.0.0.0) ");
 	begin();
 	failing_write = 2;
-	assert_int_equal(load_from_copies(&injection, &handle), -1);
+	assert_int_equal(attach_inject_load_from_copies(&injection, &handle), -1);
 	assert_called("make(/tmp/0/lib/agent.so) remove(/tmp/0/lib/agent.so) ");
 	injection.target.nr_mappings = 1;
 	failing_write = 2;
-	assert_int_equal(load_from_copies(&injection, &handle), -1);
+	assert_int_equal(attach_inject_load_from_copies(&injection, &handle), -1);
 	assert_called("make(/tmp/0/lib/libside.so.0.0.0) remove(/tmp/0/lib/libside.so.0.0.0) ");
 }
 
@@ -1053,18 +1055,18 @@ static void test_same_file(void **state)
 {
 	(void)state;
 	begin();
-	assert_true(is_same_file(&injection));
+	assert_true(attach_inject_is_same_file(&injection));
 	shown[1].st_dev++;
-	assert_false(is_same_file(&injection));
+	assert_false(attach_inject_is_same_file(&injection));
 	shown[1].st_dev--;
 	shown[1].st_ino++;
-	assert_false(is_same_file(&injection));
+	assert_false(attach_inject_is_same_file(&injection));
 	shown[1].st_ino--;
 	is_missing[0] = true;
-	assert_false(is_same_file(&injection));
+	assert_false(attach_inject_is_same_file(&injection));
 	is_missing[0] = false;
 	is_missing[1] = true;
-	assert_false(is_same_file(&injection));
+	assert_false(attach_inject_is_same_file(&injection));
 }
 
 static void test_load(void **state)
@@ -1128,8 +1130,8 @@ static void test_load(void **state)
 
 static void restore(void)
 {
-	injection.location.code = 0;
-	injection.location.scratch = 0;
+	injection.site.code = 0;
+	injection.site.scratch = 0;
 	injection.code = (struct inject_code){.bytes = NULL};
 }
 
@@ -1138,7 +1140,7 @@ static int attach(void)
 {
 	restore();
 	mappings[1].begin = 0x71000;
-	return inject(&injection);
+	return attach_inject_run(&injection);
 }
 
 static void test_attach(void **state)
@@ -1150,14 +1152,14 @@ static void test_attach(void **state)
 	results[10][0] = 4;
 	injection.target.agent_function = 16 * 11;
 	assert_int_equal(attach(), 0);
-	assert_int_equal(injection.location.scratch, SCRATCH);
+	assert_int_equal(injection.site.scratch, SCRATCH);
 	assert_int_equal(the_report.result, 4);
 	assert_called("target map(10000) borrow(10e00) serve(now) ends ");
 	assert_int_equal(code_bytes[0], 0);
 	assert_int_equal(clock_ns - START, 70000);
 	/* Not if the agent is not loaded. */
 	begin();
-	request.only_if_there = true;
+	request.only_if_loaded = true;
 	assert_int_equal(attach(), 0);
 	assert_int_equal(the_report.result, -ENOENT);
 	assert_called("target ");
@@ -1220,21 +1222,21 @@ static void test_end(void **state)
 	injection.overwritten = calloc(1, sizeof(own_code));
 	code_bytes[0] = 1;
 	is_deaf = true;
-	clean_up(&injection);
+	attach_inject_clean_up(&injection);
 	assert_int_equal(code_bytes[0], 1);
 	assert_int_equal(clock_ns - START, 2000050000);
 	assert_int_equal(memory.scratch.command, 1);
 	/* The thread has exited, and its memory is still mapped; or the reverse. */
 	thread_name = "other";
 	clock_ns = START;
-	clean_up(&injection);
+	attach_inject_clean_up(&injection);
 	assert_int_equal(code_bytes[0], 1);
 	has_scratch = false;
-	clean_up(&injection);
+	attach_inject_clean_up(&injection);
 	assert_int_equal(code_bytes[0], 0);
 	code_bytes[0] = 1;
 	name_error = EIO;
-	clean_up(&injection);
+	attach_inject_clean_up(&injection);
 	assert_int_equal(code_bytes[0], 1);
 }
 

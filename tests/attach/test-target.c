@@ -271,7 +271,7 @@ static int check_all(void)
 	if (!ret) {
 		CHECK(target.nr_mappings == 4 && target.libc_bias == 0x5000 - IMAGE_AT);
 		CHECK(inject_elf_function(&target.libc, "dlopen") == IMAGE_AT + 0x10);
-		CHECK(the_report.was_there == (target.agent_function != 0));
+		CHECK(the_report.was_loaded == (target.agent_function != 0));
 		CHECK(!target.agent_function || target.agent_function == 0x7030);
 		CHECK(!target.own.begin && !target.own.end && !target.own.thread);
 	}
@@ -283,7 +283,7 @@ static int check_all(void)
 static void test_open(void)
 {
 	begin();
-	CHECK(!check_all() && the_report.was_there && the_report.kind == INJECT_DONE);
+	CHECK(!check_all() && the_report.was_loaded && the_report.kind == INJECT_DONE);
 	/* Each file that is missing, in the order in which they are read. */
 	put("/proc/4711/maps", "", 0, ENOMEM);
 	CHECK(is_refused(check_all(), INJECT_FAILED,
@@ -323,7 +323,7 @@ static void test_loaded(void)
 	put_text("/proc/4711/maps",
 			"5000-6000 r-xp 00000000 08:01 22 /lib/libc.so.6\n7000-8000 r--p 0 08:01 33 /lib/libside-agent.so\n3000-4000 r--p 0 08:01 33 /b\n8000-8100 r-xp 0 08:01 44 /lib/liba.so\n");
 	target = new_target();
-	CHECK(!check_all() && !the_report.was_there);
+	CHECK(!check_all() && !the_report.was_loaded);
 	begin();
 	agent.names[1] = 'S';
 	memcpy(memory + 0x7000, &agent, sizeof(agent));
@@ -477,16 +477,16 @@ static void test_limit(void)
 	struct inject_target target = new_target();
 
 	begin();
-	CHECK(!check_files(&target));
+	CHECK(!attach_target_check_files(&target));
 	/* It cannot be read. */
 	file_limit.rlim_cur = 999;
-	CHECK(!check_files(&target));
+	CHECK(!attach_target_check_files(&target));
 	file_limit = (struct rlimit){0, 4};
-	CHECK(is_refused(check_files(&target), INJECT_UNSUITABLE,
+	CHECK(is_refused(attach_target_check_files(&target), INJECT_UNSUITABLE,
 			"cannot attach to 4711 (kitchen): it may have no more than 0 files open (RLIMIT_NOFILE), and for a moment the recorder needs 8 of its own",
 			"`prlimit --pid 4711 --nofile=8:8`"));
 	file_limit = (struct rlimit){7, 9};
-	CHECK(check_files(&target) == -1 &&
+	CHECK(attach_target_check_files(&target) == -1 &&
 			!strcmp(the_report.hint, "`prlimit --pid 4711 --nofile=8:9`"));
 }
 
@@ -548,7 +548,7 @@ static int check_image(void)
 {
 	struct inject_target target = new_target();
 
-	return check_executable(&target);
+	return attach_target_check_executable(&target);
 }
 
 static void test_executable(void)

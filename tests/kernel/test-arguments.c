@@ -394,24 +394,24 @@ static void test_compounds(void **unused)
 	}
 	/* More elements than the reader allocates memory for. */
 	{
-		struct taker taker = {.scratch = &scratch};
+		struct value_reader reader = {.scratch = &scratch};
 		const struct ctf_type *none = ctf_type_struct(own, 0);
 		const uint64_t most = SCRATCH_MAX / sizeof(struct side_arg);
 
-		assert_null(take_elements(&taker, none, most + 1));
-		assert_null(make_vector(&taker, NULL, 3));
+		assert_null(side_kernel_value_read_elements(&reader, none, most + 1));
+		assert_null(side_kernel_value_make_vector(&reader, NULL, 3));
 	}
 	/* The record has the first element, but not the second. */
 	{
 		static const uint8_t one_text[] = "a";
 		const struct ctf_type text = {.kind = CTF_STRING};
-		struct taker taker = {.scratch = &scratch,
+		struct value_reader reader = {.scratch = &scratch,
 				.at = one_text,
 				.end = one_text + sizeof(one_text)};
 
-		assert_null(take_elements(&taker, &text, 2));
-		taker.at = one_text;
-		assert_non_null(take_elements(&taker, &text, 1));
+		assert_null(side_kernel_value_read_elements(&reader, &text, 2));
+		reader.at = one_text;
+		assert_non_null(side_kernel_value_read_elements(&reader, &text, 1));
 	}
 	/* Arrays of numbers are gathered. */
 	{
@@ -433,7 +433,7 @@ static void test_compounds(void **unused)
 		const struct ctf_type sequence = {
 				.kind = CTF_SEQUENCE, .element = class.type->members[0].type};
 
-		assert_null(list_type(builder, &sequence, NULL));
+		assert_null(side_kernel_value_list_type(builder, &sequence, NULL));
 	}
 	/* No memory for the second field. */
 	{

@@ -125,53 +125,57 @@ static void test_comparisons(void)
 static void test_lists(void)
 {
 	char one[] = "a", two[] = "bc", text[20];
-	struct class_asked asked = {.texts = {one, two}, .nr = 2},
-			   other = {.texts = {two}, .nr = 1};
+	struct class_filter combined = {.texts = {one, two}, .nr = 2},
+			    other = {.texts = {two}, .nr = 1};
 
-	CHECK(kernel_filter_has_expression(&asked, "a") &&
-			kernel_filter_has_expression(&asked, "bc") &&
-			!kernel_filter_has_expression(&asked, "b") &&
+	CHECK(kernel_filter_has_expression(&combined, "a") &&
+			kernel_filter_has_expression(&combined, "bc") &&
+			!kernel_filter_has_expression(&combined, "b") &&
 			!kernel_filter_has_expression(&other, "a"));
-	CHECK(put_list(text, 12, &asked) && !strcmp(text, "(a) || (bc)"));
-	CHECK(!put_list(text, 11, &asked) && put_list(text, 5, &other) &&
-			!put_list(text, 4, &other));
+	CHECK(kernel_filter_print_list(text, 12, &combined) && !strcmp(text, "(a) || (bc)"));
+	CHECK(!kernel_filter_print_list(text, 11, &combined) &&
+			kernel_filter_print_list(text, 5, &other) &&
+			!kernel_filter_print_list(text, 4, &other));
 	CHECK(!strcmp(text, "(bc"));
-	CHECK(is_enough(&asked, &other) && !is_enough(&other, &asked));
-	strcpy(asked.all, "(a) || (bc)");
+	CHECK(kernel_filter_is_enough(&combined, &other) &&
+			!kernel_filter_is_enough(&other, &combined));
+	strcpy(combined.all, "(a) || (bc)");
 	strcpy(other.all, "(bc)");
-	CHECK(!find_more(&asked, &other, text, sizeof(text)));
-	CHECK(find_more(&other, &asked, text, 17) && !strcmp(text, "!((bc)) && ((a))"));
-	CHECK(!find_more(&other, &asked, text, 16));
+	CHECK(!kernel_filter_find_more(&combined, &other, text, sizeof(text)));
+	CHECK(kernel_filter_find_more(&other, &combined, text, 17) &&
+			!strcmp(text, "!((bc)) && ((a))"));
+	CHECK(!kernel_filter_find_more(&other, &combined, text, 16));
 }
 
 static void test_added(void)
 {
 	static const char *const expressions[] = {"u8 == 1", "u8 == 2", "u8 == 3", "u8 == 4",
 			"u8 == 5", "u8 == 6", "u8 == 7", "u8 == 8"};
-	static struct class_asked asked;
+	static struct class_filter combined;
 
 	make_kind();
-	CHECK(!kernel_filter_add_expression(&asked, &event_class, "none == 1") && !asked.nr);
+	CHECK(!kernel_filter_add_expression(&combined, &event_class, "none == 1") && !combined.nr);
 	failing_arm(1);
 	/* Whichever step fails first, nothing is added. */
-	CHECK(!kernel_filter_add_expression(&asked, &event_class, "u8 == 1") &&
-			failing_has_failed() && !asked.nr);
+	CHECK(!kernel_filter_add_expression(&combined, &event_class, "u8 == 1") &&
+			failing_has_failed() && !combined.nr);
 	for (size_t i = 0; i < ASKED_MAX; i++) {
-		CHECK(kernel_filter_add_expression(&asked, &event_class, expressions[i]) &&
-				asked.nr == i + 1);
-		CHECK(!strcmp(asked.texts[i], expressions[i]));
+		CHECK(kernel_filter_add_expression(&combined, &event_class, expressions[i]) &&
+				combined.nr == i + 1);
+		CHECK(!strcmp(combined.texts[i], expressions[i]));
 	}
-	CHECK(kernel_filter_add_expression(&asked, &event_class, "u8 == 5") && asked.nr == 8);
-	CHECK(!kernel_filter_add_expression(&asked, &event_class, "u8 == 9") && asked.nr == 8);
-	free_texts(&asked);
-	CHECK(!asked.nr);
+	CHECK(kernel_filter_add_expression(&combined, &event_class, "u8 == 5") && combined.nr == 8);
+	CHECK(!kernel_filter_add_expression(&combined, &event_class, "u8 == 9") &&
+			combined.nr == 8);
+	kernel_filter_free_texts(&combined);
+	CHECK(!combined.nr);
 }
 
 static bool is_meant(const char *pattern)
 {
 	const struct kernel_record_choice choice = {.pattern = pattern};
 
-	return means(&choice, &event_class);
+	return kernel_filter_choice_matches(&choice, &event_class);
 }
 
 static void test_meant(void)
@@ -183,38 +187,38 @@ static void test_meant(void)
 
 static void test_kept(void)
 {
-	static struct class_asked asked, wanted;
+	static struct class_filter combined, wanted;
 	char texts[ASKED_MAX + 1][2] = {"0", "1", "2", "3", "4", "5", "6", "7", "8"};
 	char large[1000];
 
 	for (size_t i = 0; i < ASKED_MAX; i++)
-		asked.texts[i] = texts[i];
-	asked.nr = 8;
+		combined.texts[i] = texts[i];
+	combined.nr = 8;
 	for (wanted.nr = 0; wanted.nr < 6; wanted.nr++)
 		wanted.texts[wanted.nr] = strdup(texts[wanted.nr]);
 	/* All that were requested before: two more. */
-	CHECK(!kernel_filter_store_expressions(&asked, &wanted) && wanted.nr == 8 &&
+	CHECK(!kernel_filter_store_expressions(&combined, &wanted) && wanted.nr == 8 &&
 			!strcmp(wanted.texts[6], "6") && !strcmp(wanted.texts[7], "7") &&
 			wanted.texts[7] != texts[7]);
 	CHECK(!strcmp(wanted.all, "(0) || (1) || (2) || (3) || (4) || (5) || (6) || (7)"));
-	asked.texts[0] = texts[8];
-	CHECK(kernel_filter_store_expressions(&asked, &wanted) == -E2BIG && wanted.nr == 8);
+	combined.texts[0] = texts[8];
+	CHECK(kernel_filter_store_expressions(&combined, &wanted) == -E2BIG && wanted.nr == 8);
 	free(wanted.texts[--wanted.nr]);
 	failing_arm(1);
-	CHECK(kernel_filter_store_expressions(&asked, &wanted) == -ENOMEM && failing_has_failed() &&
-			wanted.nr == 7);
-	free_texts(&wanted);
+	CHECK(kernel_filter_store_expressions(&combined, &wanted) == -ENOMEM &&
+			failing_has_failed() && wanted.nr == 7);
+	kernel_filter_free_texts(&wanted);
 	/* Four texts of the greatest length are too long together. */
 	memset(large, 'x', sizeof(large));
 	large[999] = '\0';
-	asked.texts[0] = large;
-	asked.nr = 1;
+	combined.texts[0] = large;
+	combined.nr = 1;
 	for (wanted.nr = 0; wanted.nr < 3; wanted.nr++) {
 		wanted.texts[wanted.nr] = strdup(large);
 		wanted.texts[wanted.nr][0] = (char)('a' + wanted.nr);
 	}
-	CHECK(kernel_filter_store_expressions(&asked, &wanted) == -E2BIG && wanted.nr == 4);
-	free_texts(&wanted);
+	CHECK(kernel_filter_store_expressions(&combined, &wanted) == -E2BIG && wanted.nr == 4);
+	kernel_filter_free_texts(&wanted);
 }
 
 /* ---- its life ---- */
@@ -252,71 +256,72 @@ static void test_life(void)
 	record.backend = &backend;
 	record.options.choices = choices;
 	record.options.nr_choices = 3;
-	CHECK(!kernel_ask_more(&record, &event_class) && is_widened(""));
-	kernel_ask_begin(&record, &event_class);
-	CHECK(event_class.asked && event_class.filter == event_class.asked->all);
+	CHECK(!kernel_filter_widen(&record, &event_class) && is_widened(""));
+	kernel_filter_set(&record, &event_class);
+	CHECK(event_class.combined && event_class.filter == event_class.combined->all);
 	CHECK(!strcmp(event_class.filter, "(u8 == 1) || (s4 < 2)"));
-	CHECK(!kernel_ask_more(&record, &event_class) && is_widened(""));
+	CHECK(!kernel_filter_widen(&record, &event_class) && is_widened(""));
 	/* Fewer records are wanted: nothing changes. */
 	record.options.nr_choices = 1;
-	CHECK(!kernel_ask_more(&record, &event_class) && is_widened(""));
+	CHECK(!kernel_filter_widen(&record, &event_class) && is_widened(""));
 	CHECK(!strcmp(event_class.filter, "(u8 == 1) || (s4 < 2)"));
 	choices[0].expression = "u8 > 3";
 	widen_result = -EIO;
-	CHECK(kernel_ask_more(&record, &event_class) == -EIO);
+	CHECK(kernel_filter_widen(&record, &event_class) == -EIO);
 	CHECK(is_widened(
 			"!((u8 == 1) || (s4 < 2)) && ((u8 > 3)) / (u8 > 3) || (u8 == 1) || (s4 < 2)"));
 	CHECK(!strcmp(event_class.filter, "(u8 == 1) || (s4 < 2)") &&
-			event_class.filter == event_class.asked->all);
+			event_class.filter == event_class.combined->all);
 	widen_result = 0;
-	CHECK(!kernel_ask_more(&record, &event_class) &&
-			event_class.filter == event_class.asked->all);
+	CHECK(!kernel_filter_widen(&record, &event_class) &&
+			event_class.filter == event_class.combined->all);
 	CHECK(is_widened(
 			"!((u8 == 1) || (s4 < 2)) && ((u8 > 3)) / (u8 > 3) || (u8 == 1) || (s4 < 2)"));
 	CHECK(!strcmp(event_class.filter, "(u8 > 3) || (u8 == 1) || (s4 < 2)") &&
-			event_class.asked->nr == 3);
+			event_class.combined->nr == 3);
 	failing_arm(1);
-	CHECK(kernel_ask_more(&record, &event_class) == -ENOMEM && failing_has_failed());
+	CHECK(kernel_filter_widen(&record, &event_class) == -ENOMEM && failing_has_failed());
 	/* All records, or an expression that the kernel cannot check. */
 	choices[0].expression = NULL;
 	widen_result = -EIO;
-	CHECK(kernel_ask_more(&record, &event_class) == -EIO && event_class.asked &&
+	CHECK(kernel_filter_widen(&record, &event_class) == -EIO && event_class.combined &&
 			event_class.filter);
 	CHECK(is_widened("!((u8 > 3) || (u8 == 1) || (s4 < 2)) / everything"));
 	widen_result = 0;
-	CHECK(!kernel_ask_more(&record, &event_class) && !event_class.asked && !event_class.filter);
+	CHECK(!kernel_filter_widen(&record, &event_class) && !event_class.combined &&
+			!event_class.filter);
 	CHECK(is_widened("!((u8 > 3) || (u8 == 1) || (s4 < 2)) / everything"));
 	/*
 	 * No filter if all records are wanted, for events that describe themselves, and if the user
 	 * has set a filter.
 	 */
-	kernel_ask_begin(&record, &event_class);
-	CHECK(!event_class.asked && !event_class.filter);
+	kernel_filter_set(&record, &event_class);
+	CHECK(!event_class.combined && !event_class.filter);
 	choices[0].expression = "u8 > 3";
 	event_class.format.event_header = true;
-	kernel_ask_begin(&record, &event_class);
-	CHECK(!event_class.asked && !event_class.filter);
+	kernel_filter_set(&record, &event_class);
+	CHECK(!event_class.combined && !event_class.filter);
 	event_class.format.event_header = false;
 	record.options.nr_choices = 0;
-	kernel_ask_begin(&record, &event_class);
-	CHECK(!event_class.asked && !event_class.filter);
+	kernel_filter_set(&record, &event_class);
+	CHECK(!event_class.combined && !event_class.filter);
 	record.options.nr_choices = 1;
 	event_class.filter = own;
-	kernel_ask_begin(&record, &event_class);
-	CHECK(!event_class.asked && event_class.filter == own);
+	kernel_filter_set(&record, &event_class);
+	CHECK(!event_class.combined && event_class.filter == own);
 	event_class.filter = NULL;
 	for (unsigned int call = 1;; call++) {
 		failing_arm(call);
-		kernel_ask_begin(&record, &event_class);
+		kernel_filter_set(&record, &event_class);
 		if (!failing_has_failed())
 			break;
-		CHECK(!event_class.asked && !event_class.filter);
+		CHECK(!event_class.combined && !event_class.filter);
 	}
 	CHECK(!strcmp(event_class.filter, "(u8 > 3)"));
 	event_class.filter = own;
-	kernel_ask_end(&event_class);
-	CHECK(!event_class.asked && event_class.filter == own);
-	kernel_ask_end(&event_class);
+	kernel_filter_drop(&event_class);
+	CHECK(!event_class.combined && event_class.filter == own);
+	kernel_filter_drop(&event_class);
 	/* One expression too many in addition to those that are requested. */
 	event_class.filter = NULL;
 	for (int i = 0; i < 8; i++) {
@@ -327,12 +332,12 @@ static void test_life(void)
 				.pattern = "sched:*", .expression = more[i]};
 	}
 	record.options.nr_choices = 8;
-	kernel_ask_begin(&record, &event_class);
-	CHECK(event_class.asked && event_class.asked->nr == 8);
+	kernel_filter_set(&record, &event_class);
+	CHECK(event_class.combined && event_class.combined->nr == 8);
 	choices[0].expression = "u8 > 18";
-	CHECK(kernel_ask_more(&record, &event_class) == -E2BIG && is_widened("") &&
-			event_class.asked->nr == 8);
-	kernel_ask_end(&event_class);
+	CHECK(kernel_filter_widen(&record, &event_class) == -E2BIG && is_widened("") &&
+			event_class.combined->nr == 8);
+	kernel_filter_drop(&event_class);
 	CHECK(!event_class.filter);
 }
 

@@ -147,7 +147,7 @@ static void test_process(void **unused)
 	/* All except for these are closed. */
 	play(0, 0, 0);
 	if (!setjmp(after_end))
-		keep_and_end(fds, 5);
+		kernel_close_hold_and_exit(fds, 5);
 	assert_called("setsid;keep 0 0;keep 1 0;range 2 4;keep 5 0;range 6 6;keep 7 0;range 8 299;keep 300 0;"
 		      "range 301 4294967295;exec /bin/true side-closes 0 0;exit 0;");
 	/* In the intermediate process, and in the one that it starts. */

@@ -333,13 +333,13 @@ static void test_environment(void **unused)
 	(void)setenv("SIDE_USER_EVENTS", "ours", 1);
 	command.portable = true;
 	command.user_events = "theirs";
-	restore_environment(&command);
+	side_kernel_command_restore_environment(&command);
 	assert_null(getenv("SIDE_AGENT_KERNEL"));
 	assert_string_equal(getenv("SIDE_RING_PORTABLE"), "1");
 	assert_string_equal(getenv("SIDE_USER_EVENTS"), "theirs");
 	command.portable = false;
 	command.user_events = NULL;
-	restore_environment(&command);
+	side_kernel_command_restore_environment(&command);
 	assert_null(getenv("SIDE_RING_PORTABLE"));
 	assert_null(getenv("SIDE_USER_EVENTS"));
 }
@@ -712,9 +712,9 @@ static void test_failures(void **unused)
 	/* Without memory for another choice, the earlier ones stay. */
 	failing_at = 2;
 	failing_seen = 0;
-	assert_int_equal(take_choice(&command, false, "a:*"), 0);
+	assert_int_equal(side_kernel_command_add_choice(&command, false, "a:*"), 0);
 	before = command.choices;
-	assert_int_equal(take_choice(&command, false, "b:*"), -ENOMEM);
+	assert_int_equal(side_kernel_command_add_choice(&command, false, "b:*"), -ENOMEM);
 	assert_ptr_equal(command.choices, before);
 	assert_int_equal(command.options.nr_choices, 1);
 	assert_string_equal(command.choices[0].pattern, "a:*");
@@ -747,7 +747,7 @@ static void test_children(void **unused)
 	command.ended.si_pid = 4711;
 	/* Processes that wait for its status come first. */
 	assert_false(side_kernel_command_reap_children(&command));
-	assert_true(command.seen);
+	assert_true(command.is_end_visible);
 	errno = ECHILD;
 	assert_false(side_kernel_command_reap_children(&command));
 	close(ends[1]);

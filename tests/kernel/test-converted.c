@@ -58,7 +58,7 @@ static int found(void *user, struct kernel_event *event)
 								event->context->members[i]
 										.type->element->size
 						: event->context->members[i].type->size);
-	hear("%s;", event->comes_by_another ? " another" : "");
+	hear("%s;", event->has_carrier ? " another" : "");
 	return found_result;
 }
 
@@ -339,8 +339,8 @@ static void test_providers(void **unused)
 	char text[300];
 
 	(void)unused;
-	assert_string_equal(provider_of("app_L4K1:name", text, sizeof(text)), "app");
-	assert_string_equal(provider_of("a_b_L4K1:na_me", text, sizeof(text)), "a_b");
+	assert_string_equal(kernel_trace_provider("app_L4K1:name", text, sizeof(text)), "app");
+	assert_string_equal(kernel_trace_provider("a_b_L4K1:na_me", text, sizeof(text)), "a_b");
 }
 
 static void test_packets(void **unused)

@@ -149,7 +149,7 @@ static struct ctf_type *structure(struct ctf_arena *arena, const char *first, co
 
 static void assert_described(const struct kernel_event *described, const char *expected)
 {
-	const struct side_kernel_event *event = described->own;
+	const struct side_kernel_event *event = described->listener_data;
 	const struct side_event_description *desc = side_builder_description(event->builder);
 	const struct side_event_field *fields = side_array_elements(&desc->fields);
 	char text[400] = "";
@@ -192,13 +192,13 @@ static void test_described(void **unused)
 			SIDE_TYPE_S32, SIDE_TYPE_STRING_UTF8, SIDE_TYPE_U32, SIDE_TYPE_U32);
 	expect_description(&described, fields, SIDE_LOGLEVEL_INFO);
 	assert_false(events_wanted(&described));
-	listen_to(((struct side_kernel_event *)described.own)->builder, true);
+	listen_to(((struct side_kernel_event *)described.listener_data)->builder, true);
 	assert_true(events_wanted(&described));
-	listen_to(((struct side_kernel_event *)described.own)->builder, false);
+	listen_to(((struct side_kernel_event *)described.listener_data)->builder, false);
 	listener.gone(listener.user, &described);
 	/* Level 0 is valid. */
 	described.level = 0;
-	described.own = NULL;
+	described.listener_data = NULL;
 	assert_int_equal(listener.found(listener.user, &described), 0);
 	expect_description(&described, fields, SIDE_LOGLEVEL_EMERG);
 	listener.gone(listener.user, &described);
@@ -209,7 +209,7 @@ static void test_described(void **unused)
 	described.level = 3;
 	described.context = structure(arena, "_pid", NULL);
 	described.fields = structure(arena, "comm", "tid_");
-	described.own = NULL;
+	described.listener_data = NULL;
 	assert_int_equal(listener.found(listener.user, &described), 0);
 	(void)snprintf(fields, sizeof(fields),
 			"current_pid/%u tid/%u current_comm/%u pid/%u comm/%u tid_/%u",
@@ -217,14 +217,14 @@ static void test_described(void **unused)
 			SIDE_TYPE_U32, SIDE_TYPE_U32);
 	expect_description(&described, fields, 3);
 	listener.gone(listener.user, &described);
-	described.own = NULL;
+	described.listener_data = NULL;
 	listener.gone(listener.user, &described);
 	assert_false(events_wanted(&described));
 	/* A name that no event may have. */
 	described.system = "";
 	described.name = "";
 	(void)listener.found(listener.user, &described);
-	if (described.own)
+	if (described.listener_data)
 		listener.gone(listener.user, &described);
 	events_free(events);
 	events_free(NULL);
@@ -256,7 +256,7 @@ static void test_records(void **unused)
 	assert_int_equal(listener.found(listener.user, &described), 0);
 	listener.record(listener.user, &described, &moment, context_bytes, bytes);
 	assert_called("");
-	listen_to(((struct side_kernel_event *)described.own)->builder, true);
+	listen_to(((struct side_kernel_event *)described.listener_data)->builder, true);
 	listener.record(listener.user, &described, &moment, context_bytes, bytes);
 	assert_called("at 70 cpu 3;sys:ev 11 13 'name' 17 19 23;now;");
 	/* A record with fewer bytes than the context or the fields need is a loss. */
@@ -285,14 +285,14 @@ static void test_records(void **unused)
 	assert_int_equal(nr_called, 0);
 	events_stats(events, &nr_reported, &nr_lost);
 	assert_int_equal(nr_lost, 2 + 29 + 31 + 37 + 41);
-	listen_to(((struct side_kernel_event *)described.own)->builder, false);
+	listen_to(((struct side_kernel_event *)described.listener_data)->builder, false);
 	listener.gone(listener.user, &described);
 	events_free(events);
 	/* Times of another clock; no agent. */
 	assert_int_equal(events_create(true, &events), 0);
 	events_listener(events, &listener);
 	assert_int_equal(listener.found(listener.user, &described), 0);
-	listen_to(((struct side_kernel_event *)described.own)->builder, true);
+	listen_to(((struct side_kernel_event *)described.listener_data)->builder, true);
 	listener.record(listener.user, &described, &moment, context_bytes, bytes);
 	assert_called("sys:ev 11 13 'name' 17 19 23;");
 	has_agent = true;
@@ -306,7 +306,7 @@ static void test_records(void **unused)
 	events_hello(events, "this way", "for this");
 	assert_called("side_kernel:listens 'this way' 'for this' 'this way' 'for this';");
 	listen_to(events->hello, false);
-	listen_to(((struct side_kernel_event *)described.own)->builder, false);
+	listen_to(((struct side_kernel_event *)described.listener_data)->builder, false);
 	listener.gone(listener.user, &described);
 	events_free(events);
 	ctf_arena_destroy(arena);
@@ -375,7 +375,7 @@ static void test_failures(void **unused)
 				failing_at == 1                   ? -ENOMEM
 						: failing_at <= 3 ? -EINVAL
 								  : 0);
-		assert_int_equal(described.own != NULL, failing_at == 4);
+		assert_int_equal(described.listener_data != NULL, failing_at == 4);
 		assert_int_equal(nr_blocks, failing_at == 4 ? 2 : 1);
 		assert_int_equal(nr_builders, failing_at == 4 ? 3 : 2);
 	}

@@ -183,7 +183,7 @@ static void test_round(void)
 			.sink = &sink,
 			.backend_state = &instance,
 			.wake = 31,
-			.also = 32,
+			.extra_fd = 32,
 			.notice = 33};
 
 	/* 256 pages of the first CPU, and all pages of the second one. */

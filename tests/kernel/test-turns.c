@@ -389,23 +389,23 @@ static void test_switching(void **unused)
 	nr_there = 4;
 	memcpy(on_there, ((bool[]){true, false, true, false}), sizeof(on_there));
 	memcpy(wanted_there, ((bool[]){true, true, false, false}), sizeof(wanted_there));
-	switch_all(&work);
+	side_kernel_switch_all(&work);
 	assert_called("switch 1 1;switch 2 0;");
 	assert_int_equal(work.nr_events, 4);
 	assert_int_equal(work.nr_on, 2);
-	switch_all(&work);
+	side_kernel_switch_all(&work);
 	assert_called("");
 	assert_int_equal(work.nr_on, 2);
 	/* An event that the kernel refuses stays disabled, and is tried again. */
 	wanted_there[3] = true;
 	switch_result[3] = -EINVAL;
 	for (int i = 0; i < 2; i++) {
-		switch_all(&work);
+		side_kernel_switch_all(&work);
 		assert_called("switch 3 1;");
 		assert_int_equal(work.nr_on, 2);
 	}
 	switch_result[3] = 0;
-	switch_all(&work);
+	side_kernel_switch_all(&work);
 	assert_called("switch 3 1;");
 	assert_int_equal(work.nr_on, 3);
 	why_text = "because";
@@ -427,22 +427,23 @@ static void test_draining(void **unused)
 	struct side_kernel_work work = {.record = the_record, .monotonic = true, .nr_on = 1};
 
 	(void)unused;
-	drain(&work);
+	side_kernel_drain_all(&work);
 	assert_called("clock;drain 1;");
 	side_kernel_drain(&work, false);
 	assert_called("clock;drain 0;");
 	work.nr_on = 0;
-	drain(&work);
+	side_kernel_drain_all(&work);
 	assert_called("drain 1;");
 	work.nr_on = 1;
 	work.monotonic = false;
-	drain(&work);
+	side_kernel_drain_all(&work);
 	assert_called("drain 1;");
 }
 
 static void test_looking(void **unused)
 {
-	struct side_kernel_work work = {.record = the_record, .needed = 5, .wanted = {.nr = 3}};
+	struct side_kernel_work work = {
+			.record = the_record, .last_need_ns = 5, .wanted = {.nr = 3}};
 
 	(void)unused;
 	played_now = 7000000001;
@@ -452,22 +453,22 @@ static void test_looking(void **unused)
 	side_kernel_refresh_selection(&work);
 	assert_called("ask;unwant 1;drain 1;");
 	assert_int_equal(work.wanted.nr, 3);
-	assert_int_equal(work.asked, 7000000001);
-	assert_int_equal(work.needed, 5);
+	assert_int_equal(work.last_request_ns, 7000000001);
+	assert_int_equal(work.last_need_ns, 5);
 	assert_false(work.late);
 	reached_there = true;
 	side_kernel_refresh_selection(&work);
 	assert_called("ask;unwant 3;choose 1 sched:*;look;drain 1;");
 	assert_int_equal(work.wanted.nr, 1);
-	assert_int_equal(work.needed, 7000000001);
+	assert_int_equal(work.last_need_ns, 7000000001);
 	assert_true(work.late);
 	played_now = 8000000002;
 	nr_wanted = 0;
 	refresh_result = false;
 	side_kernel_refresh_selection(&work);
 	assert_called("ask;unwant 1;choose 0 -;look;drain 1;");
-	assert_int_equal(work.needed, 7000000001);
-	assert_int_equal(work.asked, 8000000002);
+	assert_int_equal(work.last_need_ns, 7000000001);
+	assert_int_equal(work.last_request_ns, 8000000002);
 	assert_false(work.late);
 	/* An event that is wanted by then is enabled, with and without a daemon. */
 	nr_there = 1;
@@ -492,36 +493,36 @@ static void test_sessions(void **unused)
 	 * is wanted.
 	 */
 	played_now = UINT64_C(102000000000);
-	work.asked = UINT64_C(100000000000);
-	work.needed = played_now;
+	work.last_request_ns = UINT64_C(100000000000);
+	work.last_need_ns = played_now;
 	side_kernel_check_sessions(&work);
 	assert_called("");
 	played_now++;
 	side_kernel_check_sessions(&work);
 	assert_called("ask;unwant 0;drain 1;");
-	assert_int_equal(work.asked, played_now);
-	work.asked = 0;
+	assert_int_equal(work.last_request_ns, played_now);
+	work.last_request_ns = 0;
 	work.nr_on = 1;
-	work.needed = 1;
+	work.last_need_ns = 1;
 	work.wanted.nr = 1;
 	side_kernel_check_sessions(&work);
 	assert_called("");
-	assert_int_equal(work.needed, played_now);
+	assert_int_equal(work.last_need_ns, played_now);
 	work.wanted.nr = 0;
 	side_kernel_check_sessions(&work);
 	assert_called("ask;unwant 0;drain 1;");
 	work.wanted.nr = 1;
 	work.nr_on = 0;
-	work.asked = played_now - 1;
+	work.last_request_ns = played_now - 1;
 	/* Eight seconds without work. */
-	work.needed = played_now - UINT64_C(8000000000);
+	work.last_need_ns = played_now - UINT64_C(8000000000);
 	side_kernel_check_sessions(&work);
 	assert_false(work.over);
-	work.needed--;
+	work.last_need_ns--;
 	side_kernel_check_sessions(&work);
 	assert_true(work.over);
 	work.over = false;
-	work.needed = played_now + 1;
+	work.last_need_ns = played_now + 1;
 	side_kernel_check_sessions(&work);
 	assert_false(work.over);
 	/* A signal that arrived earlier still ends it. */
@@ -634,7 +635,7 @@ static void test_turn(void **unused)
 
 	(void)unused;
 	work.server = &server;
-	played_now = work.asked = work.needed = 1000;
+	played_now = work.last_request_ns = work.last_need_ns = 1000;
 	notice_result = refresh_result = false;
 	side_kernel_run_once(&work);
 	assert_called("wait 33 100;drain 0;notices;seen;");
@@ -698,10 +699,10 @@ static void test_open_server(void **unused)
 
 	(void)unused;
 	place_there = NULL;
-	assert_int_equal(open_server(&work), COMMAND_FAILED);
+	assert_int_equal(side_kernel_open_server(&work), COMMAND_FAILED);
 	assert_called("error 1 the kernel's events cannot be recorded: No such file or directory [-];");
 	place_there = folder;
-	assert_int_equal(open_server(&work), COMMAND_DONE);
+	assert_int_equal(side_kernel_open_server(&work), COMMAND_DONE);
 	assert_called("");
 	assert_false(work.over);
 	assert_int_equal(side_kernel_listen_to(&work, server_fd(work.server)), -EEXIST);
@@ -850,7 +851,7 @@ static void test_start(void **unused)
 		struct side_kernel_work work = {.ready = ready[1]};
 		int code = side_kernel_start_recording(&work);
 
-		called("%llu %d;", (unsigned long long)work.needed, work.over);
+		called("%llu %d;", (unsigned long long)work.last_need_ns, work.over);
 		(void)!write(out[1], calls, strlen(calls));
 		_exit(code);
 	}

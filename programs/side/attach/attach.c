@@ -56,7 +56,7 @@ int attach_turn(struct attached *attached, int timeout_ms)
 }
 
 int attach_request(
-		struct attached *attached, const char *what, const char *path, bool only_if_there)
+		struct attached *attached, const char *what, const char *path, bool only_if_loaded)
 {
 	char argument[512];
 	const struct inject_request request = {
@@ -65,7 +65,7 @@ int attach_request(
 			.libside = attached->libside,
 			.function = FUNCTION,
 			.argument = argument,
-			.only_if_there = only_if_there,
+			.only_if_loaded = only_if_loaded,
 			.in_sandbox = attached->options->in_sandbox,
 	};
 	struct pollfd watched[2] = {{.events = POLLIN}, {.events = POLLIN}};
@@ -128,7 +128,7 @@ static void attach_print_json(const struct attached *attached, const char *type)
 			",\"loaded\":%s,\"from_memory\":%s,\"thread\":%" PRId32
 			",\"stops\":%" PRIu32 ",\"stopped_ns\":%" PRIu64
 			",\"stopped_total_ns\":%" PRIu64 ",\"total_ns\":%" PRIu64 "}\n",
-			report->was_there ? "false" : "true",
+			report->was_loaded ? "false" : "true",
 			report->from_memory ? "true" : "false", report->thread, report->stops,
 			report->stopped_ns, report->stopped_total_ns, report->total_ns);
 	fflush(stderr);

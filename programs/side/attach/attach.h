@@ -56,7 +56,7 @@ int attach_turn(struct attached *attached, int timeout_ms);
  * the error.
  */
 int attach_request(
-		struct attached *attached, const char *what, const char *path, bool only_if_there);
+		struct attached *attached, const char *what, const char *path, bool only_if_loaded);
 int attach_print_failure(const struct attached *attached);
 int attach_print_result_error(const struct attached *attached, const char *what);
 void attach_print_done(const struct attached *attached, const char *type, const char *sentence);

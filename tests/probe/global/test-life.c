@@ -428,7 +428,7 @@ static void test_environment(void **unused)
 		before++;
 	for (size_t i = 0; i < 4; i++)
 		(void)setenv(ours[i], "x", 1);
-	environment = make_environment(NULL, &preload);
+	environment = uprobes_make_environment(NULL, &preload);
 	assert_non_null(environment);
 	assert_null(preload);
 	for (; environment[after]; after++)
@@ -437,7 +437,7 @@ static void test_environment(void **unused)
 					strncmp(environment[after], ours[i], strlen(ours[i])), 0);
 	assert_int_equal(after, before);
 	free(environment);
-	environment = make_environment("before.so", &preload);
+	environment = uprobes_make_environment("before.so", &preload);
 	assert_string_equal(preload, "LD_PRELOAD=before.so");
 	assert_ptr_equal(environment[before], preload);
 	assert_null(environment[before + 1]);
@@ -449,7 +449,7 @@ static void test_environment(void **unused)
 		char **all = environ;
 
 		environ = (char **)(uintptr_t)none;
-		environment = make_environment(NULL, &preload);
+		environment = uprobes_make_environment(NULL, &preload);
 		environ = all;
 		assert_non_null(environment);
 		assert_null(environment[0]);
@@ -479,7 +479,7 @@ static void run_shell(struct uprobes_work *work, const char *text)
 
 	args[2] = (char *)(uintptr_t)text;
 	work->command = args;
-	assert_int_equal(start_command(work), 0);
+	assert_int_equal(uprobes_start_command(work), 0);
 	assert_true(work->child > 0);
 }
 
@@ -492,7 +492,7 @@ static void test_command(void **unused)
 	char text[200];
 
 	(void)unused;
-	assert_int_equal(start_command(&work), 0);
+	assert_int_equal(uprobes_start_command(&work), 0);
 	assert_int_equal(work.child, 0);
 	uprobes_check_command(&work);
 	assert_false(work.over);
@@ -543,11 +543,11 @@ static void test_command(void **unused)
 	}
 	work.command = missing;
 	work.child = 77;
-	assert_int_equal(start_command(&work), COMMAND_NOT_FOUND);
+	assert_int_equal(uprobes_start_command(&work), COMMAND_NOT_FOUND);
 	assert_int_equal(work.child, 0);
 	assert_called("error 127 cannot run /none/such: No such file or directory [-];");
 	work.command = wrong;
-	assert_int_equal(start_command(&work), COMMAND_NOT_EXECUTABLE);
+	assert_int_equal(uprobes_start_command(&work), COMMAND_NOT_EXECUTABLE);
 	assert_called("error 126 cannot run /dev/null: Permission denied [-];");
 	(void)setrlimit(RLIMIT_NOFILE, &limit);
 }
@@ -582,10 +582,10 @@ static void test_watching(void **unused)
 	assert_called("watch 0;clock;read 1;lost 7;");
 	assert_false(work.on);
 	/* Only new losses are reported. */
-	read_hits(&work, false);
+	uprobes_read_hits(&work, false);
 	assert_called("clock;read 0;");
 	lost_there = 12;
-	read_hits(&work, false);
+	uprobes_read_hits(&work, false);
 	assert_called("clock;read 0;lost 5;");
 	lost_there = 0;
 	watch_result = -EPERM;
@@ -644,22 +644,22 @@ static void test_sessions(void **unused)
 	work.system = true;
 	work.options.process = 0;
 	/* Once a second. */
-	work.looked = played_now - 1000000000 + 1;
+	work.last_session_check = played_now - 1000000000 + 1;
 	uprobes_check_session(&work);
 	assert_called("");
-	work.looked--;
+	work.last_session_check--;
 	uprobes_check_session(&work);
 	assert_called("session web 1 prov:ev 0;");
 	assert_true(work.over);
-	assert_int_equal(work.looked, played_now);
+	assert_int_equal(work.last_session_check, played_now);
 	work.over = false;
-	work.looked = 0;
+	work.last_session_check = 0;
 	wanted_session = true;
 	uprobes_check_session(&work);
 	assert_called("session web 1 prov:ev 0;");
 	assert_false(work.over);
 	/* While the event is recorded, the session is asked only if one process is selected. */
-	work.looked = 0;
+	work.last_session_check = 0;
 	work.on = true;
 	uprobes_check_session(&work);
 	assert_called("");
@@ -668,7 +668,7 @@ static void test_sessions(void **unused)
 	uprobes_check_session(&work);
 	assert_called("session web 1 prov:ev 4711;");
 	work.process = 0;
-	work.looked = 0;
+	work.last_session_check = 0;
 	uprobes_check_session(&work);
 	assert_called("session web 1 prov:ev 4711;");
 }
@@ -697,7 +697,7 @@ static void test_process(void **unused)
 		work.process = STDIN_FILENO;
 		uprobes_check_process(&work);
 		assert_true(work.over);
-		end_work(&work);
+		uprobes_close(&work);
 		assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), -1);
 		assert_called("free 1;close 1;end turn;");
 		assert_int_equal(dup2(input, STDIN_FILENO), STDIN_FILENO);
@@ -719,7 +719,7 @@ static void test_files(void **unused)
 	replaced[1] = "/two";
 	used_way = GLOBAL_PERF;
 	uprobes_check_files(&work, 17);
-	assert_int_equal(work.looked_at_files, 17);
+	assert_int_equal(work.last_file_check, 17);
 	(void)snprintf(one, sizeof(one), message_format, "/one");
 	(void)snprintf(two, sizeof(two), message_format, "/two");
 	(void)snprintf(expected, sizeof(expected),
@@ -809,7 +809,7 @@ static void test_turn(void **unused)
 	(void)unused;
 	assert_int_equal(event_loop_open(&work.loop), 0);
 	played_now = UINT64_C(60000000000);
-	work.looked_at_files = played_now;
+	work.last_file_check = played_now;
 	uprobes_run_once(&work);
 	assert_called("");
 	assert_false(work.over);
@@ -860,17 +860,17 @@ static void test_turn(void **unused)
 	work.until = 0;
 	/* Files once a second. */
 	replaced[0] = "/one";
-	work.looked_at_files = played_now - 999999999;
+	work.last_file_check = played_now - 999999999;
 	uprobes_run_once(&work);
 	assert_called("");
-	work.looked_at_files--;
+	work.last_file_check--;
 	uprobes_run_once(&work);
 	assert_non_null(strstr(calls, "note /one has been replaced"));
-	assert_int_equal(work.looked_at_files, played_now);
+	assert_int_equal(work.last_file_check, played_now);
 	*calls = '\0';
 	/* A session: changes, the request, and whether the session exists. */
 	work.session = "web";
-	work.looked = played_now;
+	work.last_session_check = played_now;
 	change_there = CHANGE_BEGINS;
 	wanted_events = true;
 	uprobes_run_once(&work);
@@ -890,7 +890,7 @@ static void test_turn(void **unused)
 	assert_int_equal(work.status, COMMAND_FAILED);
 	watch_result = 0;
 	work.over = false;
-	work.looked = 0;
+	work.last_session_check = 0;
 	work.on = false;
 	wanted_events = false;
 	wanted_session = false;
@@ -977,10 +977,10 @@ static void test_end_other(void **unused)
 	work.options.process = 31;
 	turn_result = false;
 	work.ready = fds[1];
-	assert_int_equal(end_other(&work), COMMAND_FAILED);
+	assert_int_equal(uprobes_end_other(&work), COMMAND_FAILED);
 	assert_called("turn web 0 a:b 31;error 1 another recorder of a:b does not end [-];");
 	turn_result = true;
-	assert_int_equal(end_other(&work), 0);
+	assert_int_equal(uprobes_end_other(&work), 0);
 	assert_called("turn web 0 a:b 31;end turn;");
 	assert_int_equal(read(fds[0], &byte, 1), 1);
 	assert_int_equal(byte, '+');
@@ -990,15 +990,15 @@ static void test_end_other(void **unused)
 
 		assert_int_equal(dup2(fds[1], STDIN_FILENO), STDIN_FILENO);
 		work.ready = STDIN_FILENO;
-		assert_int_equal(end_other(&work), 0);
+		assert_int_equal(uprobes_end_other(&work), 0);
 		assert_int_equal(read(fds[0], &byte, 1), 1);
 		assert_int_equal(dup2(input, STDIN_FILENO), STDIN_FILENO);
 		close(input);
 	}
 	work.ready = -1;
-	assert_int_equal(end_other(&work), 0);
+	assert_int_equal(uprobes_end_other(&work), 0);
 	work.ready = fds[0];
-	assert_int_equal(end_other(&work), COMMAND_FAILED);
+	assert_int_equal(uprobes_end_other(&work), COMMAND_FAILED);
 	*calls = '\0';
 	close(fds[0]);
 	close(fds[1]);

@@ -228,18 +228,18 @@ static void test_turns(void **unused)
 	}
 	assert_int_equal(read(ready[0], &byte, 1), 1);
 	{
-		int fd = open_lock("v", true, "a:b", 0), input = dup(STDIN_FILENO);
+		int fd = uprobes_open_lock("v", true, "a:b", 0), input = dup(STDIN_FILENO);
 
-		assert_int_equal(lock_holder(fd), pid);
+		assert_int_equal(uprobes_lock_holder(fd), pid);
 		close(STDIN_FILENO);
-		assert_false(end_holder(fd, getppid()));
+		assert_false(uprobes_end_lock_holder(fd, getppid()));
 		assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), -1);
-		assert_true(end_holder(fd, pid));
+		assert_true(uprobes_end_lock_holder(fd, pid));
 		assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), -1);
 		assert_int_equal(waitpid(pid, &status, 0), pid);
 		assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
 		/* A lock that no process holds. */
-		assert_int_equal(lock_holder(fd), 0);
+		assert_int_equal(uprobes_lock_holder(fd), 0);
 		close(fd);
 		assert_int_equal(dup2(input, STDIN_FILENO), STDIN_FILENO);
 		close(input);

@@ -482,7 +482,7 @@ static void test_ends(void)
 static void test_vfork(void)
 {
 	struct sigaction none = {.sa_handler = SIG_DFL}, user_action;
-	volatile bool was_there = false;
+	volatile bool was_loaded = false;
 	int status;
 	pid_t child;
 
@@ -490,11 +490,11 @@ static void test_vfork(void)
 	child = vfork();
 	if (!child) {
 		patch_signals_action(SIGSEGV, NULL, &user_action, sigaction);
-		was_there = user_action.sa_sigaction == on_fault;
+		was_loaded = user_action.sa_sigaction == on_fault;
 		patch_signals_action(SIGSEGV, &none, NULL, sigaction);
 		_exit(0);
 	}
-	CHECK(waitpid(child, &status, 0) == child && was_there);
+	CHECK(waitpid(child, &status, 0) == child && was_loaded);
 	CHECK(!patch_signals_action(SIGSEGV, NULL, &user_action, sigaction) &&
 			user_action.sa_sigaction == on_fault);
 	CHECK(!patch_signals_action(SIGSEGV, &none, NULL, sigaction));
