@@ -45,11 +45,11 @@ static enum calls_verdict calls_compare_mismatch(const struct compare *compare)
 	return VERDICT_WRONG;
 }
 
-static enum calls_verdict compare_vector(struct compare *compare, const struct calls_value *vector,
-		const struct side_type *type, unsigned int depth);
+static enum calls_verdict calls_compare_vector(struct compare *compare,
+		const struct calls_value *vector, const struct side_type *type, unsigned int depth);
 
 /* Compare the vector of a struct or array inside an argument. */
-static enum calls_verdict compare_inside(struct compare *compare,
+static enum calls_verdict calls_compare_inside(struct compare *compare,
 		const struct calls_value *argument, uint64_t offset, const struct side_type *type,
 		unsigned int depth)
 {
@@ -60,13 +60,13 @@ static enum calls_verdict compare_inside(struct compare *compare,
 	case SIDE_TYPE_STRUCT:
 	case SIDE_TYPE_ARRAY:
 	case SIDE_TYPE_VLA:
-		return depth < DEPTH_MAX ? compare_vector(compare, &vector, type, depth)
+		return depth < DEPTH_MAX ? calls_compare_vector(compare, &vector, type, depth)
 					 : VERDICT_UNKNOWN;
 	default: return VERDICT_FITS;
 	}
 }
 
-static enum calls_verdict compare_argument(struct compare *compare,
+static enum calls_verdict calls_compare_argument(struct compare *compare,
 		const struct calls_value *arguments, uint32_t index, const struct side_type *type,
 		unsigned int depth)
 {
@@ -78,15 +78,15 @@ static enum calls_verdict compare_argument(struct compare *compare,
 		return VERDICT_UNKNOWN;
 	found = (unsigned int)label.number & 0xffff;
 	if (expected == SIDE_TYPE_DYNAMIC ? visit_label_is_dynamic(found) : found == expected)
-		return compare_inside(compare, arguments, offset, type, depth);
+		return calls_compare_inside(compare, arguments, offset, type, depth);
 	snprintf(compare->problem->text, sizeof(compare->problem->text), "expected %s, found %s",
 			visit_label_name(expected), visit_label_name(found));
 	return calls_compare_mismatch(compare);
 }
 
-static enum calls_verdict compare_fields(struct compare *compare, const struct calls_value *vector,
-		const struct side_event_field *fields, uint32_t nr, const char *what,
-		unsigned int depth)
+static enum calls_verdict calls_compare_fields(struct compare *compare,
+		const struct calls_value *vector, const struct side_event_field *fields,
+		uint32_t nr, const char *what, unsigned int depth)
 {
 	struct calls_value arguments = calls_compare_load_value(
 			compare, vector, offsetof(struct side_arg_vec, sav), 8);
@@ -108,7 +108,7 @@ static enum calls_verdict compare_fields(struct compare *compare, const struct c
 
 		snprintf(compare->location + used, sizeof(compare->location) - used, "%s%s",
 				used ? "." : "", side_ptr_get(fields[i].field_name));
-		one = compare_argument(compare, &arguments, i, &fields[i].side_type, depth);
+		one = calls_compare_argument(compare, &arguments, i, &fields[i].side_type, depth);
 		compare->location[used] = '\0';
 		if (one == VERDICT_WRONG)
 			return one;
@@ -118,7 +118,7 @@ static enum calls_verdict compare_fields(struct compare *compare, const struct c
 	return verdict;
 }
 
-static enum calls_verdict compare_elements(struct compare *compare,
+static enum calls_verdict calls_compare_elements(struct compare *compare,
 		const struct calls_value *vector, const struct side_type *element, int64_t expected,
 		unsigned int depth)
 {
@@ -141,7 +141,7 @@ static enum calls_verdict compare_elements(struct compare *compare,
 		enum calls_verdict one;
 
 		snprintf(compare->location + used, sizeof(compare->location) - used, "[%u]", i);
-		one = compare_argument(compare, &arguments, i, element, depth);
+		one = calls_compare_argument(compare, &arguments, i, element, depth);
 		compare->location[used] = '\0';
 		if (one == VERDICT_WRONG)
 			return one;
@@ -151,24 +151,25 @@ static enum calls_verdict compare_elements(struct compare *compare,
 	return verdict;
 }
 
-static enum calls_verdict compare_vector(struct compare *compare, const struct calls_value *vector,
-		const struct side_type *type, unsigned int depth)
+static enum calls_verdict calls_compare_vector(struct compare *compare,
+		const struct calls_value *vector, const struct side_type *type, unsigned int depth)
 {
 	switch (side_enum_get(type->type)) {
 	case SIDE_TYPE_STRUCT: {
 		const struct side_type_struct *described = side_ptr_get(type->u.side_struct);
 
-		return compare_fields(compare, vector, side_array_elements(&described->fields),
+		return calls_compare_fields(compare, vector,
+				side_array_elements(&described->fields),
 				side_array_length(&described->fields), "the structure", depth + 1);
 	}
 	case SIDE_TYPE_ARRAY: {
 		const struct side_type_array *described = side_ptr_get(type->u.side_array);
 
-		return compare_elements(compare, vector, side_ptr_get(described->elem_type),
+		return calls_compare_elements(compare, vector, side_ptr_get(described->elem_type),
 				(int64_t)described->length, depth + 1);
 	}
 	case SIDE_TYPE_VLA:
-		return compare_elements(compare, vector,
+		return calls_compare_elements(compare, vector,
 				side_ptr_get(side_ptr_get(type->u.side_vla)->elem_type), -1,
 				depth + 1);
 	default: return VERDICT_UNKNOWN;
@@ -181,6 +182,6 @@ enum calls_verdict calls_compare(struct image *image, const struct calls_state *
 {
 	struct compare compare = {.image = image, .state = state, .problem = problem};
 
-	return compare_fields(&compare, arguments, side_array_elements(&description->fields),
+	return calls_compare_fields(&compare, arguments, side_array_elements(&description->fields),
 			side_array_length(&description->fields), "the event", 0);
 }

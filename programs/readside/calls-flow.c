@@ -34,7 +34,7 @@ struct flow {
 	size_t nr_states;
 	int64_t below;
 	size_t memory;
-	bool telling;
+	bool is_reporting;
 };
 
 static bool calls_flow_is_inside(const struct flow *flow, uint64_t address)
@@ -71,7 +71,7 @@ static int calls_flow_follow(struct flow *flow)
 	return 0;
 }
 
-static void wait(struct flow *flow, size_t at)
+static void calls_flow_enqueue(struct flow *flow, size_t at)
 {
 	if (flow->marks[at] & MARK_WAITS)
 		return;
@@ -88,11 +88,11 @@ static bool calls_flow_spend_budget(const struct flow *flow, size_t steps)
 }
 
 /* A path reaches an instruction where paths merge. */
-static int arrive(struct flow *flow, size_t at, const struct calls_state *state)
+static int calls_flow_merge_at(struct flow *flow, size_t at, const struct calls_state *state)
 {
 	struct calls_state **known = &flow->states[at];
 
-	if (flow->telling)
+	if (flow->is_reporting)
 		return 0;
 	/* Comparing two frames takes time, too. */
 	if (!calls_flow_spend_budget(flow, calls_state_size(state) / 64))
@@ -109,18 +109,18 @@ static int arrive(struct flow *flow, size_t at, const struct calls_state *state)
 		memcpy(*known, state, size);
 		if (flow->marks[at] & MARK_BLIND)
 			calls_leave_frame(*known);
-		wait(flow, at);
+		calls_flow_enqueue(flow, at);
 	} else if (state->blind && !(*known)->blind) {
 		flow->marks[at] |= MARK_BLIND;
 		if (calls_leave_frame(*known))
-			wait(flow, at);
+			calls_flow_enqueue(flow, at);
 	} else if (!state->blind && (*known)->blind) {
 		memcpy(*known, state, calls_state_size(state));
 		flow->marks[at] |= MARK_BLIND;
 		calls_leave_frame(*known);
-		wait(flow, at);
+		calls_flow_enqueue(flow, at);
 	} else if (calls_meet(*known, state)) {
-		wait(flow, at);
+		calls_flow_enqueue(flow, at);
 	}
 	return 0;
 }
@@ -136,7 +136,7 @@ static int calls_flow_step(struct flow *flow, size_t at, struct calls_state *sta
 		uint64_t address = flow->begin + at;
 
 		if (!first && (flow->marks[at] & MARK_MEETING))
-			return arrive(flow, at, state);
+			return calls_flow_merge_at(flow, at, state);
 		first = false;
 		if (!calls_flow_spend_budget(flow, 1))
 			return -E2BIG;
@@ -144,7 +144,7 @@ static int calls_flow_step(struct flow *flow, size_t at, struct calls_state *sta
 		calls_step(flow->code + at, flow->size - at, address, state, flow->image, &step);
 		if (step.goes == GOES_NOT)
 			return 0;
-		if (flow->telling && step.goes != GOES_ON &&
+		if (flow->is_reporting && step.goes != GOES_ON &&
 				(step.goes == GOES_CALL || step.slot ||
 						!calls_flow_is_inside(flow, step.target)))
 			flow->ops->leaves(flow->ops->priv, address, &step, state);
@@ -152,7 +152,7 @@ static int calls_flow_step(struct flow *flow, size_t at, struct calls_state *sta
 			calls_called(state);
 		if ((step.goes == GOES_TO || step.goes == GOES_MAYBE) &&
 				calls_flow_is_inside(flow, step.target))
-			ret = arrive(flow, (size_t)(step.target - flow->begin), state);
+			ret = calls_flow_merge_at(flow, (size_t)(step.target - flow->begin), state);
 		if (ret || step.goes == GOES_TO || step.goes == GOES_AWAY)
 			return ret;
 		at += step.length;
@@ -178,7 +178,7 @@ static int calls_flow_drain_worklist(struct flow *flow, struct calls_state *scra
  * Start at code that no known path reaches, with nothing known and the stack pointer anywhere in
  * the frame. Returns 1 if there is such code after *from, 0 if not, or a negative errno.
  */
-static int begin_blind(struct flow *flow, size_t *from)
+static int calls_flow_start_blind(struct flow *flow, size_t *from)
 {
 	struct calls_state *state;
 	int ret;
@@ -194,7 +194,7 @@ static int begin_blind(struct flow *flow, size_t *from)
 	state->blind = true;
 	state->registers[CALLS_RSP].number = -flow->below + GUESSED_BELOW;
 	flow->marks[*from] |= MARK_MEETING;
-	ret = arrive(flow, *from, state);
+	ret = calls_flow_merge_at(flow, *from, state);
 	free(state);
 	return ret ? ret : 1;
 }
@@ -212,12 +212,12 @@ static int calls_flow_run(struct flow *flow)
 	ret = state && scratch ? 0 : -ENOMEM;
 	flow->marks[0] |= MARK_MEETING;
 	if (!ret)
-		ret = arrive(flow, 0, state);
+		ret = calls_flow_merge_at(flow, 0, state);
 	if (!ret)
 		ret = calls_flow_drain_worklist(flow, scratch);
-	while (!ret && (ret = begin_blind(flow, &from)) > 0)
+	while (!ret && (ret = calls_flow_start_blind(flow, &from)) > 0)
 		ret = calls_flow_drain_worklist(flow, scratch);
-	flow->telling = true;
+	flow->is_reporting = true;
 	for (size_t at = 0; at < flow->size && !ret; at++) {
 		if (!flow->states[at])
 			continue;

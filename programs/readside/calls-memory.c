@@ -7,19 +7,19 @@
 
 const struct calls_value calls_unknown = {.kind = KNOWN_BYTES};
 
-static uint8_t mask_of(unsigned int size)
+static uint8_t calls_memory_mask(unsigned int size)
 {
 	return size >= 8 ? 0xff : (uint8_t)((1u << size) - 1);
 }
 
 struct calls_value calls_constant(uint64_t number, unsigned int size)
 {
-	return (struct calls_value){KNOWN_BYTES, mask_of(size), (int64_t)number};
+	return (struct calls_value){KNOWN_BYTES, calls_memory_mask(size), (int64_t)number};
 }
 
 bool calls_is_constant(const struct calls_value *value, unsigned int size)
 {
-	uint8_t mask = mask_of(size);
+	uint8_t mask = calls_memory_mask(size);
 
 	return value->kind == KNOWN_BYTES && (value->mask & mask) == mask;
 }
@@ -60,7 +60,7 @@ struct calls_state *calls_state_new(int64_t below, int64_t above)
 	return state;
 }
 
-static bool in_frame(const struct calls_state *state, int64_t at, unsigned int size)
+static bool calls_memory_in_frame(const struct calls_state *state, int64_t at, unsigned int size)
 {
 	return at >= -state->below && at <= state->above - (int64_t)size;
 }
@@ -70,7 +70,7 @@ struct calls_value calls_load(const struct calls_state *state, int64_t at, unsig
 	struct calls_value value = calls_unknown;
 	uint64_t number = 0;
 
-	if (!in_frame(state, at, size))
+	if (!calls_memory_in_frame(state, at, size))
 		return value;
 	for (unsigned int i = 0; size == 8 && i < state->nr_pointers; i++)
 		if (state->pointers[i].at == at)
@@ -113,7 +113,7 @@ void calls_forget_all(struct calls_state *state)
 void calls_store(struct calls_state *state, int64_t at, unsigned int size, struct calls_value value)
 {
 	calls_forget(state, at, at + (int64_t)size);
-	if (!in_frame(state, at, size))
+	if (!calls_memory_in_frame(state, at, size))
 		return;
 	if (value.kind != KNOWN_BYTES) {
 		if (size == 8 && state->nr_pointers < CALLS_POINTERS) {
@@ -139,7 +139,8 @@ static bool calls_memory_is_frame(const struct calls_value *value)
 	return value->kind == KNOWN_STACK || value->kind == KNOWN_ABOVE;
 }
 
-static bool meet_value(struct calls_value *to, const struct calls_value *other, int64_t lowest)
+static bool calls_memory_merge_value(
+		struct calls_value *to, const struct calls_value *other, int64_t lowest)
 {
 	struct calls_value old = *to;
 
@@ -171,14 +172,14 @@ static bool meet_value(struct calls_value *to, const struct calls_value *other, 
 	return old.kind != to->kind || old.mask != to->mask || old.number != to->number;
 }
 
-static bool meet_pointers(struct calls_state *to, const struct calls_state *other)
+static bool calls_memory_merge_pointers(struct calls_state *to, const struct calls_state *other)
 {
 	bool less = false;
 
 	for (unsigned int i = 0; i < to->nr_pointers;) {
 		struct calls_value there = calls_load(other, to->pointers[i].at, 8);
 
-		less |= meet_value(&to->pointers[i].value, &there, -to->below);
+		less |= calls_memory_merge_value(&to->pointers[i].value, &there, -to->below);
 		if (to->pointers[i].value.kind == KNOWN_BYTES)
 			to->pointers[i] = to->pointers[--to->nr_pointers];
 		else
@@ -213,9 +214,12 @@ bool calls_meet(struct calls_state *to, const struct calls_state *other)
 
 	to->escaped |= other->escaped;
 	for (unsigned int i = 0; i < CALLS_REGISTERS; i++) {
-		less |= meet_value(&to->registers[i], &other->registers[i], -to->below);
-		less |= meet_value(&to->vectors[i][0], &other->vectors[i][0], -to->below);
-		less |= meet_value(&to->vectors[i][1], &other->vectors[i][1], -to->below);
+		less |= calls_memory_merge_value(
+				&to->registers[i], &other->registers[i], -to->below);
+		less |= calls_memory_merge_value(
+				&to->vectors[i][0], &other->vectors[i][0], -to->below);
+		less |= calls_memory_merge_value(
+				&to->vectors[i][1], &other->vectors[i][1], -to->below);
 	}
 	for (size_t i = 0; i < space; i++) {
 		if (to->bytes[space + i] &&
@@ -224,7 +228,7 @@ bool calls_meet(struct calls_state *to, const struct calls_state *other)
 			less = true;
 		}
 	}
-	return meet_pointers(to, other) || less;
+	return calls_memory_merge_pointers(to, other) || less;
 }
 
 bool calls_leave_frame(struct calls_state *state)

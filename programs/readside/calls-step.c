@@ -43,12 +43,12 @@ static int calls_step_gp_register(ZydisRegister name)
 	return whole - ZYDIS_REGISTER_RAX;
 }
 
-static bool is_high_byte(ZydisRegister name)
+static bool calls_step_is_high_byte(ZydisRegister name)
 {
 	return name >= ZYDIS_REGISTER_AH && name <= ZYDIS_REGISTER_BH;
 }
 
-static int vector(ZydisRegister name)
+static int calls_step_vector_register(ZydisRegister name)
 {
 	if (name >= ZYDIS_REGISTER_XMM0 && name <= ZYDIS_REGISTER_XMM15)
 		return name - ZYDIS_REGISTER_XMM0;
@@ -70,17 +70,19 @@ static struct calls_value calls_step_truncate_value(struct calls_value value, un
 	return value;
 }
 
-static void set_register(const struct instruction *i, ZydisRegister name, struct calls_value value)
+static void calls_step_set_register(
+		const struct instruction *i, ZydisRegister name, struct calls_value value)
 {
 	int number = calls_step_gp_register(name);
 	unsigned int size = ZydisRegisterGetWidth(ZYDIS_MACHINE_MODE_LONG_64, name) / 8;
 
-	if (vector(name) >= 0)
-		i->state->vectors[vector(name)][0] = i->state->vectors[vector(name)][1] =
-				calls_unknown;
+	if (calls_step_vector_register(name) >= 0)
+		i->state->vectors[calls_step_vector_register(name)][0] =
+				i->state->vectors[calls_step_vector_register(name)][1] =
+						calls_unknown;
 	if (number < 0)
 		return;
-	if (is_high_byte(name) || size < 4) {
+	if (calls_step_is_high_byte(name) || size < 4) {
 		value = calls_unknown;
 	} else if (size == 4) {
 		value = calls_step_truncate_value(value, 4);
@@ -217,7 +219,7 @@ static struct calls_value calls_step_operand_value(
 {
 	switch (operand->type) {
 	case ZYDIS_OPERAND_TYPE_REGISTER:
-		if (is_high_byte(operand->reg.value))
+		if (calls_step_is_high_byte(operand->reg.value))
 			return calls_unknown;
 		return calls_step_truncate_value(calls_step_register_value(i, operand->reg.value),
 				calls_step_operand_size(operand));
@@ -231,11 +233,11 @@ static struct calls_value calls_step_operand_value(
 	}
 }
 
-static void assign(const struct instruction *i, const ZydisDecodedOperand *operand,
+static void calls_step_assign(const struct instruction *i, const ZydisDecodedOperand *operand,
 		struct calls_value value)
 {
 	if (operand->type == ZYDIS_OPERAND_TYPE_REGISTER) {
-		set_register(i, operand->reg.value, value);
+		calls_step_set_register(i, operand->reg.value, value);
 	} else if (operand->type == ZYDIS_OPERAND_TYPE_MEMORY) {
 		unsigned int size = calls_step_operand_size(operand);
 
@@ -250,7 +252,7 @@ static void assign(const struct instruction *i, const ZydisDecodedOperand *opera
 }
 
 /* Everything that the instruction writes becomes unknown. */
-static void spoil(const struct instruction *i)
+static void calls_step_forget_results(const struct instruction *i)
 {
 	for (unsigned int k = 0; k < i->head.operand_count; k++) {
 		const ZydisDecodedOperand *operand = &i->operands[k];
@@ -268,14 +270,14 @@ static void spoil(const struct instruction *i)
 			if (calls_step_is_frame(&at) || i->state->escaped)
 				calls_forget_all(i->state);
 		} else {
-			assign(i, operand, calls_unknown);
+			calls_step_assign(i, operand, calls_unknown);
 		}
 	}
 }
 
 /* ---- instructions ---- */
 
-static bool is_vector_move(ZydisMnemonic mnemonic)
+static bool calls_step_is_vector_move(ZydisMnemonic mnemonic)
 {
 	switch (mnemonic) {
 	case ZYDIS_MNEMONIC_MOVAPS:
@@ -295,7 +297,7 @@ static bool is_vector_move(ZydisMnemonic mnemonic)
 }
 
 /* Returns false if the instruction is not interpreted. */
-static bool move_vector(const struct instruction *i)
+static bool calls_step_move_vector(const struct instruction *i)
 {
 	const ZydisDecodedOperand *to = &i->operands[0], *from = &i->operands[1];
 	unsigned int size = calls_step_operand_size(to) < calls_step_operand_size(from)
@@ -318,7 +320,7 @@ static bool move_vector(const struct instruction *i)
 
 		if (from->type == ZYDIS_OPERAND_TYPE_MEMORY)
 			parts[part] = calls_step_load_operand(i, from, part * 8, piece);
-		else if ((number = vector(from->reg.value)) >= 0)
+		else if ((number = calls_step_vector_register(from->reg.value)) >= 0)
 			parts[part] = calls_step_truncate_value(
 					i->state->vectors[number][part], piece);
 		else
@@ -332,17 +334,17 @@ static bool move_vector(const struct instruction *i)
 			calls_step_store_operand(i, to, part * 8, size - part * 8 < 8 ? size : 8,
 					calls_step_truncate_value(parts[part],
 							size - part * 8 < 8 ? size : 8));
-	} else if ((number = vector(to->reg.value)) >= 0) {
+	} else if ((number = calls_step_vector_register(to->reg.value)) >= 0) {
 		i->state->vectors[number][0] = parts[0];
 		i->state->vectors[number][1] = parts[1];
 	} else {
-		set_register(i, to->reg.value, parts[0]);
+		calls_step_set_register(i, to->reg.value, parts[0]);
 	}
 	return true;
 }
 
 /* True if the instruction combines a register with itself to zero. */
-static bool is_clearing(const struct instruction *i)
+static bool calls_step_is_clearing(const struct instruction *i)
 {
 	unsigned int last = i->head.operand_count_visible - 1u;
 
@@ -364,11 +366,12 @@ static void calls_step_clear_register(const struct instruction *i)
 {
 	ZydisRegister name = i->operands[0].reg.value;
 
-	if (vector(name) >= 0)
-		i->state->vectors[vector(name)][0] = i->state->vectors[vector(name)][1] =
-				calls_constant(0, 8);
+	if (calls_step_vector_register(name) >= 0)
+		i->state->vectors[calls_step_vector_register(name)][0] =
+				i->state->vectors[calls_step_vector_register(name)][1] =
+						calls_constant(0, 8);
 	else
-		set_register(i, name, calls_constant(0, 8));
+		calls_step_set_register(i, name, calls_constant(0, 8));
 }
 
 static void calls_step_add_operand(const struct instruction *i, bool negative)
@@ -380,21 +383,21 @@ static void calls_step_add_operand(const struct instruction *i, bool negative)
 	if (calls_step_operand_size(to) != 8) {
 		if (calls_is_constant(&one, calls_step_operand_size(to)) &&
 				calls_is_constant(&other, calls_step_operand_size(to)))
-			assign(i, to,
+			calls_step_assign(i, to,
 					calls_constant(negative ? (uint64_t)one.number -
 											(uint64_t)other.number
 								: (uint64_t)one.number +
 											(uint64_t)other.number,
 							8));
 		else
-			assign(i, to, calls_unknown);
+			calls_step_assign(i, to, calls_unknown);
 		return;
 	}
 	if (negative && other.kind == KNOWN_BYTES && calls_is_constant(&other, 8))
 		other.number = (int64_t)(0 - (uint64_t)other.number);
 	else if (negative)
 		other = calls_unknown;
-	assign(i, to, calls_step_add_offset(one, other));
+	calls_step_assign(i, to, calls_step_add_offset(one, other));
 }
 
 static void calls_step_push_value(const struct instruction *i)
@@ -420,7 +423,7 @@ static void calls_step_pop_value(const struct instruction *i)
 		value = calls_load(i->state, stack->number, 8);
 		stack->number += 8;
 	}
-	assign(i, &i->operands[0], value);
+	calls_step_assign(i, &i->operands[0], value);
 }
 
 static void calls_step_extend_value(const struct instruction *i)
@@ -431,13 +434,13 @@ static void calls_step_extend_value(const struct instruction *i)
 	uint64_t number = (uint64_t)value.number;
 
 	if (!calls_is_constant(&value, bits / 8)) {
-		assign(i, &i->operands[0], calls_unknown);
+		calls_step_assign(i, &i->operands[0], calls_unknown);
 		return;
 	}
 	number &= (1ull << bits) - 1;
 	if (i->head.mnemonic != ZYDIS_MNEMONIC_MOVZX && number >> (bits - 1))
 		number |= ~((1ull << bits) - 1);
-	assign(i, &i->operands[0], calls_constant(number, 8));
+	calls_step_assign(i, &i->operands[0], calls_constant(number, 8));
 }
 
 static void calls_step_load_address(const struct instruction *i)
@@ -448,12 +451,12 @@ static void calls_step_load_address(const struct instruction *i)
 	/* An unknown index may be negative. */
 	if (steps)
 		at.number = INT32_MIN;
-	assign(i, &i->operands[0],
+	calls_step_assign(i, &i->operands[0],
 			calls_step_operand_size(&i->operands[0]) == 8 ? at : calls_unknown);
 }
 
 /* True if a string instruction writes a known number of times to the frame. */
-static bool repeats_in_frame(const struct instruction *i)
+static bool calls_step_repeats_in_frame(const struct instruction *i)
 {
 	const struct calls_value *registers = i->state->registers, *count = &registers[1];
 
@@ -471,7 +474,7 @@ static bool calls_step_copy_value(const struct instruction *i)
 	unsigned int width = calls_step_operand_size(&i->operands[0]);
 	int64_t size;
 
-	if (!repeats_in_frame(i) || from->kind != KNOWN_STACK)
+	if (!calls_step_repeats_in_frame(i) || from->kind != KNOWN_STACK)
 		return false;
 	size = count->number * width;
 	for (int64_t at = 0; at < size;) {
@@ -495,7 +498,7 @@ static bool calls_step_fill_frame(const struct instruction *i)
 	unsigned int width = calls_step_operand_size(&i->operands[0]);
 	struct calls_value value = calls_step_truncate_value(registers[CALLS_RAX], width);
 
-	if (!repeats_in_frame(i))
+	if (!calls_step_repeats_in_frame(i))
 		return false;
 	for (int64_t nr = 0; nr < count->number; nr++, to->number += width)
 		calls_store(i->state, to->number, width, value);
@@ -516,20 +519,20 @@ static void calls_step_leave_frame(const struct instruction *i)
 	}
 }
 
-static void act(const struct instruction *i)
+static void calls_step_execute(const struct instruction *i)
 {
-	if (is_clearing(i)) {
+	if (calls_step_is_clearing(i)) {
 		calls_step_clear_register(i);
 		return;
 	}
-	if (is_vector_move(i->head.mnemonic)) {
-		if (!move_vector(i))
-			spoil(i);
+	if (calls_step_is_vector_move(i->head.mnemonic)) {
+		if (!calls_step_move_vector(i))
+			calls_step_forget_results(i);
 		return;
 	}
 	switch (i->head.mnemonic) {
 	case ZYDIS_MNEMONIC_MOV:
-		assign(i, &i->operands[0], calls_step_operand_value(i, &i->operands[1]));
+		calls_step_assign(i, &i->operands[0], calls_step_operand_value(i, &i->operands[1]));
 		break;
 	case ZYDIS_MNEMONIC_LEA: calls_step_load_address(i); break;
 	case ZYDIS_MNEMONIC_MOVZX:
@@ -544,21 +547,21 @@ static void act(const struct instruction *i)
 	case ZYDIS_MNEMONIC_MOVSQ:
 	case ZYDIS_MNEMONIC_MOVSB:
 		if (i->operands[0].type != ZYDIS_OPERAND_TYPE_MEMORY || !calls_step_copy_value(i))
-			spoil(i);
+			calls_step_forget_results(i);
 		break;
 	case ZYDIS_MNEMONIC_STOSB:
 	case ZYDIS_MNEMONIC_STOSD:
 	case ZYDIS_MNEMONIC_STOSQ:
 		if (!calls_step_fill_frame(i))
-			spoil(i);
+			calls_step_forget_results(i);
 		break;
-	default: spoil(i); break;
+	default: calls_step_forget_results(i); break;
 	}
 }
 
 /* ---- control flow ---- */
 
-static void find_target(const struct instruction *i, struct calls_step *step)
+static void calls_step_find_target(const struct instruction *i, struct calls_step *step)
 {
 	const ZydisDecodedOperand *operand = &i->operands[0];
 
@@ -570,13 +573,13 @@ static void find_target(const struct instruction *i, struct calls_step *step)
 		step->slot = i->next + (uint64_t)operand->mem.disp.value;
 }
 
-static enum calls_goes goes(const struct instruction *i, struct calls_step *step)
+static enum calls_goes calls_step_control_flow(const struct instruction *i, struct calls_step *step)
 {
 	switch (i->head.meta.category) {
-	case ZYDIS_CATEGORY_CALL: find_target(i, step); return GOES_CALL;
-	case ZYDIS_CATEGORY_COND_BR: find_target(i, step); return GOES_MAYBE;
+	case ZYDIS_CATEGORY_CALL: calls_step_find_target(i, step); return GOES_CALL;
+	case ZYDIS_CATEGORY_COND_BR: calls_step_find_target(i, step); return GOES_MAYBE;
 	case ZYDIS_CATEGORY_UNCOND_BR:
-		find_target(i, step);
+		calls_step_find_target(i, step);
 		return step->target ? GOES_TO : GOES_AWAY;
 	case ZYDIS_CATEGORY_RET: return GOES_AWAY;
 	default: break;
@@ -620,10 +623,10 @@ void calls_step(const uint8_t *bytes, size_t size, uint64_t address, struct call
 		return;
 	i.next = address + i.head.length;
 	step->length = i.head.length;
-	step->goes = goes(&i, step);
+	step->goes = calls_step_control_flow(&i, step);
 	step->frame = calls_step_frame_offset(&i);
 	if (state && (step->goes == GOES_ON))
-		act(&i);
+		calls_step_execute(&i);
 }
 
 void calls_called(struct calls_state *state)

@@ -102,7 +102,7 @@ static void *calls_grow_array(void *array, size_t used, size_t *capacity, size_t
 
 /* ---- functions of libside ---- */
 
-static void find_entries(struct calls_check *calls)
+static void calls_find_entries(struct calls_check *calls)
 {
 	struct image_symbol symbol;
 
@@ -119,7 +119,7 @@ static void find_entries(struct calls_check *calls)
 }
 
 /* Returns the entry at the address, or NULL. */
-static const struct calls_entry_point *entry_at(
+static const struct calls_entry_point *calls_entry_at(
 		const struct calls_entry_point *list, size_t nr, uint64_t address)
 {
 	for (size_t i = 0; i < nr; i++)
@@ -129,7 +129,7 @@ static const struct calls_entry_point *entry_at(
 }
 
 /* Returns the entry to which a stub of the linker (PLT) at this address jumps, or NULL. */
-static const struct calls_entry_point *entry_behind(
+static const struct calls_entry_point *calls_entry_behind(
 		const struct calls_check *calls, uint64_t address)
 {
 	static const uint8_t mark[] = {0xf3, 0x0f, 0x1e, 0xfa};
@@ -146,7 +146,7 @@ static const struct calls_entry_point *entry_behind(
 	if (bytes[at] != 0xff || bytes[at + 1] != 0x25)
 		return NULL;
 	memcpy(&distance, bytes + at + 2, sizeof(distance));
-	return entry_at(calls->slots, calls->nr_slots,
+	return calls_entry_at(calls->slots, calls->nr_slots,
 			address + at + 6 + (uint64_t)(int64_t)distance);
 }
 
@@ -157,11 +157,11 @@ static const struct calls_entry_point *calls_find_entry(
 	const struct calls_entry_point *entry;
 
 	if (step->slot)
-		return entry_at(calls->slots, calls->nr_slots, step->slot);
+		return calls_entry_at(calls->slots, calls->nr_slots, step->slot);
 	if (!step->target)
 		return NULL;
-	entry = entry_at(calls->targets, calls->nr_targets, step->target);
-	return entry || !calls->nr_slots ? entry : entry_behind(calls, step->target);
+	entry = calls_entry_at(calls->targets, calls->nr_targets, step->target);
+	return entry || !calls->nr_slots ? entry : calls_entry_behind(calls, step->target);
 }
 
 /* ---- scanning the code ---- */
@@ -179,7 +179,7 @@ static const uint8_t *calls_read_function(
 	return calls->bytes;
 }
 
-static int note_jump(
+static int calls_note_jump(
 		struct calls_check *calls, size_t from, uint64_t at, const struct calls_step *step)
 {
 	struct jump *grown;
@@ -215,7 +215,8 @@ static int calls_check_function(struct calls_check *calls, size_t index)
 		if (calls_find_entry(calls, &step)) {
 			calls->seen++;
 			has = true;
-		} else if (step.target && note_jump(calls, index, function->address + at, &step)) {
+		} else if (step.target &&
+				calls_note_jump(calls, index, function->address + at, &step)) {
 			return -E2BIG;
 		}
 	}
@@ -231,7 +232,7 @@ static int calls_check_function(struct calls_check *calls, size_t index)
 	return 0;
 }
 
-static int compare_jumps(const void *one, const void *other)
+static int calls_compare_jumps(const void *one, const void *other)
 {
 	const struct jump *a = one, *b = other;
 
@@ -239,7 +240,7 @@ static int compare_jumps(const void *one, const void *other)
 }
 
 /* Returns the index of the first jump to that address or a higher one. */
-static size_t first_jump(const struct calls_check *calls, uint64_t to)
+static size_t calls_find_first_jump(const struct calls_check *calls, uint64_t to)
 {
 	return search_leading(i, calls->nr_jumps, calls->jumps[i].to < to);
 }
@@ -257,14 +258,14 @@ static int calls_check_all_functions(struct calls_check *calls)
 			return ret;
 	}
 	if (calls->nr_jumps)
-		qsort(calls->jumps, calls->nr_jumps, sizeof(*calls->jumps), compare_jumps);
+		qsort(calls->jumps, calls->nr_jumps, sizeof(*calls->jumps), calls_compare_jumps);
 	return 0;
 }
 
-static bool is_entered(void *opaque, uint64_t address)
+static bool calls_is_entered(void *opaque, uint64_t address)
 {
 	const struct calls_check *calls = opaque;
-	size_t i = first_jump(calls, address);
+	size_t i = calls_find_first_jump(calls, address);
 
 	return i < calls->nr_jumps && calls->jumps[i].to == address;
 }
@@ -273,7 +274,7 @@ static void calls_walk_function(struct calls_check *calls, size_t index,
 		void (*leaves)(void *, uint64_t, const struct calls_step *,
 				const struct calls_state *))
 {
-	const struct calls_flow_ops ops = {leaves, is_entered, calls, &calls->budget};
+	const struct calls_flow_ops ops = {leaves, calls_is_entered, calls, &calls->budget};
 	const uint8_t *bytes;
 
 	calls->current = &calls->functions[index];
@@ -287,7 +288,7 @@ static void calls_walk_function(struct calls_check *calls, size_t index,
 /* ---- the event that a caller passes ---- */
 
 /* True if a function with calls of events begins at the address. */
-static bool has_sites(const struct calls_check *calls, uint64_t address)
+static bool calls_has_sites(const struct calls_check *calls, uint64_t address)
 {
 	size_t low = search_leading(
 			i, calls->nr_sites, calls->functions[calls->sites[i]].address < address);
@@ -302,7 +303,7 @@ static void calls_add_wrapper(void *opaque, uint64_t at, const struct calls_step
 	const struct calls_value *first = &state->registers[CALLS_RDI];
 	struct binding *grown;
 
-	if (!step->target || !calls_is_constant(first, 8) || !has_sites(calls, step->target))
+	if (!step->target || !calls_is_constant(first, 8) || !calls_has_sites(calls, step->target))
 		return;
 	for (size_t i = 0; i < calls->nr_bindings; i++)
 		if (calls->binding[i].to == step->target &&
@@ -319,7 +320,7 @@ static void calls_add_wrapper(void *opaque, uint64_t at, const struct calls_step
 			(struct binding){step->target, (uint64_t)first->number, at, calls->current};
 }
 
-static int compare_sizes(const void *one, const void *other)
+static int calls_compare_sizes(const void *one, const void *other)
 {
 	size_t a = *(const size_t *)one, b = *(const size_t *)other;
 
@@ -334,7 +335,7 @@ static int calls_find_wrappers(struct calls_check *calls)
 	for (size_t i = 0; i < calls->nr_sites; i++) {
 		uint64_t address = calls->functions[calls->sites[i]].address;
 
-		for (size_t k = first_jump(calls, address);
+		for (size_t k = calls_find_first_jump(calls, address);
 				k < calls->nr_jumps && calls->jumps[k].to == address; k++) {
 			size_t *grown = calls_grow_array(callers, nr, &capacity, sizeof(*grown));
 
@@ -347,7 +348,7 @@ static int calls_find_wrappers(struct calls_check *calls)
 		}
 	}
 	if (nr)
-		qsort(callers, nr, sizeof(*callers), compare_sizes);
+		qsort(callers, nr, sizeof(*callers), calls_compare_sizes);
 	for (size_t i = 0; i < nr; i++)
 		if (!i || callers[i] != callers[i - 1])
 			calls_walk_function(calls, callers[i], calls_add_wrapper);
@@ -376,7 +377,7 @@ void check_calls_finish(void)
 	prepared = NULL;
 }
 
-static struct symbols *symbols_of(struct calls_check *calls)
+static struct symbols *calls_symbols_of(struct calls_check *calls)
 {
 	size_t nr;
 	const struct image_segment *segments = image_segments(calls->image, &nr);
@@ -403,7 +404,7 @@ static struct symbols *symbols_of(struct calls_check *calls)
 static void calls_format_location(struct calls_check *calls, const struct code_function *function,
 		uint64_t at, char *text, size_t size)
 {
-	struct symbols *symbols = symbols_of(calls);
+	struct symbols *symbols = calls_symbols_of(calls);
 	const struct symbol *symbol =
 			symbols ? symbols_find(symbols, calls->process, 0, at, false) : NULL;
 	const char *name = symbol && symbol->function ? symbol->function
@@ -419,7 +420,7 @@ static void calls_format_location(struct calls_check *calls, const struct code_f
 		snprintf(text, size, "0x%" PRIx64, at);
 }
 
-static int compare_states(const void *one, const void *other)
+static int calls_compare_states(const void *one, const void *other)
 {
 	const struct readside_event *a = *(const struct readside_event *const *)one,
 				    *b = *(const struct readside_event *const *)other;
@@ -447,7 +448,7 @@ static const struct readside_event *calls_find_event(
 	const struct readside_event *key = &wanted, **found;
 
 	found = bsearch(&key, calls->events, calls->nr_events,
-			sizeof(const struct readside_event *), compare_states);
+			sizeof(const struct readside_event *), calls_compare_states);
 	return found && state ? *found : NULL;
 }
 
@@ -514,8 +515,8 @@ static int calls_compare_candidate_sites(const void *one, const void *other)
 	return a->site < b->site ? -1 : a->site > b->site;
 }
 
-static bool is_called_right(const struct calls_check *calls, const struct code_function *function,
-		const struct readside_event *event)
+static bool calls_is_called_right(const struct calls_check *calls,
+		const struct code_function *function, const struct readside_event *event)
 {
 	const struct calls_candidate wanted = {.function = function, .event = event};
 
@@ -545,8 +546,9 @@ static void calls_report_mismatched(struct calls_check *calls)
 		const struct calls_candidate *kind = &calls->mismatched[i];
 		bool variadic = kind->event->description->flags & SIDE_EVENT_FLAG_VARIADIC;
 
-		if (kind->site == last || is_called_right(calls, kind->function, kind->event) ||
-				is_called_right(calls, kind->caller, &of_any_event[variadic]))
+		if (kind->site == last ||
+				calls_is_called_right(calls, kind->function, kind->event) ||
+				calls_is_called_right(calls, kind->caller, &of_any_event[variadic]))
 			continue;
 		/* Report a function that handles several events once. */
 		last = kind->site;
@@ -568,12 +570,12 @@ static bool calls_is_wrapper(const char *name)
 	return name && (!strncmp(name, "side_emit_", 10) || !strncmp(name, "_ZN7libside4emit", 16));
 }
 
-static enum calls_verdict check_known(struct calls_check *calls, uint64_t at,
+static enum calls_verdict calls_check_known(struct calls_check *calls, uint64_t at,
 		const struct calls_state *state, const struct calls_entry_point *entry)
 {
 	const struct code_function *function = calls->current;
 	uint64_t event = (uint64_t)state->registers[CALLS_RDI].number, site = at;
-	size_t i = first_jump(calls, function->address);
+	size_t i = calls_find_first_jump(calls, function->address);
 
 	if (i < calls->nr_jumps && calls->jumps[i].to == function->address &&
 			calls_is_wrapper(code_name(calls->code, function, 0))) {
@@ -583,7 +585,7 @@ static enum calls_verdict check_known(struct calls_check *calls, uint64_t at,
 	return calls_check_call_site(calls, function, at, event, state, site, entry);
 }
 
-static void note_call(void *opaque, uint64_t at, const struct calls_step *step,
+static void calls_note_call(void *opaque, uint64_t at, const struct calls_step *step,
 		const struct calls_state *state)
 {
 	struct calls_check *calls = opaque;
@@ -595,7 +597,7 @@ static void note_call(void *opaque, uint64_t at, const struct calls_step *step,
 	if (!entry)
 		return;
 	if (calls_is_constant(first, 8)) {
-		verdict = check_known(calls, at, state, entry);
+		verdict = calls_check_known(calls, at, state, entry);
 	} else if (first->kind == KNOWN_FIRST) {
 		for (size_t i = 0; i < calls->nr_bindings && verdict != VERDICT_WRONG; i++)
 			if (calls->binding[i].to == calls->current->address)
@@ -616,15 +618,15 @@ static void note_call(void *opaque, uint64_t at, const struct calls_step *step,
 	calls->wrong += verdict == VERDICT_WRONG;
 }
 
-static void check_all(struct calls_check *calls)
+static void calls_check_all(struct calls_check *calls)
 {
 	calls->nr_functions = code_functions(calls->code, &calls->functions);
-	find_entries(calls);
+	calls_find_entries(calls);
 	if ((!calls->nr_slots && !calls->nr_targets) || calls_check_all_functions(calls) ||
 			calls_find_wrappers(calls))
 		return;
 	for (size_t i = 0; i < calls->nr_sites; i++)
-		calls_walk_function(calls, calls->sites[i], note_call);
+		calls_walk_function(calls, calls->sites[i], calls_note_call);
 	calls_report_mismatched(calls);
 	message_verbose("%s: of %zu call%s of events, %zu fit%s, %zu do%s not, %zu cannot be checked",
 			calls->path, calls->seen, calls->seen == 1 ? "" : "s", calls->fit,
@@ -656,8 +658,8 @@ void check_calls(struct check *check, struct image *image, const char *path,
 	if (!calls.events) {
 		message_out_of_memory();
 	} else {
-		qsort(calls.events, nr, sizeof(*calls.events), compare_states);
-		check_all(&calls);
+		qsort(calls.events, nr, sizeof(*calls.events), calls_compare_states);
+		calls_check_all(&calls);
 	}
 	code_close(calls.code);
 	free(calls.events);

@@ -56,8 +56,9 @@ struct check *check_open(FILE *out, bool json, bool strict)
 
 /* ---- output ---- */
 
-static void put_problem(const struct check *check, enum visit_severity severity, const char *path,
-		const char *event, const char *location, const char *text, const char *hint)
+static void readside_check_print_problem(const struct check *check, enum visit_severity severity,
+		const char *path, const char *event, const char *location, const char *text,
+		const char *hint)
 {
 	FILE *out = check->out;
 
@@ -161,8 +162,8 @@ static void check_print_finding(
 	if (finding->more)
 		snprintf(more, sizeof(more), "%s (and the same at %u more field%s)", finding->text,
 				finding->more, finding->more == 1 ? "" : "s");
-	put_problem(check, finding->severity, check->event->path, event, finding->location,
-			finding->more ? more : finding->text,
+	readside_check_print_problem(check, finding->severity, check->event->path, event,
+			finding->location, finding->more ? more : finding->text,
 			*finding->hint ? finding->hint : NULL);
 }
 
@@ -180,14 +181,15 @@ static void check_print_findings(struct check *check)
 		free(check->findings[i].hint);
 	}
 	if (check->has_more)
-		put_problem(check, VISIT_WARNING, check->event->path, name ? name : "", "",
+		readside_check_print_problem(check, VISIT_WARNING, check->event->path,
+				name ? name : "", "",
 				"there are more findings: they are counted, not printed", NULL);
 	check->nr_findings = 0;
 	check->has_more = false;
 	free(name);
 }
 
-__attribute__((format(printf, 4, 5))) static void report_of_event(struct check *check,
+__attribute__((format(printf, 4, 5))) static void readside_check_report(struct check *check,
 		enum visit_severity severity, const char *hint, const char *format, ...)
 {
 	char text[1024];
@@ -217,7 +219,8 @@ void check_report_call(struct check *check, const struct readside_event *event, 
 	char *name = readside_check_event_name(event->description);
 
 	readside_check_count_findings(check, VISIT_ERROR);
-	put_problem(check, VISIT_ERROR, event->path, name ? name : "", field, text, NULL);
+	readside_check_print_problem(
+			check, VISIT_ERROR, event->path, name ? name : "", field, text, NULL);
 	free(name);
 }
 
@@ -234,8 +237,8 @@ void check_broken(struct check *check, const struct broken *broken)
 		message_out_of_memory();
 		name = NULL;
 	}
-	put_problem(check, VISIT_ERROR, broken->path, name ? name : "", "", broken->sentence,
-			broken->hint);
+	readside_check_print_problem(check, VISIT_ERROR, broken->path, name ? name : "", "",
+			broken->sentence, broken->hint);
 	readside_check_count_findings(check, VISIT_ERROR);
 	free(name);
 }
@@ -247,22 +250,22 @@ static void readside_check_state(struct check *check)
 	const struct image_state *state = &check->event->state;
 
 	if (!state->there) {
-		report_of_event(check, VISIT_ERROR, "give it a struct side_event_state_0",
+		readside_check_report(check, VISIT_ERROR, "give it a struct side_event_state_0",
 				"it has no state, so no tracer can enable it");
 	} else if (!state->readable && state->version) {
-		report_of_event(check, VISIT_ERROR, "use a newer libside",
+		readside_check_report(check, VISIT_ERROR, "use a newer libside",
 				"its state has a version (%" PRIu32 ") that is not known",
 				state->version);
 	} else if (!state->readable) {
-		report_of_event(check, VISIT_ERROR, "point at a struct side_event_state_0",
+		readside_check_report(check, VISIT_ERROR, "point at a struct side_event_state_0",
 				"its state cannot be read");
 	} else if (state->description != check->event->address) {
-		report_of_event(check, VISIT_ERROR, "give each event a state of its own",
+		readside_check_report(check, VISIT_ERROR, "give each event a state of its own",
 				"its state is that of another description (at 0x%" PRIx64
 				", not 0x%" PRIx64 ")",
 				state->description, check->event->address);
 	} else if (state->enabled || state->nr_callbacks) {
-		report_of_event(check, VISIT_ERROR, "its state must begin with zeros",
+		readside_check_report(check, VISIT_ERROR, "its state must begin with zeros",
 				"it is enabled although no tracer enabled it");
 	}
 }
@@ -272,7 +275,7 @@ static void readside_check_size(struct check *check)
 	uint32_t size = check->event->struct_size;
 
 	if (size != sizeof(*check->event->description))
-		report_of_event(check, VISIT_WARNING,
+		readside_check_report(check, VISIT_WARNING,
 				"set struct_size to the offset of its member end",
 				"the description has %" PRIu32
 				" bytes, not %zu: it is newer, or damaged",
@@ -298,7 +301,7 @@ static void readside_check_names(struct check *check)
 		/* Report each name once. */
 		if (i >= 2 && !strcmp(check->names[i - 2], check->names[i]))
 			continue;
-		put_problem(check, VISIT_WARNING, check->path, check->names[i], "",
+		readside_check_print_problem(check, VISIT_WARNING, check->path, check->names[i], "",
 				"another event of the file has the same name: a reader of a trace cannot tell them apart",
 				NULL);
 		readside_check_count_findings(check, VISIT_WARNING);
@@ -310,7 +313,7 @@ static void readside_check_names(struct check *check)
 	check->path = NULL;
 }
 
-static void note_name(struct check *check, const struct readside_event *event)
+static void readside_check_add_name(struct check *check, const struct readside_event *event)
 {
 	char *name = readside_check_event_name(event->description);
 
@@ -340,7 +343,7 @@ static void note_name(struct check *check, const struct readside_event *event)
 
 void check_event(struct check *check, const struct readside_event *event)
 {
-	note_name(check, event);
+	readside_check_add_name(check, event);
 	check->nr_events++;
 	check->event = event;
 	readside_check_size(check);

@@ -67,48 +67,49 @@ static void diff_types_report_out_of_memory(struct diff *diff, const char *locat
 	diff_report(diff, VERDICT_INCOMPATIBLE, location, "out of memory: cannot compare it");
 }
 
-static struct diff_type_shape shape_of_integer(enum sort sort, const struct side_type_integer *type)
+static struct diff_type_shape diff_types_shape_of_integer(
+		enum sort sort, const struct side_type_integer *type)
 {
 	return (struct diff_type_shape){.sort = sort,
 			.bits = type->len_bits ? type->len_bits : 8u * type->integer_size,
 			.is_signed = type->signedness != 0};
 }
 
-static struct diff_type_shape shape_of_float(const struct side_type_float *type)
+static struct diff_type_shape diff_types_shape_of_float(const struct side_type_float *type)
 {
 	return (struct diff_type_shape){.sort = SORT_FLOAT, .bits = 8u * type->float_size};
 }
 
-static struct diff_type_shape shape_of_struct(const struct side_type_struct *type)
+static struct diff_type_shape diff_types_shape_of_struct(const struct side_type_struct *type)
 {
 	return (struct diff_type_shape){.sort = SORT_STRUCT,
 			.fields = side_array_elements(&type->fields),
 			.nr_fields = side_array_length(&type->fields)};
 }
 
-static struct diff_type_shape shape_of_array(const struct side_type_array *type)
+static struct diff_type_shape diff_types_shape_of_array(const struct side_type_array *type)
 {
 	return (struct diff_type_shape){.sort = SORT_ARRAY,
 			.count = type->length,
 			.element = side_ptr_get(type->elem_type)};
 }
 
-static struct diff_type_shape shape_of_gather(const struct side_type *type)
+static struct diff_type_shape diff_types_shape_of_gather(const struct side_type *type)
 {
 	const struct side_type_gather *gather = &type->u.side_gather;
 
 	switch (side_enum_get(type->type)) {
 	case SIDE_TYPE_GATHER_BOOL: return (struct diff_type_shape){.sort = SORT_BOOL};
 	case SIDE_TYPE_GATHER_INTEGER:
-		return shape_of_integer(SORT_INTEGER, &gather->u.side_integer.type);
+		return diff_types_shape_of_integer(SORT_INTEGER, &gather->u.side_integer.type);
 	case SIDE_TYPE_GATHER_BYTE: return (struct diff_type_shape){.sort = SORT_BYTE};
 	case SIDE_TYPE_GATHER_POINTER:
-		return shape_of_integer(SORT_POINTER, &gather->u.side_integer.type);
-	case SIDE_TYPE_GATHER_FLOAT: return shape_of_float(&gather->u.side_float.type);
+		return diff_types_shape_of_integer(SORT_POINTER, &gather->u.side_integer.type);
+	case SIDE_TYPE_GATHER_FLOAT: return diff_types_shape_of_float(&gather->u.side_float.type);
 	case SIDE_TYPE_GATHER_STRING: return (struct diff_type_shape){.sort = SORT_STRING};
 	case SIDE_TYPE_GATHER_STRUCT:
-		return shape_of_struct(side_ptr_get(gather->u.side_struct.type));
-	case SIDE_TYPE_GATHER_ARRAY: return shape_of_array(&gather->u.side_array.type);
+		return diff_types_shape_of_struct(side_ptr_get(gather->u.side_struct.type));
+	case SIDE_TYPE_GATHER_ARRAY: return diff_types_shape_of_array(&gather->u.side_array.type);
 	case SIDE_TYPE_GATHER_VLA:
 		return (struct diff_type_shape){.sort = SORT_SEQUENCE,
 				.element = side_ptr_get(gather->u.side_vla.type.elem_type)};
@@ -116,16 +117,16 @@ static struct diff_type_shape shape_of_gather(const struct side_type *type)
 	}
 }
 
-static struct diff_type_shape shape_of_compound(const struct side_type *type)
+static struct diff_type_shape diff_types_shape_of_compound(const struct side_type *type)
 {
 	switch (side_enum_get(type->type)) {
-	case SIDE_TYPE_STRUCT: return shape_of_struct(side_ptr_get(type->u.side_struct));
+	case SIDE_TYPE_STRUCT: return diff_types_shape_of_struct(side_ptr_get(type->u.side_struct));
 	case SIDE_TYPE_VARIANT: return (struct diff_type_shape){.sort = SORT_VARIANT};
 	case SIDE_TYPE_OPTIONAL:
 		return (struct diff_type_shape){.sort = SORT_OPTIONAL,
 				.element = side_ptr_get(
 						side_ptr_get(type->u.side_optional)->elem_type)};
-	case SIDE_TYPE_ARRAY: return shape_of_array(side_ptr_get(type->u.side_array));
+	case SIDE_TYPE_ARRAY: return diff_types_shape_of_array(side_ptr_get(type->u.side_array));
 	case SIDE_TYPE_VLA:
 		return (struct diff_type_shape){.sort = SORT_SEQUENCE,
 				.element = side_ptr_get(side_ptr_get(type->u.side_vla)->elem_type)};
@@ -139,7 +140,7 @@ static struct diff_type_shape shape_of_compound(const struct side_type *type)
 	}
 }
 
-static struct diff_type_shape shape_of(const struct side_type *type)
+static struct diff_type_shape diff_types_shape_of(const struct side_type *type)
 {
 	unsigned int label = side_enum_get(type->type);
 
@@ -147,21 +148,22 @@ static struct diff_type_shape shape_of(const struct side_type *type)
 	case SIDE_TYPE_NULL: return (struct diff_type_shape){.sort = SORT_NULL};
 	case SIDE_TYPE_BOOL: return (struct diff_type_shape){.sort = SORT_BOOL};
 	case SIDE_TYPE_BYTE: return (struct diff_type_shape){.sort = SORT_BYTE};
-	case SIDE_TYPE_POINTER: return shape_of_integer(SORT_POINTER, &type->u.side_integer);
+	case SIDE_TYPE_POINTER:
+		return diff_types_shape_of_integer(SORT_POINTER, &type->u.side_integer);
 	case SIDE_TYPE_FLOAT_BINARY16:
 	case SIDE_TYPE_FLOAT_BINARY32:
 	case SIDE_TYPE_FLOAT_BINARY64:
-	case SIDE_TYPE_FLOAT_BINARY128: return shape_of_float(&type->u.side_float);
+	case SIDE_TYPE_FLOAT_BINARY128: return diff_types_shape_of_float(&type->u.side_float);
 	case SIDE_TYPE_STRING_UTF8:
 	case SIDE_TYPE_STRING_UTF16:
 	case SIDE_TYPE_STRING_UTF32: return (struct diff_type_shape){.sort = SORT_STRING};
 	default: break;
 	}
 	if (visit_label_is_gather(label))
-		return shape_of_gather(type);
+		return diff_types_shape_of_gather(type);
 	if (visit_label_is_integer(label))
-		return shape_of_integer(SORT_INTEGER, &type->u.side_integer);
-	return shape_of_compound(type);
+		return diff_types_shape_of_integer(SORT_INTEGER, &type->u.side_integer);
+	return diff_types_shape_of_compound(type);
 }
 
 /* ---- scalars ---- */
@@ -222,7 +224,7 @@ static void diff_float(struct diff *diff, const char *location, const struct sid
 
 /* ---- attributes ---- */
 
-static bool same_attribute(const struct side_attr *one, const struct side_attr *other)
+static bool diff_types_same_attribute(const struct side_attr *one, const struct side_attr *other)
 {
 	struct visit_value a = {0}, b = {0};
 
@@ -242,14 +244,15 @@ void diff_attributes(struct diff *diff, const char *location, struct visit_attri
 	bool same = before.nr == after.nr;
 
 	for (uint32_t i = 0; i < before.nr && same; i++)
-		same = same_attribute(&before.attr[i], &after.attr[i]);
+		same = diff_types_same_attribute(&before.attr[i], &after.attr[i]);
 	if (!same)
 		diff_report(diff, VERDICT_COMPATIBLE, location, "the attributes have changed");
 }
 
 /* ---- labels and options ---- */
 
-static bool name_labels(struct diff_names *names, const struct side_enum_mappings *mappings)
+static bool diff_types_name_labels(
+		struct diff_names *names, const struct side_enum_mappings *mappings)
 {
 	if (!names_start(names, side_array_length(&mappings->mappings)))
 		return false;
@@ -302,11 +305,11 @@ static void diff_labels(struct diff *diff, const char *location,
 			    (uint64_t)side_array_length(&before->mappings) +
 					    side_array_length(&after->mappings)))
 		return;
-	if (!name_labels(&was, before)) {
+	if (!diff_types_name_labels(&was, before)) {
 		diff_types_report_out_of_memory(diff, location);
 		return;
 	}
-	if (!name_labels(&is, after)) {
+	if (!diff_types_name_labels(&is, after)) {
 		names_free(&was);
 		diff_types_report_out_of_memory(diff, location);
 		return;
@@ -383,7 +386,8 @@ static void diff_variant(struct diff *diff, const char *location, const struct s
 static void diff_inside(struct diff *diff, const char *location, const struct side_type *before,
 		const struct side_type *after)
 {
-	const struct diff_type_shape was = shape_of(before), is = shape_of(after);
+	const struct diff_type_shape was = diff_types_shape_of(before),
+				     is = diff_types_shape_of(after);
 	char inner[LOCATION_MAX];
 
 	switch (was.sort) {
@@ -414,7 +418,8 @@ static void diff_inside(struct diff *diff, const char *location, const struct si
 static void diff_type(struct diff *diff, const char *location, const struct side_type *before,
 		const struct side_type *after)
 {
-	const struct diff_type_shape was = shape_of(before), is = shape_of(after);
+	const struct diff_type_shape was = diff_types_shape_of(before),
+				     is = diff_types_shape_of(after);
 
 	diff_attributes(diff, location, visit_type_attributes(before),
 			visit_type_attributes(after));
@@ -429,7 +434,7 @@ static void diff_type(struct diff *diff, const char *location, const struct side
 
 /* ---- fields ---- */
 
-static bool name_fields(
+static bool diff_types_name_fields(
 		struct diff_names *names, const struct side_event_field *fields, uint32_t nr)
 {
 	if (!names_start(names, nr))
@@ -454,7 +459,7 @@ static char *diff_types_member_path(const char *outer, const char *name, char in
 }
 
 /* True if the fields that both lists have are in another order. */
-static bool has_moved(
+static bool diff_types_has_moved(
 		const struct side_event_field *before, uint32_t nr_before, struct diff_names *is)
 {
 	uint32_t last = 0;
@@ -500,7 +505,7 @@ static void diff_named_fields(struct diff *diff, const char *location,
 					diff_types_member_path(location, name, inner),
 					"the field is new");
 	}
-	if (has_moved(before, was->nr, is))
+	if (diff_types_has_moved(before, was->nr, is))
 		diff_report(diff, VERDICT_COMPATIBLE, location, "fields are in another order");
 }
 
@@ -511,11 +516,11 @@ void diff_fields(struct diff *diff, const char *location, const struct side_even
 
 	if (!diff_types_spend_budget(diff, location, (uint64_t)nr_before + nr_after))
 		return;
-	if (!name_fields(&was, before, nr_before)) {
+	if (!diff_types_name_fields(&was, before, nr_before)) {
 		diff_types_report_out_of_memory(diff, location);
 		return;
 	}
-	if (!name_fields(&is, after, nr_after)) {
+	if (!diff_types_name_fields(&is, after, nr_after)) {
 		names_free(&was);
 		diff_types_report_out_of_memory(diff, location);
 		return;

@@ -122,7 +122,7 @@ static void diff_event(struct diff *diff, const struct side_event_description *b
 }
 
 /* List the names of all events. Returns false if out of memory. */
-static bool name_events(struct diff_names *names, const struct diff_side *side)
+static bool diff_name_events(struct diff_names *names, const struct diff_side *side)
 {
 	if (side->nr > UINT32_MAX || !names_start(names, (uint32_t)side->nr))
 		return false;
@@ -202,9 +202,9 @@ int diff_show(FILE *out, bool json, struct diff_side *before, struct diff_side *
 	struct diff_names was, is;
 	bool compatible;
 
-	if (!name_events(&was, before))
+	if (!diff_name_events(&was, before))
 		return READSIDE_TROUBLE;
-	if (!name_events(&is, after)) {
+	if (!diff_name_events(&is, after)) {
 		names_free(&was);
 		return READSIDE_TROUBLE;
 	}

@@ -25,7 +25,7 @@ static void form_json_print_key(struct form *form, const char *key, size_t size)
 	fputs(": ", form->out);
 }
 
-static void key_text(struct form *form, const char *key)
+static void form_json_print_key_text(struct form *form, const char *key)
 {
 	form_json_print_key(form, key, strlen(key));
 }
@@ -72,7 +72,7 @@ static void form_json_finish(struct form *form)
 
 static void form_json_print_name(struct form *form, const char *key, const char *text)
 {
-	key_text(form, key);
+	form_json_print_key_text(form, key);
 	put_json_text(form->out, text);
 }
 
@@ -90,13 +90,13 @@ static void form_json_event_end(struct form *form)
 
 static void form_json_print_number(struct form *form, const char *key, uint64_t value)
 {
-	key_text(form, key);
+	form_json_print_key_text(form, key);
 	fprintf(form->out, "%" PRIu64, value);
 }
 
 static void form_json_print_flag(struct form *form, const char *key, bool value)
 {
-	key_text(form, key);
+	form_json_print_key_text(form, key);
 	fputs(value ? "true" : "false", form->out);
 }
 
@@ -105,7 +105,7 @@ static void form_json_open_list(
 {
 	(void)list;
 	(void)count;
-	key_text(form, key);
+	form_json_print_key_text(form, key);
 	form_json_open_scope(form);
 }
 

@@ -23,7 +23,7 @@ static void form_sexpr_print_string(FILE *out, const char *text, size_t size)
 	putc('"', out);
 }
 
-static void new_line(struct form *form)
+static void form_sexpr_begin_line(struct form *form)
 {
 	putc('\n', form->out);
 	for (unsigned int i = 0; i < form->depth; i++)
@@ -50,7 +50,7 @@ static void form_sexpr_finish(struct form *form)
 static void form_sexpr_event_begin(struct form *form, const char *path)
 {
 	(void)path;
-	new_line(form);
+	form_sexpr_begin_line(form);
 	fputs("(event", form->out);
 	form->depth++;
 }
@@ -109,7 +109,7 @@ static void form_sexpr_open_list(
 	case FORM_ATTRIBUTES: fprintf(form->out, " (%s %s", key, count ? "(list" : "'()"); break;
 	case FORM_FIELDS: fprintf(form->out, " (%s (list", key); break;
 	case FORM_FIELD:
-		new_line(form);
+		form_sexpr_begin_line(form);
 		fputs("(field (name ", form->out);
 		form_sexpr_print_string(form->out, key, strlen(key));
 		putc(')', form->out);

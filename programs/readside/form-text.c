@@ -31,7 +31,7 @@ static void form_text_end_file(struct form *form)
 	putc('\n', form->out);
 }
 
-static void nothing(struct form *form)
+static void form_text_ignore(struct form *form)
 {
 	(void)form;
 }
@@ -109,9 +109,9 @@ static void form_text_print_mapping(struct form *form, const char *label, size_t
 const struct form_ops form_text = {
 		.begin = form_text_begin_file,
 		.end = form_text_end_file,
-		.finish = nothing,
+		.finish = form_text_ignore,
 		.event_begin = form_text_event_begin,
-		.event_end = nothing,
+		.event_end = form_text_ignore,
 		.name = form_text_print_name,
 		.word = form_text_print_name,
 		.number = form_text_print_number,

@@ -31,7 +31,7 @@ struct readside_listing *listing_open(FILE *out, enum form_kind kind)
 }
 
 /* The events of one file are a group with a begin and an end. */
-static void change_path(struct form *form, const char *path)
+static void readside_listing_change_path(struct form *form, const char *path)
 {
 	if (form->path && !strcmp(form->path, path))
 		return;
@@ -53,7 +53,7 @@ void listing_event(struct readside_listing *listing, const struct readside_event
 			message_out_of_memory();
 		return;
 	}
-	change_path(form, event->path);
+	readside_listing_change_path(form, event->path);
 	form_event(form, event);
 	form->nr_events++;
 }

@@ -24,7 +24,7 @@ struct readside_run {
 	int status;
 };
 
-static void worsen(struct readside_run *run, int status)
+static void readside_raise_status(struct readside_run *run, int status)
 {
 	if (status > run->status)
 		run->status = status;
@@ -116,7 +116,8 @@ static void readside_on_broken(void *opaque, const struct broken *broken)
 				broken->provider, broken->event, broken->path, broken->sentence);
 	else
 		message_error("cannot read %s: %s", broken->path, broken->sentence);
-	worsen(run, run->options.mode == MODE_DIFF ? READSIDE_TROUBLE : READSIDE_FOUND);
+	readside_raise_status(
+			run, run->options.mode == MODE_DIFF ? READSIDE_TROUBLE : READSIDE_FOUND);
 }
 
 /* ---- the output ---- */
@@ -131,7 +132,7 @@ static void readside_close_output(struct readside_run *run)
 	if (fflush(run->out) || ferror(run->out)) {
 		message_error("cannot write %s: %s", run->output ? run->output : "standard output",
 				strerror(errno));
-		worsen(run, READSIDE_TROUBLE);
+		readside_raise_status(run, READSIDE_TROUBLE);
 	}
 	if (run->output)
 		fclose(run->out);
@@ -174,7 +175,7 @@ static void readside_read_all(struct readside_run *run, int argc, char **argv)
 
 	while ((step = options_next(argc, argv, &run->options, &path)) == STEP_FILE) {
 		if (!readside_open_output(run)) {
-			worsen(run, READSIDE_TROUBLE);
+			readside_raise_status(run, READSIDE_TROUBLE);
 			return;
 		}
 		walk_forget(&run->walk);
@@ -184,14 +185,14 @@ static void readside_read_all(struct readside_run *run, int argc, char **argv)
 		else if (result == -EIO || result == -EMFILE || result == -ENFILE) {
 			message_error("cannot read %s and its libraries: %s", path,
 					strerror(-result));
-			worsen(run, READSIDE_TROUBLE);
+			readside_raise_status(run, READSIDE_TROUBLE);
 		}
 		if (result)
 			return;
 		run->side = 1;
 	}
 	if (step == STEP_USAGE)
-		worsen(run, READSIDE_TROUBLE);
+		readside_raise_status(run, READSIDE_TROUBLE);
 }
 
 static int readside_finish(struct readside_run *run)
@@ -199,9 +200,10 @@ static int readside_finish(struct readside_run *run)
 	bool json = run->options.form == FORM_EXACT;
 
 	if (run->check)
-		worsen(run, check_close(run->check));
+		readside_raise_status(run, check_close(run->check));
 	if (run->options.mode == MODE_DIFF && run->out && run->status == READSIDE_DONE)
-		worsen(run, diff_show(run->out, json, &run->sides[0], &run->sides[1]));
+		readside_raise_status(
+				run, diff_show(run->out, json, &run->sides[0], &run->sides[1]));
 	readside_close_output(run);
 	diff_free(&run->sides[0]);
 	diff_free(&run->sides[1]);
@@ -211,7 +213,7 @@ static int readside_finish(struct readside_run *run)
 #endif
 	options_free(&run->options);
 	if (output_is_out_of_memory())
-		worsen(run, READSIDE_TROUBLE);
+		readside_raise_status(run, READSIDE_TROUBLE);
 	return run->status;
 }
 
@@ -219,7 +221,7 @@ static int readside_finish(struct readside_run *run)
  * Restrict this process: it may read all files, because libraries and links can be anywhere, but
  * write only the outputs, and execute nothing.
  */
-static void confine(const struct readside_options *options)
+static void readside_restrict(const struct readside_options *options)
 {
 	static const char *const everything = "/";
 	const struct isolate_limits limits = {
@@ -252,7 +254,7 @@ int main(int argc, char **argv)
 	if (step != STEP_FILE)
 		return step == STEP_LEAVE ? READSIDE_DONE : READSIDE_TROUBLE;
 	output_set_verbose(run.options.verbose);
-	confine(&run.options);
+	readside_restrict(&run.options);
 	run.walk.options = &run.options.walk;
 	run.walk.ops = (struct source_ops){
 			readside_on_event, readside_on_broken, NULL, readside_on_image_end, &run};

@@ -78,7 +78,7 @@ bool output_is_out_of_memory(void)
 }
 
 /* True if the two bytes are a control character in UTF-8. */
-static bool is_control(const unsigned char *at)
+static bool readside_message_is_control(const unsigned char *at)
 {
 	return at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0;
 }
@@ -88,8 +88,8 @@ void put_printable(FILE *out, const char *text, size_t size)
 	const unsigned char *at = (const unsigned char *)text;
 
 	for (size_t i = 0; i < size; i++) {
-		bool is_first = i + 1 < size && is_control(at + i);
-		bool is_second = i && is_control(at + i - 1);
+		bool is_first = i + 1 < size && readside_message_is_control(at + i);
+		bool is_second = i && readside_message_is_control(at + i - 1);
 
 		if (at[i] < 0x20 || at[i] == 0x7f || is_first || is_second)
 			fprintf(out, "\\x%02x", at[i]);

@@ -79,13 +79,13 @@ static void readside_options_print_help(void)
 			stdout);
 }
 
-static enum readside_step usage(const char *text)
+static enum readside_step readside_options_usage_error(const char *text)
 {
 	message_error("%s", text);
 	return STEP_USAGE;
 }
 
-static enum readside_step usage_hint(const char *hint, const char *text)
+static enum readside_step readside_options_usage_error_hint(const char *hint, const char *text)
 {
 	message_error_hint(hint, "%s", text);
 	return STEP_USAGE;
@@ -100,29 +100,31 @@ static enum readside_step readside_options_add_pattern(
 	char sentence[1024];
 
 	if (!patterns)
-		return usage("out of memory");
+		return readside_options_usage_error("out of memory");
 	options->patterns = patterns;
 	if (pattern_parse(text, &patterns[options->nr_patterns], &error)) {
 		pattern_error_text(sentence, sizeof(sentence), text, &error);
-		return usage(sentence);
+		return readside_options_usage_error(sentence);
 	}
 	options->nr_patterns++;
 	return STEP_FILE;
 }
 
-static enum readside_step add_provider(struct readside_options *options, const char *glob)
+static enum readside_step readside_options_add_provider(
+		struct readside_options *options, const char *glob)
 {
 	const char **providers = reallocarray(
 			options->providers, options->nr_providers + 1, sizeof(*providers));
 
 	if (!providers)
-		return usage("out of memory");
+		return readside_options_usage_error("out of memory");
 	options->providers = providers;
 	providers[options->nr_providers++] = glob;
 	return STEP_FILE;
 }
 
-static enum readside_step set_format(struct readside_options *options, const char *text)
+static enum readside_step readside_options_set_format(
+		struct readside_options *options, const char *text)
 {
 	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
 		if (!strcmp(text, formats[i])) {
@@ -134,7 +136,8 @@ static enum readside_step set_format(struct readside_options *options, const cha
 	return STEP_USAGE;
 }
 
-static enum readside_step set_depth(struct readside_options *options, const char *text)
+static enum readside_step readside_options_set_depth(
+		struct readside_options *options, const char *text)
 {
 	unsigned long depth;
 	char *end;
@@ -151,7 +154,7 @@ static enum readside_step set_depth(struct readside_options *options, const char
 }
 
 /* Options that print something and exit. Returns STEP_FILE for any other option. */
-static enum readside_step take_question(int option)
+static enum readside_step readside_options_answer_question(int option)
 {
 	switch (option) {
 	case 'h': readside_options_print_help(); return STEP_LEAVE;
@@ -171,15 +174,15 @@ static enum readside_step readside_options_parse(
 	case 'a': options->walk.all = true; break;
 	case 'd': options->walk.dynamic = true; break;
 	case 'e': return readside_options_add_pattern(options, argument);
-	case 'f': return set_format(options, argument);
+	case 'f': return readside_options_set_format(options, argument);
 	case 'i': options->walk.ignore = argument; break;
 	case 'j': options->form = FORM_EXACT; break;
 	case 'l': options->walk.links = true; break;
 	case 'm': options->walk.match = argument; break;
 	case 'o': options->output = argument; break;
-	case 'p': return add_provider(options, argument);
+	case 'p': return readside_options_add_provider(options, argument);
 	case 'r': options->walk.recursive = true; break;
-	case OPTION_DEPTH: return set_depth(options, argument);
+	case OPTION_DEPTH: return readside_options_set_depth(options, argument);
 	case '?':
 	case ':':
 		/* getopt_long() has already printed the error. */
@@ -189,7 +192,7 @@ static enum readside_step readside_options_parse(
 	return STEP_FILE;
 }
 
-static bool add_output(struct readside_options *options, const char *path)
+static bool readside_options_add_output(struct readside_options *options, const char *path)
 {
 	const char **outputs =
 			reallocarray(options->outputs, options->nr_outputs + 1, sizeof(*outputs));
@@ -211,7 +214,7 @@ enum readside_step options_scan(int argc, char **argv, struct readside_options *
 	while ((option = getopt_long(argc, argv, letters, known, NULL)) != -1) {
 		if (option == '?' || option == ':')
 			return STEP_USAGE;
-		if (take_question(option) == STEP_LEAVE)
+		if (readside_options_answer_question(option) == STEP_LEAVE)
 			return STEP_LEAVE;
 		if (option == OPTION_CHECK)
 			options->mode = MODE_CHECK;
@@ -221,17 +224,18 @@ enum readside_step options_scan(int argc, char **argv, struct readside_options *
 			options->strict = true;
 		else if (option == 'v')
 			options->verbose = true;
-		else if (option == 'o' && !add_output(options, optarg))
-			return usage("out of memory");
+		else if (option == 'o' && !readside_options_add_output(options, optarg))
+			return readside_options_usage_error("out of memory");
 		nr_files += option == 1;
 	}
 	nr_files += (size_t)(argc - optind);
 	optind = 0;
 	if (!nr_files)
-		return usage_hint("name a file, as in `readside ./program`",
+		return readside_options_usage_error_hint("name a file, as in `readside ./program`",
 				"there is nothing to read");
 	if (options->mode == MODE_DIFF && nr_files != 2)
-		return usage_hint("`readside --diff OLD NEW`", "--diff compares two files");
+		return readside_options_usage_error_hint(
+				"`readside --diff OLD NEW`", "--diff compares two files");
 	return STEP_FILE;
 }
 

@@ -34,7 +34,7 @@ struct readside_source {
 	bool has_read_error; /* the image's file could not be read */
 };
 
-static int counted_read(void *opaque, uint64_t address, void *to, size_t size)
+static int readside_source_read_memory(void *opaque, uint64_t address, void *to, size_t size)
 {
 	struct readside_source *source = opaque;
 	int ret;
@@ -69,19 +69,20 @@ static void readside_source_read_name(
 	size_t used = 0;
 
 	name[0] = '\0';
-	if (counted_read(source, slot, bytes, sizeof(bytes)))
+	if (readside_source_read_memory(source, slot, bytes, sizeof(bytes)))
 		return;
 	if (source->memory.byte_order == SIDE_TYPE_BYTE_ORDER_BE)
 		offset = 16 - width;
 	at = image_decode(source->memory.byte_order, bytes + offset, width);
-	while (at && used + 1 < size && !counted_read(source, at + used, name + used, 1) &&
+	while (at && used + 1 < size &&
+			!readside_source_read_memory(source, at + used, name + used, 1) &&
 			name[used])
 		used++;
 	name[used] = '\0';
 }
 
 /* Remove the event's name from the path of the error: it is reported separately. */
-static void drop_name(struct visit_error *error, const char *provider)
+static void readside_source_remove_event_name(struct visit_error *error, const char *provider)
 {
 	char *line = strchr(error->where, '\n');
 
@@ -94,7 +95,8 @@ static void drop_name(struct visit_error *error, const char *provider)
 }
 
 /* Report a broken event. Returns not 0 if there are too many: other events are then not read. */
-static int broken_event(struct readside_source *source, uint64_t address, struct visit_error *error)
+static int readside_source_report_broken_event(
+		struct readside_source *source, uint64_t address, struct visit_error *error)
 {
 	char provider[256], name[256], sentence[1024];
 	unsigned char level[4] = {0};
@@ -111,12 +113,13 @@ static int broken_event(struct readside_source *source, uint64_t address, struct
 	readside_source_read_name(source,
 			address + offsetof(struct side_event_description, event_name), name,
 			sizeof(name));
-	counted_read(source, address + offsetof(struct side_event_description, loglevel), level,
+	readside_source_read_memory(source,
+			address + offsetof(struct side_event_description, loglevel), level,
 			sizeof(level));
 	broken_one.level =
 			(unsigned int)image_decode(source->memory.byte_order, level, sizeof(level));
 	if (*provider)
-		drop_name(error, provider);
+		readside_source_remove_event_name(error, provider);
 	visit_error_problem(error, sentence, sizeof(sentence));
 	source->ops->broken(source->ops->priv, &broken_one);
 	if (++source->nr_broken < BROKEN_MAX && source->reads < READS_MAX)
@@ -145,10 +148,10 @@ static int readside_source_read_event(void *opaque, uint64_t address)
 	if (result == -ENOMEM)
 		message_out_of_memory();
 	if (result)
-		return broken_event(source, address, &error);
+		return readside_source_report_broken_event(source, address, &error);
 	event.description = event.owned->desc;
 	image_read_state(&source->memory, event.pointer_size, address, &event.state);
-	if (!counted_read(source, address, size, sizeof(size)))
+	if (!readside_source_read_memory(source, address, size, sizeof(size)))
 		event.struct_size = (uint32_t)image_decode(
 				source->memory.byte_order, size, sizeof(size));
 	source->bytes += bytes;
@@ -178,7 +181,7 @@ static int readside_source_read_tables(struct readside_source *source)
 	return result == -EFAULT || result == -EIO ? 0 : result;
 }
 
-static int read_image(void *opaque, struct image *image, const char *member)
+static int readside_source_on_image(void *opaque, struct image *image, const char *member)
 {
 	struct readside_source *source = opaque;
 	char *path = NULL;
@@ -189,7 +192,7 @@ static int read_image(void *opaque, struct image *image, const char *member)
 	source->image = image;
 	source->image_path = member ? path : source->path;
 	source->memory = (struct visit_memory){
-			.read = counted_read,
+			.read = readside_source_read_memory,
 			.priv = source,
 			.byte_order = image_byte_order(image),
 	};
@@ -210,7 +213,8 @@ static int read_image(void *opaque, struct image *image, const char *member)
 	return result;
 }
 
-static int broken_object(void *opaque, const struct error *error, const char *member)
+static int readside_source_on_broken_object(
+		void *opaque, const struct error *error, const char *member)
 {
 	struct readside_source *source = opaque;
 	char text[4352 + sizeof(error->text)];
@@ -228,7 +232,8 @@ static int broken_object(void *opaque, const struct error *error, const char *me
 int source_read(const char *path, const struct source_ops *ops)
 {
 	struct readside_source source = {.ops = ops, .path = path, .image_path = path};
-	const struct objects_ops objects = {read_image, broken_object, &source};
+	const struct objects_ops objects = {
+			readside_source_on_image, readside_source_on_broken_object, &source};
 	struct stat status;
 	int fd, result = 0;
 

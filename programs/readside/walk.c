@@ -38,7 +38,7 @@ static bool readside_walk_visit_first(struct readside_walk *walk, const struct s
 
 /* ---- libraries ---- */
 
-static int note_libraries(struct needing *needing, struct image *image)
+static int readside_walk_add_libraries(struct needing *needing, struct image *image)
 {
 	struct readside_walk *walk = needing->walk;
 	const char *name;
@@ -74,13 +74,15 @@ static int note_libraries(struct needing *needing, struct image *image)
 	return errno == ENOMEM || errno == EIO ? -errno : 0;
 }
 
-static int take_image(void *opaque, struct image *image, const char *path)
+static int readside_walk_on_image(void *opaque, struct image *image, const char *path)
 {
 	struct needing *needing = opaque;
 	const struct source_ops *ops = &needing->walk->ops;
 	int result = ops->image ? ops->image(ops->priv, image, path) : 0;
 
-	return result || !needing->walk->options->dynamic ? result : note_libraries(needing, image);
+	return result || !needing->walk->options->dynamic
+			? result
+			: readside_walk_add_libraries(needing, image);
 }
 
 static void readside_walk_on_image_end(void *opaque, struct image *image, const char *path)
@@ -111,11 +113,11 @@ static void readside_walk_on_broken(void *opaque, const struct broken *broken)
 }
 
 /* Read a file, then the libraries that it needs, recursively. */
-static int read_with_libraries(struct readside_walk *walk, const char *path)
+static int readside_walk_read_with_libraries(struct readside_walk *walk, const char *path)
 {
 	struct needing needing = {.walk = walk, .path = path};
-	const struct source_ops ops = {readside_walk_on_event, readside_walk_on_broken, take_image,
-			readside_walk_on_image_end, &needing};
+	const struct source_ops ops = {readside_walk_on_event, readside_walk_on_broken,
+			readside_walk_on_image, readside_walk_on_image_end, &needing};
 	int result = source_read(path, &ops);
 
 	for (size_t i = 0; i < needing.nr_libraries; i++) {
@@ -134,15 +136,16 @@ static int readside_walk_read_file(struct readside_walk *walk, const char *path)
 	if (!stat(path, &status) && S_ISREG(status.st_mode) &&
 			!readside_walk_visit_first(walk, &status))
 		return 0;
-	return read_with_libraries(walk, path);
+	return readside_walk_read_with_libraries(walk, path);
 }
 
 /* ---- directories ---- */
 
-static int read_folder(struct readside_walk *walk, const char *path, unsigned int depth);
+static int readside_walk_read_folder(
+		struct readside_walk *walk, const char *path, unsigned int depth);
 
 /* Skip anything but files and directories: the user did not name it. */
-static int read_entry(
+static int readside_walk_read_entry(
 		struct readside_walk *walk, const char *path, const char *name, unsigned int depth)
 {
 	const struct readside_walk_options *options = walk->options;
@@ -157,24 +160,26 @@ static int read_entry(
 	if (S_ISDIR(status.st_mode)) {
 		if (!options->recursive || depth >= options->max_depth || depth >= DEPTH_MAX)
 			return 0;
-		return readside_walk_visit_first(walk, &status) ? read_folder(walk, path, depth + 1)
-								: 0;
+		return readside_walk_visit_first(walk, &status)
+				? readside_walk_read_folder(walk, path, depth + 1)
+				: 0;
 	}
 	if (!S_ISREG(status.st_mode) || (options->match && fnmatch(options->match, name, 0)))
 		return 0;
 	return readside_walk_read_file(walk, path);
 }
 
-static int is_shown(const struct dirent *entry)
+static int readside_walk_is_shown(const struct dirent *entry)
 {
 	return strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..");
 }
 
-static int read_folder(struct readside_walk *walk, const char *path, unsigned int depth)
+static int readside_walk_read_folder(
+		struct readside_walk *walk, const char *path, unsigned int depth)
 {
 	struct dirent **entries;
 	/* Sorted, so that the same directory gives the same listing. */
-	int count = scandir(path, &entries, is_shown, alphasort), result = 0;
+	int count = scandir(path, &entries, readside_walk_is_shown, alphasort), result = 0;
 
 	if (count < 0) {
 		const struct broken broken = {
@@ -191,7 +196,7 @@ static int read_folder(struct readside_walk *walk, const char *path, unsigned in
 			result = asprintf(&inner, "%s%s%s", path,
 						 path[strlen(path) - 1] == '/' ? "" : "/", name) < 0
 					? -ENOMEM
-					: read_entry(walk, inner, name, depth);
+					: readside_walk_read_entry(walk, inner, name, depth);
 			free(inner);
 		}
 		free(entries[i]);
@@ -205,7 +210,8 @@ int walk_path(struct readside_walk *walk, const char *path)
 	struct stat status;
 
 	walk->named = stat(path, &status) || !S_ISDIR(status.st_mode);
-	return walk->named ? readside_walk_read_file(walk, path) : read_folder(walk, path, 0);
+	return walk->named ? readside_walk_read_file(walk, path)
+			   : readside_walk_read_folder(walk, path, 0);
 }
 
 void walk_forget(struct readside_walk *walk)

@@ -133,7 +133,7 @@ static void test_lock(void **unused)
 	assert_int_equal(lock_word, TID);
 	assert_false(console_output_lock());
 	assert_called("");
-	unlock();
+	console_output_unlock();
 	assert_int_equal(lock_word, 0);
 	assert_called("");
 	/* A thread that has waited keeps the flag, for others that may wait. */
@@ -142,7 +142,7 @@ static void test_lock(void **unused)
 	assert_int_equal(lock_word, TID | WAITED);
 	assert_called("futex 128 0x80000037 1.0 0;");
 	assert_false(console_output_lock());
-	unlock();
+	console_output_unlock();
 	assert_int_equal(lock_word, 0);
 	assert_called("futex 129 0x1 0;");
 	begin(OTHER | WAITED);
@@ -250,20 +250,20 @@ static void test_growth(void **unused)
 	assert_int_equal(grown.text.capacity, 2048);
 	assert_int_equal(visit_buffer_append(&grown.text, "abc", 3), 0);
 	no_memory = true;
-	assert_int_equal(grow_line(&grown.text, 3000), -ENOMEM);
+	assert_int_equal(console_output_grow_line(&grown.text, 3000), -ENOMEM);
 	assert_ptr_equal(grown.text.data, grown.memory);
 	assert_int_equal(grown.text.capacity, 2048);
 	no_memory = false;
-	assert_int_equal(grow_line(&grown.text, 65536), 0);
+	assert_int_equal(console_output_grow_line(&grown.text, 65536), 0);
 	assert_int_equal(grown.text.capacity, 65536);
 	assert_memory_equal(grown.text.data, "abc", 3);
 	data = grown.text.data;
 	no_memory = true;
-	assert_int_equal(grow_line(&grown.text, 65537), -ENOMEM);
+	assert_int_equal(console_output_grow_line(&grown.text, 65537), -ENOMEM);
 	assert_ptr_equal(grown.text.data, data);
 	assert_int_equal(grown.text.capacity, 65536);
 	no_memory = false;
-	assert_int_equal(grow_line(&grown.text, 65537), 0);
+	assert_int_equal(console_output_grow_line(&grown.text, 65537), 0);
 	assert_int_equal(grown.text.capacity, 131072);
 	assert_memory_equal(grown.text.data, "abc", 3);
 	console_line_drop(&grown);

@@ -100,13 +100,13 @@ static void test_nested(void **unused)
 	assert_false(console_output_lock());
 	put(file, "inner");
 	assert_int_equal(lock_word, (uint32_t)gettid() | WAITED);
-	unlock();
+	console_output_unlock();
 	assert_int_equal(lock_word, 0);
 	assert_int_equal(lseek(file, 0, SEEK_END), 10);
 	close(file);
 	/* The lock of a thread that a child does not have. */
 	lock_word = 1;
-	unlock_child();
+	console_output_unlock_in_child();
 	assert_int_equal(lock_word, 0);
 }
 
@@ -128,7 +128,7 @@ static void test_waits(void **unused)
 	while (!(__atomic_load_n(&lock_word, __ATOMIC_ACQUIRE) & WAITED))
 		usleep(100);
 	assert_int_equal(lseek(file, 0, SEEK_END), 0);
-	unlock();
+	console_output_unlock();
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	assert_int_equal(lseek(file, 0, SEEK_END), 1);
 	assert_int_equal(lock_word, 0);

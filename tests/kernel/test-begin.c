@@ -570,7 +570,7 @@ static void test_timeout(void **unused)
 	(void)unused;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		variable = rows[i].text;
-		assert_int_equal(notice_timeout_ms(), rows[i].ms);
+		assert_int_equal(user_events_notice_timeout_ms(), rows[i].ms);
 		assert_called(variable ? "SIDE_TIMEOUT_FACTOR;"
 				       : "SIDE_TIMEOUT_FACTOR;SIDE_PATIENCE;");
 	}
@@ -589,11 +589,11 @@ static void test_trust(void **unused)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		answers[2] = rows[i].answers;
 		owners[2] = rows[i].owner;
-		assert_int_equal(is_trusted(2), rows[i].is_trusted);
+		assert_int_equal(user_events_notice_is_trusted(2), rows[i].is_trusted);
 	}
 	answers[2] = true;
 	owners[2] = geteuid();
-	assert_true(is_trusted(2));
+	assert_true(user_events_notice_is_trusted(2));
 }
 
 static void check_notify(int64_t step, const char *expected)

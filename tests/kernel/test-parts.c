@@ -384,7 +384,7 @@ static void test_levels(void **unused)
 
 	(void)unused;
 	for (unsigned int i = 0; i < sizeof(levels); i++)
-		assert_int_equal(header_level(i), levels[i]);
+		assert_int_equal(user_event_header_level(i), levels[i]);
 }
 
 /* ---- names at their limits ---- */
@@ -653,12 +653,12 @@ static void test_buffers(void **unused)
 	(void)unused;
 	kernel_after_fork_in_child();
 	for (int i = 0; i < 64; i++)
-		assert_int_equal(buffer_take(), i);
-	assert_int_equal(buffer_take(), -1);
-	buffer_give_back(5);
-	buffer_give_back(40);
-	assert_int_equal(buffer_take(), 5);
-	assert_int_equal(buffer_take(), 40);
+		assert_int_equal(user_events_write_take_buffer(), i);
+	assert_int_equal(user_events_write_take_buffer(), -1);
+	user_events_write_release_buffer(5);
+	user_events_write_release_buffer(40);
+	assert_int_equal(user_events_write_take_buffer(), 5);
+	assert_int_equal(user_events_write_take_buffer(), 40);
 	come_one(&ev_plain);
 	errno = EDOM;
 	sent_size = 0;
@@ -672,7 +672,7 @@ static void test_buffers(void **unused)
 	assert_int_equal(event_with(&ev_plain)->shown.written, 1);
 	assert_int_equal(taken, 0);
 	another_takes = true;
-	assert_int_equal(buffer_take(), 1);
+	assert_int_equal(user_events_write_take_buffer(), 1);
 	assert_int_equal(taken, 3);
 	kernel_after_fork_in_child();
 	go_one(&ev_plain);

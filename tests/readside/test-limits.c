@@ -197,10 +197,10 @@ static void test_jumps(void)
 
 	CHECK(JUMPS_MAX == most && state);
 	calls.jumps = reserve((most + 1) * sizeof(*calls.jumps));
-	CHECK(!note_jump(&calls, 3, 0x1234, &step) && calls.nr_jumps == most);
+	CHECK(!calls_note_jump(&calls, 3, 0x1234, &step) && calls.nr_jumps == most);
 	CHECK(calls.jumps[most - 1].to == 0x9000 && calls.jumps[most - 1].at == 0x1234 &&
 			calls.jumps[most - 1].from == 3);
-	CHECK(note_jump(&calls, 3, 0x1234, &step) == -E2BIG && calls.nr_jumps == most);
+	CHECK(calls_note_jump(&calls, 3, 0x1234, &step) == -E2BIG && calls.nr_jumps == most);
 	calls_note_candidate(&kinds, &nr, &capacity, &kind);
 	CHECK(nr == most && kinds[most - 1].at == 5);
 	calls_note_candidate(&kinds, &nr, &capacity, &kind);
@@ -267,7 +267,7 @@ static void test_slots(void)
 	for (nr_slots_there = 3; nr_slots_there <= 5; nr_slots_there++) {
 		struct calls_check calls = {.path = "/x"};
 
-		find_entries(&calls);
+		calls_find_entries(&calls);
 		CHECK(calls.nr_slots == (nr_slots_there == 3 ? 12 : 16) && calls.nr_targets == 1);
 		CHECK(calls.slots[0].address == 0x7900 && !calls.slots[0].variadic);
 		CHECK(calls.slots[nr_slots_there].address == 0x7000 + 0x100 * 18 &&

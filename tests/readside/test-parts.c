@@ -770,17 +770,21 @@ static void test_source_limits(void)
 	unsigned char bytes[4];
 
 	source.reads = (20u << 20) - 1;
-	CHECK(!counted_read(&source, address, bytes, 4) && !memcmp(bytes, "\177ELF", 4));
-	CHECK(counted_read(&source, address, bytes, 4) == -E2BIG && source.reads == 20u << 20);
+	CHECK(!readside_source_read_memory(&source, address, bytes, 4) &&
+			!memcmp(bytes, "\177ELF", 4));
+	CHECK(readside_source_read_memory(&source, address, bytes, 4) == -E2BIG &&
+			source.reads == 20u << 20);
 	source.reads = 0;
 	source.nr_broken = 98;
-	CHECK(!broken_event(&source, 0, &error) && reading.kind == BROKEN_EVENT &&
-			!strcmp(reading.broken, "wrong"));
-	CHECK(broken_event(&source, 0, &error) == -E2BIG && reading.kind == BROKEN_FILE);
+	CHECK(!readside_source_report_broken_event(&source, 0, &error) &&
+			reading.kind == BROKEN_EVENT && !strcmp(reading.broken, "wrong"));
+	CHECK(readside_source_report_broken_event(&source, 0, &error) == -E2BIG &&
+			reading.kind == BROKEN_FILE);
 	CHECK(!strcmp(reading.broken, "there is too much in it that cannot be read"));
 	source.nr_broken = 0;
 	source.reads = 20u << 20;
-	CHECK(broken_event(&source, 0, &error) == -E2BIG && reading.kind == BROKEN_FILE);
+	CHECK(readside_source_report_broken_event(&source, 0, &error) == -E2BIG &&
+			reading.kind == BROKEN_FILE);
 	image_close(source.image);
 	close(fd);
 }
@@ -799,8 +803,8 @@ static void test_source_bytes(void)
 		int fd;
 		struct readside_source source = begin_source(&ops, &fd);
 
-		source.memory = (struct visit_memory){
-				counted_read, &source, image_byte_order(source.image)};
+		source.memory = (struct visit_memory){readside_source_read_memory, &source,
+				image_byte_order(source.image)};
 		source.bytes = round ? (64u << 20) - all + round - 1 : 0;
 		reading = (struct reading){0};
 		CHECK(readside_source_read_tables(&source) == (round == 2 ? -E2BIG : 0));

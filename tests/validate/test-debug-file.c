@@ -331,7 +331,8 @@ static void checksums(void)
 	int fd = memfd_create("bytes", MFD_CLOEXEC);
 
 	CHECK(checksum_of((const unsigned char *)"123456789", 9) == 0xcbf43926u);
-	CHECK(fd >= 0 && has_checksum(fd, 0, &scratch) && !has_checksum(fd, 1, &scratch));
+	CHECK(fd >= 0 && validate_debug_has_checksum(fd, 0, &scratch) &&
+			!validate_debug_has_checksum(fd, 1, &scratch));
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (unsigned char)(i * 7 + i / 253);
 	for (size_t size = 1; size <= sizeof(bytes); size += size < 300 ? 13
@@ -341,8 +342,9 @@ static void checksums(void)
 		if (size > 4100)
 			size = sizeof(bytes);
 		CHECK(pwrite(fd, bytes, size, 0) == (ssize_t)size && !ftruncate(fd, (off_t)size));
-		CHECK(has_checksum(fd, checksum_of(bytes, size), &scratch));
-		CHECK(!has_checksum(fd, checksum_of(bytes, size) ^ 0x80000000u, &scratch));
+		CHECK(validate_debug_has_checksum(fd, checksum_of(bytes, size), &scratch));
+		CHECK(!validate_debug_has_checksum(
+				fd, checksum_of(bytes, size) ^ 0x80000000u, &scratch));
 	}
 	close(fd);
 }
@@ -454,7 +456,7 @@ static void check_link(struct made *made, const char *wanted)
 	uint32_t checksum = 0;
 	int fd = end(made);
 
-	CHECK(read_link(fd, &made->header, name, &checksum) == (wanted != NULL));
+	CHECK(validate_debug_read_link(fd, &made->header, name, &checksum) == (wanted != NULL));
 	if (wanted)
 		CHECK(!strcmp(name, wanted) && checksum == 0x12345678);
 	close(fd);

@@ -137,8 +137,9 @@ static void readable_pages(void)
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	CHECK(pages != MAP_FAILED);
-	CHECK(next_page(0x1000, 0x9000) == 0x2000 && next_page(0x1fff, 0x9000) == 0x2000);
-	CHECK(next_page(UINTPTR_MAX - 5, UINTPTR_MAX) == UINTPTR_MAX);
+	CHECK(validate_memory_next_page(0x1000, 0x9000) == 0x2000 &&
+			validate_memory_next_page(0x1fff, 0x9000) == 0x2000);
+	CHECK(validate_memory_next_page(UINTPTR_MAX - 5, UINTPTR_MAX) == UINTPTR_MAX);
 	forget_calls();
 	errno = 4711;
 	CHECK(validate_memory_readable(pages, 0) && !reads.calls);
@@ -248,20 +249,20 @@ static void lines(void)
 	char many[3000];
 
 	memset(many, 'm', sizeof(many));
-	put(&report, "%s %d", "a", 7);
+	validate_report_print(&report, "%s %d", "a", 7);
 	CHECK(report.size == 3 && !strcmp(report.text, "a 7"));
-	put(&report, "%.*s", 2044, many);
+	validate_report_print(&report, "%.*s", 2044, many);
 	CHECK(report.size == 2047 && report.text[2046] == 'm' && !report.text[2047]);
-	put(&report, "b");
+	validate_report_print(&report, "b");
 	CHECK(report.size == 2047);
 	report.size = 2046;
-	put(&report, "c");
+	validate_report_print(&report, "c");
 	CHECK(report.size == 2047 && report.text[2046] == 'c');
 	report.size = 0;
-	put(&report, "%.*s", 2047, many);
+	validate_report_print(&report, "%.*s", 2047, many);
 	CHECK(report.size == 2047);
 	report.size = 0;
-	put(&report, "%.*s", 2999, many);
+	validate_report_print(&report, "%.*s", 2999, many);
 	CHECK(report.size == 2047);
 }
 
@@ -308,19 +309,28 @@ static void output(void)
 
 static void paths_of_sites(void)
 {
-	CHECK(hash_path("p:e\nindex: 5\nx") == hash_path("p:e\nindex: 77\nx"));
-	CHECK(hash_path("p:e\nindex: 5\nx") == hash_path("p:e\nx"));
-	CHECK(hash_path("p:e\nindex: 5") == hash_path("p:e"));
-	CHECK(hash_path("p:e\nindex:\nx") != hash_path("p:e\nx"));
-	CHECK(hash_path("p:e\nindex 5\nx") != hash_path("p:e\nindex 6\nx"));
-	CHECK(hash_path("ab") != hash_path("a\nb") && hash_path("ab") != hash_path("ba"));
-	CHECK(hash_path("a\nb") != hash_path("b\na") && hash_path("") != hash_path("a"));
+	CHECK(validate_report_hash_path("p:e\nindex: 5\nx") ==
+			validate_report_hash_path("p:e\nindex: 77\nx"));
+	CHECK(validate_report_hash_path("p:e\nindex: 5\nx") == validate_report_hash_path("p:e\nx"));
+	CHECK(validate_report_hash_path("p:e\nindex: 5") == validate_report_hash_path("p:e"));
+	CHECK(validate_report_hash_path("p:e\nindex:\nx") != validate_report_hash_path("p:e\nx"));
+	CHECK(validate_report_hash_path("p:e\nindex 5\nx") !=
+			validate_report_hash_path("p:e\nindex 6\nx"));
+	CHECK(validate_report_hash_path("ab") != validate_report_hash_path("a\nb") &&
+			validate_report_hash_path("ab") != validate_report_hash_path("ba"));
+	CHECK(validate_report_hash_path("a\nb") != validate_report_hash_path("b\na") &&
+			validate_report_hash_path("") != validate_report_hash_path("a"));
 	/* The first character counts, whatever follows. */
-	CHECK(hash_path("ammmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmm") !=
-			hash_path("bmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmm"));
-	CHECK(hash_path("a\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n") !=
-			hash_path("b\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n"));
-	CHECK(hash_path("field: \"a\"") != hash_path("field: \"b\""));
+	CHECK(validate_report_hash_path(
+			      "ammmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmm") !=
+			validate_report_hash_path(
+					"bmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmm"));
+	CHECK(validate_report_hash_path(
+			      "a\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n") !=
+			validate_report_hash_path(
+					"b\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n"));
+	CHECK(validate_report_hash_path("field: \"a\"") !=
+			validate_report_hash_path("field: \"b\""));
 }
 
 static void first_sites(void)
@@ -332,21 +342,26 @@ static void first_sites(void)
 	forget_calls();
 	memset(sites, 0, sizeof(sites));
 	silent = 0;
-	CHECK(is_first(here, here, -EINVAL, &a) && !is_first(here, here, -EINVAL, &a));
-	CHECK(is_first(here, here, -EINVAL, &b) && !is_first(here, here, -EINVAL, &b));
-	CHECK(is_first(here + 512, here, -EINVAL, &a) && !is_first(here + 512, here, -EINVAL, &a));
-	CHECK(is_first(here, here + 1, -EINVAL, &a) && !is_first(here, here + 1, -EINVAL, &a));
-	CHECK(is_first(here, here, -EFAULT, &a) && !is_first(here, here, -EFAULT, &a));
-	CHECK(!is_first(here, here, -EINVAL, &a) && !nr_written);
+	CHECK(validate_report_is_first(here, here, -EINVAL, &a) &&
+			!validate_report_is_first(here, here, -EINVAL, &a));
+	CHECK(validate_report_is_first(here, here, -EINVAL, &b) &&
+			!validate_report_is_first(here, here, -EINVAL, &b));
+	CHECK(validate_report_is_first(here + 512, here, -EINVAL, &a) &&
+			!validate_report_is_first(here + 512, here, -EINVAL, &a));
+	CHECK(validate_report_is_first(here, here + 1, -EINVAL, &a) &&
+			!validate_report_is_first(here, here + 1, -EINVAL, &a));
+	CHECK(validate_report_is_first(here, here, -EFAULT, &a) &&
+			!validate_report_is_first(here, here, -EFAULT, &a));
+	CHECK(!validate_report_is_first(here, here, -EINVAL, &a) && !nr_written);
 	/* There is space for 1024. */
 	for (unsigned int i = 5; i < 1024; i++)
-		CHECK(is_first(here, here + 2 * i, -EINVAL, &a));
-	CHECK(!is_first(here, here, -EINVAL, &a) && !nr_written);
-	CHECK(!is_first(here, here + 4096, -EINVAL, &a));
+		CHECK(validate_report_is_first(here, here + 2 * i, -EINVAL, &a));
+	CHECK(!validate_report_is_first(here, here, -EINVAL, &a) && !nr_written);
+	CHECK(!validate_report_is_first(here, here + 4096, -EINVAL, &a));
 	CHECK(!strcmp(printed, "side: more than 1024 mismatches; the others are not reported\n"));
 	nr_written = 0;
-	CHECK(!is_first(here, here + 4098, -EINVAL, &a) && !nr_written);
-	CHECK(!is_first(here, here, -EINVAL, &b) && !nr_written);
+	CHECK(!validate_report_is_first(here, here + 4098, -EINVAL, &a) && !nr_written);
+	CHECK(!validate_report_is_first(here, here, -EINVAL, &b) && !nr_written);
 	memset(sites, 0, sizeof(sites));
 	silent = 0;
 }
@@ -429,20 +444,20 @@ static void hints(void)
 		snprintf(error.expected, sizeof(error.expected), "%s", cases[i].expected);
 		snprintf(wanted, sizeof(wanted), "  hint:     %s\n", cases[i].wanted);
 		report.size = 0;
-		put_hint(&report, cases[i].code, &error);
+		validate_report_print_hint(&report, cases[i].code, &error);
 		CHECK(!strcmp(report_text(&report), wanted));
 	}
 	snprintf(error.hint, sizeof(error.hint), "do this");
 	report.size = 0;
-	put_hint(&report, -E2BIG, &error);
+	validate_report_print_hint(&report, -E2BIG, &error);
 	CHECK(!strcmp(report_text(&report), "  hint:     do this\n"));
 	snprintf(error.hint, sizeof(error.hint), "x");
 	report.size = 0;
-	put_hint(&report, -E2BIG, &error);
+	validate_report_print_hint(&report, -E2BIG, &error);
 	CHECK(!strcmp(report_text(&report), "  hint:     x\n"));
 	/* Letters become lower case, and nothing else changes. */
 	report.size = 0;
-	put_macro(&report, "@AZ[az_19");
+	validate_report_print_macro(&report, "@AZ[az_19");
 	CHECK(!strcmp(report_text(&report), "side_arg_@az[az_19()"));
 }
 
@@ -465,7 +480,7 @@ static void differences(void)
 		snprintf(error.expected, sizeof(error.expected), "%s", cases[i].expected);
 		snprintf(error.found, sizeof(error.found), "%s", cases[i].found);
 		report.size = 0;
-		put_difference(&report, cases[i].code, &error);
+		validate_report_print_difference(&report, cases[i].code, &error);
 		CHECK(!strcmp(report_text(&report), cases[i].wanted));
 	}
 }
@@ -613,8 +628,8 @@ static void reported_calls(void)
 					   : "");
 		CHECK(!strcmp(printed, wanted) && writes.calls == 1 && errno == 4711);
 		/* It is reported once for each description and each caller. */
-		CHECK(!is_first(&event, (const void *)16, -EINVAL, &error));
-		CHECK(is_first((const void *)16, &event, -EINVAL, &error));
+		CHECK(!validate_report_is_first(&event, (const void *)16, -EINVAL, &error));
+		CHECK(validate_report_is_first((const void *)16, &event, -EINVAL, &error));
 		validate_report_call(&event, (const void *)16, is_dropped, -EINVAL, &error);
 		CHECK(!strcmp(printed, wanted) && writes.calls == 1 && errno == 4711);
 	}
@@ -658,8 +673,10 @@ static void states(void)
 	snprintf(wanted, sizeof(wanted), "the state's list of callbacks is at %p", (void *)4096);
 	CHECK(!strcmp(error.what, wanted));
 	CHECK(!strcmp(error.hint, "let it begin with &side_empty_callback"));
-	CHECK(is_deadly(-EFAULT) && is_deadly(-E2BIG) && is_deadly(-ELOOP));
-	CHECK(!is_deadly(-EINVAL) && !is_deadly(-ENOTSUP) && !is_deadly(-ENOMEM));
+	CHECK(validate_is_deadly(-EFAULT) && validate_is_deadly(-E2BIG) &&
+			validate_is_deadly(-ELOOP));
+	CHECK(!validate_is_deadly(-EINVAL) && !validate_is_deadly(-ENOTSUP) &&
+			!validate_is_deadly(-ENOMEM));
 }
 
 /* ---- copies ---- */
@@ -831,30 +848,30 @@ static void registered_events(void)
 
 	CHECK(events != MAP_FAILED);
 	forget_calls();
-	CHECK(shows(events, (uint32_t)most, NULL) && !nr_written);
-	CHECK(!shows(events, (uint32_t)most + 1, NULL));
+	CHECK(validate_hide_unreadable(events, (uint32_t)most, NULL) && !nr_written);
+	CHECK(!validate_hide_unreadable(events, (uint32_t)most + 1, NULL));
 	snprintf(wanted, sizeof(wanted), ": the list of 1048577 events at %p is not all there\n",
 			(void *)events);
 	CHECK(strstr(printed, wanted) && strstr(printed, "  event:    ?:?\n") &&
 			strstr(printed, "  hint:     register as many as there are\n"));
 	munmap(events, (most + 1) * sizeof(*events));
 	forget_calls();
-	CHECK(!shows(events, 1, NULL) && nr_reports() == 1);
+	CHECK(!validate_hide_unreadable(events, 1, NULL) && nr_reports() == 1);
 	make_event(1);
 	forget_calls();
-	CHECK(shows(NULL, 0, &event) && !nr_written);
+	CHECK(validate_hide_unreadable(NULL, 0, &event) && !nr_written);
 	/* Wrong, but readable: tracers get it. */
 	side_enum_set(fields[0].side_type.type, 77);
-	CHECK(shows(NULL, 0, &event) && nr_reports() == 1 &&
+	CHECK(validate_hide_unreadable(NULL, 0, &event) && nr_reports() == 1 &&
 			strstr(printed, " (its calls are not checked)"));
 	forget_calls();
 	side_ptr_set(event.fields.elements, (const struct side_event_field *)4096);
-	CHECK(!shows(NULL, 0, &event) &&
+	CHECK(!validate_hide_unreadable(NULL, 0, &event) &&
 			strstr(printed, " (no tracer sees it, so that none has to read it)"));
 	make_event(1);
 	event.struct_size++;
 	forget_calls();
-	CHECK(shows(NULL, 0, &event) && nr_reports() == 1);
+	CHECK(validate_hide_unreadable(NULL, 0, &event) && nr_reports() == 1);
 	snprintf(wanted, sizeof(wanted),
 			": the description has %zu bytes, not %zu: it is newer, or damaged\n",
 			sizeof(event) + 1, sizeof(event));
@@ -863,7 +880,7 @@ static void registered_events(void)
 	add_visitors(1);
 	side_ptr_set(visitors[0].visitor, NULL);
 	forget_calls();
-	CHECK(shows(NULL, 0, &event) && nr_reports() == 1);
+	CHECK(validate_hide_unreadable(NULL, 0, &event) && nr_reports() == 1);
 	CHECK(strstr(printed, ": the function of a VLA visitor is NULL\n") &&
 			strstr(printed, "  field:    \"f0\"\n") &&
 			strstr(printed, "  hint:     set its member visitor\n"));
@@ -873,7 +890,7 @@ static void registered_events(void)
 	side_ptr_set(visitors[0].visitor, NULL);
 	side_ptr_set(visitors[2].visitor, NULL);
 	forget_calls();
-	CHECK(shows(NULL, 0, &event) && nr_reports() == 2);
+	CHECK(validate_hide_unreadable(NULL, 0, &event) && nr_reports() == 2);
 	CHECK(strstr(printed, "  field:    \"f0\"\n") && strstr(printed, "  field:    \"f2\"\n"));
 }
 
@@ -886,8 +903,8 @@ static void lists_of_events(void)
 
 	CHECK(pages != MAP_FAILED && !mprotect(pages + PAGE, PAGE, PROT_NONE));
 	forget_calls();
-	CHECK(shows(events, (uint32_t)in_page, NULL) && !nr_written);
-	CHECK(!shows(events, (uint32_t)in_page + 1, NULL) && nr_reports() == 1);
+	CHECK(validate_hide_unreadable(events, (uint32_t)in_page, NULL) && !nr_written);
+	CHECK(!validate_hide_unreadable(events, (uint32_t)in_page + 1, NULL) && nr_reports() == 1);
 	munmap(pages, 2 * PAGE);
 }
 
@@ -933,9 +950,9 @@ static void number_of_mismatches(void)
 	forget_calls();
 	validate_exit();
 	CHECK(!nr_written);
-	count_dropped();
+	validate_count_dropped();
 	CHECK(dropped == ((uint64_t)getpid() << 32 | 1));
-	count_dropped();
+	validate_count_dropped();
 	CHECK(dropped == ((uint64_t)getpid() << 32 | 2));
 	validate_exit();
 	CHECK(strstr(printed, "side: 2 calls of "));
@@ -952,22 +969,23 @@ static void harmless(void)
 	snprintf(error.expected, sizeof(error.expected), "U8");
 	for (unsigned int label = 0; label < _NR_SIDE_TYPE_LABEL; label++) {
 		side_enum_set(type.type, label);
-		CHECK(is_harmless(&location, -EINVAL, &error) == (label <= SIDE_TYPE_STRING_UTF32));
+		CHECK(validate_is_harmless(&location, -EINVAL, &error) ==
+				(label <= SIDE_TYPE_STRING_UTF32));
 	}
 	side_enum_set(type.type, SIDE_TYPE_U8);
-	CHECK(!is_harmless(&location, -EFAULT, &error));
+	CHECK(!validate_is_harmless(&location, -EFAULT, &error));
 	location.depth = 1;
-	CHECK(!is_harmless(&location, -EINVAL, &error));
+	CHECK(!validate_is_harmless(&location, -EINVAL, &error));
 	location.depth = 0;
 	location.dynamic = true;
-	CHECK(!is_harmless(&location, -EINVAL, &error));
+	CHECK(!validate_is_harmless(&location, -EINVAL, &error));
 	location.dynamic = false;
 	location.type = NULL;
-	CHECK(!is_harmless(&location, -EINVAL, &error));
+	CHECK(!validate_is_harmless(&location, -EINVAL, &error));
 	location.type = &type;
-	CHECK(is_harmless(&location, -EINVAL, &error));
+	CHECK(validate_is_harmless(&location, -EINVAL, &error));
 	error.expected[0] = '\0';
-	CHECK(!is_harmless(&location, -EINVAL, &error));
+	CHECK(!validate_is_harmless(&location, -EINVAL, &error));
 }
 
 static void kinds_of_calls(void)

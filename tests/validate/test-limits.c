@@ -103,7 +103,7 @@ static bool has_link(size_t size, size_t name)
 	memset((char *)&image.note + name, 0, size - 4 - name);
 	memcpy((char *)&image.note + size - 4, "1234", 4);
 	fd = write_image(".gnu_debuglink", size);
-	is_there = read_link(fd, &image.header, found, &checksum);
+	is_there = validate_debug_read_link(fd, &image.header, found, &checksum);
 	CHECK(!is_there || (strlen(found) == name && !memcmp(&checksum, "1234", 4)));
 	close(fd);
 	return is_there;
@@ -124,14 +124,16 @@ static void test_checksums(void)
 	CHECK(fd >= 0 && FILE_MAX == 1 << 30 && !ftruncate(fd, FILE_MAX));
 	is_played = true;
 	nr_reads = 0;
-	CHECK(has_checksum(fd, 0, &scratch) && nr_reads == 1);
-	CHECK(!has_checksum(fd, 1, &scratch) && nr_reads == 2);
-	CHECK(!ftruncate(fd, FILE_MAX + 1) && !has_checksum(fd, 0, &scratch) && nr_reads == 2);
+	CHECK(validate_debug_has_checksum(fd, 0, &scratch) && nr_reads == 1);
+	CHECK(!validate_debug_has_checksum(fd, 1, &scratch) && nr_reads == 2);
+	CHECK(!ftruncate(fd, FILE_MAX + 1) && !validate_debug_has_checksum(fd, 0, &scratch) &&
+			nr_reads == 2);
 	is_played = false;
 	CHECK(!ftruncate(fd, 0) && write(fd, "123456789", 9) == 9);
-	CHECK(has_checksum(fd, 0xcbf43926, &scratch) && !has_checksum(fd, 0xcbf43927, &scratch));
+	CHECK(validate_debug_has_checksum(fd, 0xcbf43926, &scratch) &&
+			!validate_debug_has_checksum(fd, 0xcbf43927, &scratch));
 	close(fd);
-	CHECK(!has_checksum(fd, 0, &scratch));
+	CHECK(!validate_debug_has_checksum(fd, 0, &scratch));
 }
 
 /* ---- compressed tables ---- */

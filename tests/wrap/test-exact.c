@@ -370,16 +370,18 @@ static void ask_early(void)
 	while_finding = NULL;
 	early[0] = wrap_malloc(5);
 	early[1] = wrap_calloc(3, 7);
-	CHECK(is_early(early[0]) && is_early(early[1]) && early_size(early[0]) == 5 &&
-			early_size(early[1]) == 21);
+	CHECK(wrap_memory_is_early(early[0]) && wrap_memory_is_early(early[1]) &&
+			wrap_memory_early_size(early[0]) == 5 &&
+			wrap_memory_early_size(early[1]) == 21);
 	memcpy(early[0], "12345", 5);
 	early[2] = wrap_realloc(early[0], 9);
-	CHECK(is_early(early[2]) && early[2] != early[0] && !memcmp(early[2], "12345\0\0\0", 9));
+	CHECK(wrap_memory_is_early(early[2]) && early[2] != early[0] &&
+			!memcmp(early[2], "12345\0\0\0", 9));
 	CHECK(!memcmp(wrap_realloc(early[2], 3), "123", 3));
 	early[3] = wrap_realloc(NULL, 4);
 	early[4] = wrap_reallocarray(NULL, 2, 3);
-	CHECK(is_early(early[3]) && early_size(early[3]) == 4 && is_early(early[4]) &&
-			early_size(early[4]) == 6);
+	CHECK(wrap_memory_is_early(early[3]) && wrap_memory_early_size(early[3]) == 4 &&
+			wrap_memory_is_early(early[4]) && wrap_memory_early_size(early[4]) == 6);
 	/* Each block has the alignment that the allocator promises. */
 	for (size_t i = 0; i < sizeof(early) / sizeof(*early); i++)
 		CHECK((uintptr_t)early[i] % 16 == 0);
@@ -389,20 +391,21 @@ static void ask_early(void)
 	CHECK(!wrap_reallocarray(NULL, SIZE_MAX / 2, 3) && errno == ENOMEM);
 	/* The product is 0. */
 	CHECK(!wrap_calloc(SIZE_MAX / 2 + 1, 2) && !wrap_reallocarray(NULL, SIZE_MAX / 2 + 1, 2));
-	CHECK(early_size(wrap_calloc(0, 3)) == 0 && early_size(wrap_calloc(3, 0)) == 0);
-	CHECK(early_size(wrap_reallocarray(early[1], 2, 8)) == 16);
+	CHECK(wrap_memory_early_size(wrap_calloc(0, 3)) == 0 &&
+			wrap_memory_early_size(wrap_calloc(3, 0)) == 0);
+	CHECK(wrap_memory_early_size(wrap_reallocarray(early[1], 2, 8)) == 16);
 	wrap_free(early[2]);
 	wrap_free(block);
 	CHECK(behind_call.nr == 0);
-	CHECK(wrap_posix_memalign(&pointer, 64, 5) == 0 && is_early(pointer) &&
+	CHECK(wrap_posix_memalign(&pointer, 64, 5) == 0 && wrap_memory_is_early(pointer) &&
 			(uintptr_t)pointer % 64 == 0);
 	CHECK(wrap_posix_memalign(&pointer, 64, 70000) == ENOMEM && !pointer);
 	CHECK((uintptr_t)wrap_aligned_alloc(128, 5) % 128 == 0 &&
 			(uintptr_t)wrap_memalign(256, 5) % 256 == 0);
 	pointer = wrap_valloc(5);
-	CHECK((uintptr_t)pointer % 4096 == 0 && early_size(pointer) == 5);
+	CHECK((uintptr_t)pointer % 4096 == 0 && wrap_memory_early_size(pointer) == 5);
 	pointer = wrap_pvalloc(4097);
-	CHECK((uintptr_t)pointer % 4096 == 0 && early_size(pointer) == 8192);
+	CHECK((uintptr_t)pointer % 4096 == 0 && wrap_memory_early_size(pointer) == 8192);
 	CHECK(wrap_malloc_usable_size(early[1]) == 21 && wrap_malloc_usable_size(block) == 0);
 	CHECK(behind_call.nr == 0);
 }
@@ -413,14 +416,14 @@ static void test_early(void)
 	has_leaks = true;
 	/* A static program has none. */
 	has_linker = false;
-	find_linker();
+	wrap_memory_find_linker();
 	CHECK(linker.begin == 0 && linker.size == 0);
 	has_linker = true;
 	/* The largest segment is the first one, and no other kind counts. */
 	linker_image.header = (ElfW(Ehdr)){.e_phoff = sizeof(ElfW(Ehdr)), .e_phnum = 2};
 	linker_image.parts[0] = (ElfW(Phdr)){.p_type = PT_LOAD, .p_vaddr = 0x20, .p_memsz = 0x100};
 	linker_image.parts[1] = (ElfW(Phdr)){.p_type = PT_NOTE, .p_vaddr = 0x300, .p_memsz = 0x50};
-	find_linker();
+	wrap_memory_find_linker();
 	CHECK(linker.begin == (uintptr_t)&linker_image && linker.size == 0x120);
 	linker.begin = linker.size = 0;
 	linker_image.header = (ElfW(Ehdr)){.e_phoff = sizeof(ElfW(Ehdr)), .e_phnum = 4};
@@ -437,12 +440,14 @@ static void test_early(void)
 	CHECK(wrap_malloc(6) == block && nr_lookups == 0);
 	CHECK(linker.begin == (uintptr_t)&linker_image && linker.size == 0x380);
 	/* Blocks for the dynamic linker do not count as leaks. */
-	CHECK(of_caller(block, (void *)((uintptr_t)&linker_image + 0x37f)) == block &&
+	CHECK(wrap_memory_ignore_linker_leak(block, (void *)((uintptr_t)&linker_image + 0x37f)) ==
+					block &&
 			nr_ignored == 1 && ignored == block);
-	CHECK(of_caller(block, (void *)((uintptr_t)&linker_image + 0x380)) == block &&
+	CHECK(wrap_memory_ignore_linker_leak(block, (void *)((uintptr_t)&linker_image + 0x380)) ==
+					block &&
 			nr_ignored == 1);
-	CHECK(of_caller(NULL, &linker_image) == NULL && nr_ignored == 1);
-	CHECK(of_caller(block, &linker_image) == block && nr_ignored == 2);
+	CHECK(wrap_memory_ignore_linker_leak(NULL, &linker_image) == NULL && nr_ignored == 1);
+	CHECK(wrap_memory_ignore_linker_leak(block, &linker_image) == block && nr_ignored == 2);
 	/* An early block moves to the allocator, and is never passed to it. */
 	behind_call.nr = 0;
 	CHECK(wrap_realloc(early[1], 30) == block && !strcmp(behind_call.function, "malloc") &&
@@ -461,22 +466,25 @@ static void test_early(void)
 
 static void test_early_limits(void)
 {
-	char *first = early_alloc(16, 1), *second = early_alloc(16, 17),
-	     *third = early_alloc(16, 0);
+	char *first = wrap_memory_early_alloc(16, 1), *second = wrap_memory_early_alloc(16, 17),
+	     *third = wrap_memory_early_alloc(16, 0);
 	size_t left;
 
 	/* The header of a block is after the last byte of the previous block. */
 	CHECK(second == first + 32 && third == second + 48);
-	CHECK(!early_alloc(16, sizeof(early_area) + 1) && !early_alloc(sizeof(early_area) * 2, 1));
+	CHECK(!wrap_memory_early_alloc(16, sizeof(early_area) + 1) &&
+			!wrap_memory_early_alloc(sizeof(early_area) * 2, 1));
 	left = sizeof(early_area) - (early_used + 16 + 15) / 16 * 16;
 	errno = 0;
-	CHECK(!early_alloc(16, left + 1) && errno == ENOMEM);
-	CHECK(early_alloc(1, left) == early_area + sizeof(early_area) - left &&
+	CHECK(!wrap_memory_early_alloc(16, left + 1) && errno == ENOMEM);
+	CHECK(wrap_memory_early_alloc(1, left) == early_area + sizeof(early_area) - left &&
 			early_used == sizeof(early_area));
 	errno = 0;
-	CHECK(!early_alloc(16, 0) && errno == ENOMEM);
-	CHECK(is_early(early_area) && is_early(early_area + sizeof(early_area) - 1));
-	CHECK(!is_early(early_area + sizeof(early_area)) && !is_early(early_area - 1));
+	CHECK(!wrap_memory_early_alloc(16, 0) && errno == ENOMEM);
+	CHECK(wrap_memory_is_early(early_area) &&
+			wrap_memory_is_early(early_area + sizeof(early_area) - 1));
+	CHECK(!wrap_memory_is_early(early_area + sizeof(early_area)) &&
+			!wrap_memory_is_early(early_area - 1));
 }
 
 /* ---- events ---- */
@@ -595,23 +603,23 @@ static void test_events(void)
 static void test_order(void)
 {
 	has_note = true;
-	memory_check_order();
+	wrap_memory_check_order();
 	CHECK(nr_allocator_notes == 1);
 	has_note = false;
-	memory_check_order();
+	wrap_memory_check_order();
 	CHECK(nr_allocator_notes == 1);
 	has_note = true;
 	has_malloc = false;
-	memory_check_order();
+	wrap_memory_check_order();
 	has_malloc = true;
 	fails_for = 1;
-	memory_check_order();
+	wrap_memory_check_order();
 	fails_for = 2;
-	memory_check_order();
+	wrap_memory_check_order();
 	fails_for = 0;
 	CHECK(nr_allocator_notes == 1);
 	called_base = 1;
-	memory_check_order();
+	wrap_memory_check_order();
 	CHECK(nr_allocator_notes == 1);
 }
 

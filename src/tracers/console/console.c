@@ -46,7 +46,8 @@ static void console_print_names(
 	CONSOLE_PUT(line, "\n");
 }
 
-static void put_warnings(struct console_line *line, const struct side_event_description *desc)
+static void console_put_warnings(
+		struct console_line *line, const struct side_event_description *desc)
 {
 	if (desc->struct_size !=
 			side_offsetofend(struct side_event_description,
@@ -84,7 +85,7 @@ static void console_insert_event(struct console_line *line, struct side_event_de
 		return;
 	}
 	console_print_names(line, desc);
-	put_warnings(line, desc);
+	console_put_warnings(line, desc);
 	if (visit_description_check(desc, 0, &error)) {
 		visit_buffer_printf(&line->text, "Error: %s\n",
 				visit_error_sentence(&error, sentence, sizeof(sentence)));
@@ -101,7 +102,7 @@ static void console_insert_event(struct console_line *line, struct side_event_de
 		visit_buffer_printf(&line->text, "Error: the event cannot be enabled (%d)\n", ret);
 }
 
-static void remove_event(struct console_line *line, struct side_event_description *desc)
+static void console_remove_event(struct console_line *line, struct side_event_description *desc)
 {
 	if (desc->version != SIDE_EVENT_DESCRIPTION_ABI_VERSION)
 		return;
@@ -132,7 +133,7 @@ static void console_on_batch(enum side_tracer_notification notification,
 		if (is_insert)
 			console_insert_event(&line, events[i]);
 		else
-			remove_event(&line, events[i]);
+			console_remove_event(&line, events[i]);
 	}
 	CONSOLE_PUT(&line, DASHES);
 	console_line_end(&line, STDOUT_FILENO);

@@ -8,7 +8,8 @@
 static void console_description_print_type(struct console_line *line, const struct side_type *type);
 
 /* { [attrs, ]type: T } */
-static void put_braced_type(struct console_line *line, const struct side_type *type)
+static void console_description_put_braced_type(
+		struct console_line *line, const struct side_type *type)
 {
 	CONSOLE_PUT(line, "{ ");
 	console_description_print_type(line, type);
@@ -25,7 +26,7 @@ static void console_description_print_fields(
 		CONSOLE_PUT(line, " ");
 		console_put_name(line, side_ptr_get(fields[i].field_name));
 		CONSOLE_PUT(line, ": ");
-		put_braced_type(line, &fields[i].side_type);
+		console_description_put_braced_type(line, &fields[i].side_type);
 		if (i + 1 < nr)
 			CONSOLE_PUT(line, ",");
 	}
@@ -83,8 +84,8 @@ static void console_description_print_access(
 			mode == SIDE_TYPE_GATHER_ACCESS_POINTER ? "pointer" : "direct");
 }
 
-static void put_bit_access(struct console_line *line, uint64_t offset, unsigned int offset_bits,
-		unsigned int mode)
+static void console_description_put_bit_access(struct console_line *line, uint64_t offset,
+		unsigned int offset_bits, unsigned int mode)
 {
 	PRINT(line, ", offset: %llu, offset_bits: %u, access_mode: \"%s\"",
 			(unsigned long long)offset, offset_bits,
@@ -107,7 +108,7 @@ static void console_description_print_enum(
 		console_put_raw_string(line, &mapping[i].label);
 	}
 	CONSOLE_PUT(line, " }, element: {  ");
-	put_braced_type(line, side_ptr_get(type->elem_type));
+	console_description_put_braced_type(line, side_ptr_get(type->elem_type));
 	CONSOLE_PUT(line, " } }");
 }
 
@@ -127,7 +128,7 @@ static void console_description_print_bitmap(
 		console_put_raw_string(line, &mapping[i].label);
 	}
 	CONSOLE_PUT(line, " }, element: {  ");
-	put_braced_type(line, side_ptr_get(type->elem_type));
+	console_description_put_braced_type(line, side_ptr_get(type->elem_type));
 	CONSOLE_PUT(line, " } }");
 }
 
@@ -144,7 +145,7 @@ static void console_description_print_variant(
 		if (options[i].range_end != options[i].range_begin)
 			PRINT(line, " - %lld", (long long)options[i].range_end);
 		CONSOLE_PUT(line, " ]: ");
-		put_braced_type(line, &options[i].side_type);
+		console_description_put_braced_type(line, &options[i].side_type);
 	}
 	CONSOLE_PUT(line, " } }");
 }
@@ -154,9 +155,9 @@ static void console_description_print_vla(struct console_line *line, const struc
 		const struct side_type *element)
 {
 	CONSOLE_PUT(line, "length: ");
-	put_braced_type(line, length);
+	console_description_put_braced_type(line, length);
 	CONSOLE_PUT(line, ", element: ");
-	put_braced_type(line, element);
+	console_description_put_braced_type(line, element);
 	CONSOLE_PUT(line, " }");
 }
 
@@ -164,7 +165,7 @@ static void console_description_print_array(
 		struct console_line *line, const struct side_type *element)
 {
 	CONSOLE_PUT(line, ", element: ");
-	put_braced_type(line, element);
+	console_description_put_braced_type(line, element);
 	CONSOLE_PUT(line, " }");
 }
 
@@ -185,8 +186,8 @@ static void console_description_print_gather(
 	case SIDE_TYPE_GATHER_BOOL:
 		CONSOLE_PUT(line, "gather_bool { ");
 		console_description_print_bool(line, &gather->u.side_bool.type);
-		put_bit_access(line, gather->u.side_bool.offset, gather->u.side_bool.offset_bits,
-				gather->u.side_bool.access_mode.v);
+		console_description_put_bit_access(line, gather->u.side_bool.offset,
+				gather->u.side_bool.offset_bits, gather->u.side_bool.access_mode.v);
 		CONSOLE_PUT(line, " }");
 		break;
 	case SIDE_TYPE_GATHER_BYTE:
@@ -243,7 +244,7 @@ static void console_description_print_gather(
 						? "gather_pointer"
 						: "gather_integer");
 		console_description_print_integer(line, &gather->u.side_integer.type);
-		put_bit_access(line, gather->u.side_integer.offset,
+		console_description_put_bit_access(line, gather->u.side_integer.offset,
 				gather->u.side_integer.offset_bits,
 				gather->u.side_integer.access_mode.v);
 		CONSOLE_PUT(line, " }");
@@ -251,7 +252,8 @@ static void console_description_print_gather(
 	}
 }
 
-static void put_compound(struct console_line *line, const struct side_type *type)
+static void console_description_put_compound(
+		struct console_line *line, const struct side_type *type)
 {
 	const struct side_type_vla_visitor *visitor;
 	const struct side_type_vla *vla;
@@ -334,7 +336,7 @@ static void console_description_print_type(struct console_line *line, const stru
 		if (visit_label_is_gather(label)) {
 			console_description_print_gather(line, type);
 		} else if (label >= SIDE_TYPE_STRUCT) {
-			put_compound(line, type);
+			console_description_put_compound(line, type);
 		} else {
 			PRINT(line, "%s { ", label == SIDE_TYPE_POINTER ? "pointer" : "integer");
 			console_description_print_integer(line, &type->u.side_integer);

@@ -41,20 +41,21 @@ static int console_event_end(void *priv, const struct visit_location *location)
 	return CONSOLE_PUT((struct console_line *)priv, "\n");
 }
 
-static int fields_begin(void *priv, const struct visit_location *location, uint32_t nr)
+static int console_event_fields_begin(
+		void *priv, const struct visit_location *location, uint32_t nr)
 {
 	(void)location;
 	(void)nr;
 	return CONSOLE_PUT((struct console_line *)priv, ", fields: {");
 }
 
-static int fields_end(void *priv, const struct visit_location *location)
+static int console_event_fields_end(void *priv, const struct visit_location *location)
 {
 	(void)location;
 	return CONSOLE_PUT((struct console_line *)priv, " }");
 }
 
-static int variadic_begin(void *priv, const struct visit_location *location,
+static int console_event_variadic_begin(void *priv, const struct visit_location *location,
 		struct visit_attributes attributes, uint32_t nr)
 {
 	struct console_line *line = priv;
@@ -68,7 +69,8 @@ static int variadic_begin(void *priv, const struct visit_location *location,
 	return line->text.error;
 }
 
-static int variadic_end(void *priv, const struct visit_location *location, uint32_t nr)
+static int console_event_variadic_end(
+		void *priv, const struct visit_location *location, uint32_t nr)
 {
 	(void)location;
 	return nr ? CONSOLE_PUT((struct console_line *)priv, " }") : 0;
@@ -85,7 +87,7 @@ static int console_event_field_begin(void *priv, const struct visit_location *lo
 	return visit_buffer_printf(&line->text, "%s { ", console_colon(location->dynamic));
 }
 
-static int brace_end(void *priv, const struct visit_location *location)
+static int console_event_end_brace(void *priv, const struct visit_location *location)
 {
 	(void)location;
 	return CONSOLE_PUT((struct console_line *)priv, " }");
@@ -124,7 +126,7 @@ static int console_event_struct_begin(void *priv, const struct visit_location *l
 static int console_event_struct_end(void *priv, const struct visit_location *location, uint32_t nr)
 {
 	(void)nr;
-	return brace_end(priv, location);
+	return console_event_end_brace(priv, location);
 }
 
 static int console_event_array_begin(void *priv, const struct visit_location *location,
@@ -144,7 +146,7 @@ static int console_event_array_end(void *priv, const struct visit_location *loca
 	return CONSOLE_PUT((struct console_line *)priv, " ]");
 }
 
-static int enum_begin(void *priv, const struct visit_location *location,
+static int console_event_enum_begin(void *priv, const struct visit_location *location,
 		struct visit_attributes attributes)
 {
 	struct console_line *line = priv;
@@ -162,7 +164,7 @@ static void console_event_print_label(struct console_line *line,
 	console_put_raw_string(line, label);
 }
 
-static int enum_end(void *priv, const struct visit_location *location,
+static int console_event_enum_end(void *priv, const struct visit_location *location,
 		const struct side_enum_mappings *mappings, const struct visit_value *scalar)
 {
 	struct console_line *line = priv;
@@ -206,26 +208,26 @@ static int console_event_visit_bitmap(void *priv, const struct visit_location *l
 static const struct visit_argument_ops ops = {
 		.event_begin = console_event_begin,
 		.event_end = console_event_end,
-		.fields_begin = fields_begin,
-		.fields_end = fields_end,
-		.variadic_begin = variadic_begin,
-		.variadic_end = variadic_end,
+		.fields_begin = console_event_fields_begin,
+		.fields_end = console_event_fields_end,
+		.variadic_begin = console_event_variadic_begin,
+		.variadic_end = console_event_variadic_end,
 		.field_begin = console_event_field_begin,
-		.field_end = brace_end,
+		.field_end = console_event_end_brace,
 		.element_begin = console_event_element_begin,
-		.element_end = brace_end,
+		.element_end = console_event_end_brace,
 		.value = console_event_visit_value,
 		.struct_begin = console_event_struct_begin,
 		.struct_end = console_event_struct_end,
 		.array_begin = console_event_array_begin,
 		.array_end = console_event_array_end,
-		.enum_begin = enum_begin,
-		.enum_end = enum_end,
+		.enum_begin = console_event_enum_begin,
+		.enum_end = console_event_enum_end,
 		.bitmap = console_event_visit_bitmap,
 };
 
 /* Print a separator, the error, and the path to it, one step a line. */
-static void print_error(struct console_line *line, const struct visit_error *error)
+static void console_event_print_error(struct console_line *line, const struct visit_error *error)
 {
 	const char *at;
 
@@ -256,7 +258,7 @@ void console_print_event(const struct side_event_description *desc, const struct
 	} else {
 		console_line_drop(&line);
 		console_line_begin(&line);
-		print_error(&line, &error);
+		console_event_print_error(&line, &error);
 	}
 	errno = saved;
 }

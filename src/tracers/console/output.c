@@ -35,15 +35,15 @@
 
 static uint32_t lock_word;
 
-static void unlock_child(void)
+static void console_output_unlock_in_child(void)
 {
 	/* The child has only this thread. Relaxed: no other thread can read the word. */
 	__atomic_store_n(&lock_word, 0, __ATOMIC_RELAXED);
 }
 
-__attribute__((constructor)) static void install_fork_handler(void)
+__attribute__((constructor)) static void console_output_install_fork_handler(void)
 {
-	pthread_atfork(NULL, NULL, unlock_child);
+	pthread_atfork(NULL, NULL, console_output_unlock_in_child);
 }
 
 /* Acquire the lock. Returns true if the caller must release it. */
@@ -54,7 +54,7 @@ static bool console_output_lock(void)
 
 	/*
 	 * Acquire: the writes of the previous owner are complete. Pairs with the release in
-	 * unlock().
+	 * console_output_unlock().
 	 */
 	if (__atomic_compare_exchange_n(
 			    &lock_word, &seen, tid, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
@@ -66,7 +66,7 @@ static bool console_output_lock(void)
 			/*
 			 * Other threads may still sleep: keep their flag in the word. Acquire: the
 			 * writes of the previous owner are complete. Pairs with the release in
-			 * unlock().
+			 * console_output_unlock().
 			 */
 			if (__atomic_compare_exchange_n(&lock_word, &seen, tid | WAITED, false,
 					    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
@@ -84,7 +84,7 @@ static bool console_output_lock(void)
 	}
 }
 
-static void unlock(void)
+static void console_output_unlock(void)
 {
 	/* Release: pairs with the acquires in console_output_lock(). */
 	if (__atomic_exchange_n(&lock_word, 0, __ATOMIC_RELEASE) & WAITED)
@@ -111,7 +111,7 @@ static void console_output_write_all(int fd, const unsigned char *bytes, size_t 
 	}
 }
 
-static int grow_line(struct visit_buffer *text, size_t capacity)
+static int console_output_grow_line(struct visit_buffer *text, size_t capacity)
 {
 	struct console_line *line = (struct console_line *)(void *)text;
 	size_t size = (capacity + 65535) & ~(size_t)65535;
@@ -134,7 +134,7 @@ static int grow_line(struct visit_buffer *text, size_t capacity)
 void console_line_begin(struct console_line *line)
 {
 	visit_buffer_fixed(&line->text, line->memory, sizeof(line->memory));
-	line->text.grow = grow_line;
+	line->text.grow = console_output_grow_line;
 }
 
 void console_line_drop(struct console_line *line)
@@ -153,7 +153,7 @@ void console_line_end(struct console_line *line, int fd)
 
 		console_output_write_all(fd, line->text.data, line->text.size);
 		if (locked)
-			unlock();
+			console_output_unlock();
 	}
 	console_line_drop(line);
 	errno = saved;

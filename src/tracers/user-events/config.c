@@ -14,7 +14,7 @@ static bool user_events_config_set_error(
 	return false;
 }
 
-static bool read_encoding(const char *text, enum kernel_encoding *encoding)
+static bool user_events_config_read_encoding(const char *text, enum kernel_encoding *encoding)
 {
 	if (!strcmp(text, "auto"))
 		*encoding = KERNEL_AUTO;
@@ -77,7 +77,7 @@ static bool user_events_config_read_line(
 	if (!strcmp(line, "events"))
 		return user_events_config_add_patterns(config, value, reason, capacity);
 	if (!strcmp(line, "encoding"))
-		return read_encoding(value, &config->encoding) ||
+		return user_events_config_read_encoding(value, &config->encoding) ||
 				user_events_config_set_error(reason, capacity,
 						"not auto, native or eventheader:", value);
 	return user_events_config_set_error(reason, capacity, "neither events nor encoding:", line);
@@ -117,7 +117,8 @@ bool kernel_config_read(const char *text, const char *encoding, struct kernel_co
 	if (good && !config->nr_patterns)
 		good = user_events_config_set_error(reason, capacity, "no events in", text);
 	/* The environment variable has precedence over the file. */
-	if (good && encoding && *encoding && !read_encoding(encoding, &config->encoding))
+	if (good && encoding && *encoding &&
+			!user_events_config_read_encoding(encoding, &config->encoding))
 		good = user_events_config_set_error(
 				reason, capacity, "not auto, native or eventheader:", encoding);
 	return good;

@@ -58,7 +58,7 @@ static struct user_event_entry *user_event_find_entry(
 	for (;; at = (at + 1) & (in->capacity - 1)) {
 		/*
 		 * Acquire: the event of the entry is visible if its key is. Pairs with the release
-		 * in states_put().
+		 * in user_event_put_state().
 		 */
 		const struct side_event_state_0 *key =
 				__atomic_load_n(&in->entries[at].state, __ATOMIC_ACQUIRE);
@@ -75,7 +75,7 @@ struct user_event *events_find(const struct side_event_state_0 *state)
 
 	if (!in)
 		return NULL;
-	/* Acquire: the members of the event are visible. Pairs with the release in states_put(). */
+	/* Acquire: the members of the event are visible. Pairs with the release in user_event_put_state(). */
 	return __atomic_load_n(&user_event_find_entry(in, state)->event, __ATOMIC_ACQUIRE);
 }
 
@@ -101,7 +101,7 @@ static bool user_event_grow_table(void)
 	return true;
 }
 
-static bool states_put(const struct side_event_state_0 *state, struct user_event *event)
+static bool user_event_put_state(const struct side_event_state_0 *state, struct user_event *event)
 {
 	struct user_event_entry *entry;
 
@@ -141,7 +141,7 @@ static bool user_event_name_is_used(const char *tracepoint, const struct user_ev
  * for events with several formats; if the kernel has no such group, append a hash of the fields to
  * the name.
  */
-static int register_as(struct user_event *event, const char *fields)
+static int user_event_register_as(struct user_event *event, const char *fields)
 {
 	char description[KERNEL_DESCRIPTION_SIZE + 300];
 	char *name = event->shown.tracepoint;
@@ -167,7 +167,7 @@ static int register_as(struct user_event *event, const char *fields)
  * Try to register the event with plain fields. Returns false if its fields cannot be plain: try
  * EventHeader.
  */
-static bool try_native(struct user_event *event, int *ret)
+static bool user_event_try_native(struct user_event *event, int *ret)
 {
 	const struct side_event_description *desc = event->desc;
 	char description[KERNEL_DESCRIPTION_SIZE] = "", *name = event->shown.tracepoint;
@@ -192,19 +192,19 @@ static bool try_native(struct user_event *event, int *ret)
 		return false;
 	}
 	quick_prepare(event);
-	*ret = register_as(event, description + length + 10);
+	*ret = user_event_register_as(event, description + length + 10);
 	return true;
 }
 
 /* Returns the EventHeader level of a log level. */
-static uint8_t header_level(unsigned int loglevel)
+static uint8_t user_event_header_level(unsigned int loglevel)
 {
 	static const uint8_t levels[] = {1, 1, 1, 2, 3, 4, 4, 5};
 
 	return loglevel < sizeof(levels) ? levels[loglevel] : 5;
 }
 
-static bool prepare_metadata(struct user_event *event)
+static bool user_event_prepare_metadata(struct user_event *event)
 {
 	static unsigned char scratch[KERNEL_RECORD_MAX]; /* protected by the event lock */
 	struct user_event_bytes *kept = &event->metadata;
@@ -228,7 +228,7 @@ static bool prepare_metadata(struct user_event *event)
 	return true;
 }
 
-static bool all_static(const struct side_event_description *desc)
+static bool user_event_all_static(const struct side_event_description *desc)
 {
 	uint32_t i;
 
@@ -239,7 +239,7 @@ static bool all_static(const struct side_event_description *desc)
 	return !(desc->flags & SIDE_EVENT_FLAG_VARIADIC);
 }
 
-static int try_header(struct user_event *event)
+static int user_event_try_header(struct user_event *event)
 {
 	static const char fields[] =
 			" u8 eventheader_flags; u8 version; u16 id; u16 tag; u8 opcode; u8 level";
@@ -250,9 +250,9 @@ static int try_header(struct user_event *event)
 
 	event->encoding = KERNEL_EVENTHEADER;
 	event->shown.eventheader = 1;
-	event->level = header_level(side_enum_get(desc->loglevel));
-	event->is_static = all_static(desc);
-	if (!refusal && event->is_static && !prepare_metadata(event))
+	event->level = user_event_header_level(side_enum_get(desc->loglevel));
+	event->is_static = user_event_all_static(desc);
+	if (!refusal && event->is_static && !user_event_prepare_metadata(event))
 		refusal = "its names and types need more than a record of the kernel's has";
 	if (refusal) {
 		(void)snprintf(event->shown.reason, sizeof(event->shown.reason), "%s", refusal);
@@ -263,11 +263,11 @@ static int try_header(struct user_event *event)
 	length = strlen(name);
 	(void)snprintf(name + length, sizeof(event->shown.tracepoint) - length, "_L%xK1",
 			event->level);
-	return register_as(event, fields);
+	return user_event_register_as(event, fields);
 }
 
 /* Returns the encoding of the event's attribute, which has precedence over the user's setting. */
-static enum kernel_encoding wanted_encoding(const struct side_event_description *desc)
+static enum kernel_encoding user_event_encoding(const struct side_event_description *desc)
 {
 	const struct side_attr *attr = visit_attribute_find(
 			visit_attributes_of(&desc->attributes), "side.user_events");
@@ -283,20 +283,21 @@ static enum kernel_encoding wanted_encoding(const struct side_event_description 
 	return !strcmp(text, "eventheader") ? KERNEL_EVENTHEADER : config.encoding;
 }
 
-static void register_event(struct user_event *event)
+static void user_event_register_event(struct user_event *event)
 {
-	enum kernel_encoding wanted = wanted_encoding(event->desc);
+	enum kernel_encoding wanted = user_event_encoding(event->desc);
 	int ret = -ENOTSUP;
 
 	event->shown.state = SIDE_KERNEL_EVENT_REFUSED;
-	if (wanted == KERNEL_EVENTHEADER || (!try_native(event, &ret) && wanted == KERNEL_AUTO))
-		ret = try_header(event);
+	if (wanted == KERNEL_EVENTHEADER ||
+			(!user_event_try_native(event, &ret) && wanted == KERNEL_AUTO))
+		ret = user_event_try_header(event);
 	if (ret && ret != -ENOTSUP)
 		(void)snprintf(event->shown.reason, sizeof(event->shown.reason), "%s",
 				kernel_register_reason(ret));
 	if (ret)
 		return;
-	if (states_put(event->state, event)) {
+	if (user_event_put_state(event->state, event)) {
 		event->shown.state = SIDE_KERNEL_EVENT_REGISTERED;
 		return;
 	}
@@ -331,7 +332,7 @@ static bool user_event_is_selected(const struct side_event_description *desc)
 }
 
 /* Add an event. Returns true if it is newly registered with the kernel. */
-static bool come(struct side_event_description *desc, struct side_event_state_0 *state)
+static bool user_event_add(struct side_event_description *desc, struct side_event_state_0 *state)
 {
 	struct user_event *event = events_find(state);
 	struct visit_error error;
@@ -356,7 +357,7 @@ static bool come(struct side_event_description *desc, struct side_event_state_0 
 				"its description is wrong: %.80s", error.what);
 		return false;
 	}
-	register_event(event);
+	user_event_register_event(event);
 	return event->shown.state == SIDE_KERNEL_EVENT_REGISTERED;
 }
 
@@ -378,7 +379,7 @@ void events_come(struct side_event_description **events, uint32_t nr_events)
 		struct side_event_state_0 *state = user_event_get_state(events[i]);
 
 		if (state && user_event_is_selected(events[i]))
-			some |= come(events[i], state);
+			some |= user_event_add(events[i], state);
 	}
 	if (some)
 		notice_send();
@@ -401,7 +402,7 @@ void events_go(struct side_event_description **events, uint32_t nr_events)
 			continue;
 		if (event->shown.state == SIDE_KERNEL_EVENT_REGISTERED) {
 			(void)kernel_unregister(descriptor, &state->enabled);
-			(void)states_put(state, NULL);
+			(void)user_event_put_state(state, NULL);
 		}
 		table_give_back(event);
 	}

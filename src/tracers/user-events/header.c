@@ -4,8 +4,8 @@
  *
  * The values are laid out independently of the metadata: a structure is its members, an array or an
  * optional value is a count and its contents. One walk therefore writes them, and also writes the
- * metadata, except while `quiet` is not 0: inside a field with a static type, whose metadata is
- * already complete. While `mute` is not 0, it writes nothing: elements beyond the limit, and
+ * metadata, except while `static_depth` is not 0: inside a field with a static type, whose metadata is
+ * already complete. While `skip_depth` is not 0, it writes nothing: elements beyond the limit, and
  * members that no decoder accepts. Both count the nested fields, elements and compounds.
  */
 #include <stdio.h>
@@ -22,7 +22,7 @@ struct header_scope {
 struct header_walk {
 	struct user_event_record *record;
 	struct user_event_bytes *metadata;
-	unsigned int quiet, mute;
+	unsigned int static_depth, skip_depth;
 	const char *name; /* of the next item in the metadata */
 	char digits[12];
 	unsigned int depth;
@@ -30,27 +30,27 @@ struct header_walk {
 	uint16_t counts[VISIT_DEPTH_MAX + 1]; /* offsets of the counts of arrays */
 };
 
-static struct user_event_bytes *payload(struct header_walk *walk)
+static struct user_event_bytes *user_events_header_payload(struct header_walk *walk)
 {
 	return &walk->record->bytes;
 }
 
 /* ---- metadata of this call ---- */
 
-static void describe_null(struct header_walk *walk)
+static void user_events_header_describe_null(struct header_walk *walk)
 {
 	const struct field_shape null = {.kind = SHAPE_NULL};
 
 	metadata_scalar(walk->metadata, walk->name, &null);
-	bytes_put_u16(payload(walk), 0);
+	bytes_put_u16(user_events_header_payload(walk), 0);
 }
 
 /* Write null instead of a value, and omit the value. */
-static void cut_here(struct header_walk *walk)
+static void user_events_header_cut(struct header_walk *walk)
 {
-	describe_null(walk);
+	user_events_header_describe_null(walk);
 	walk->record->cut = true;
-	walk->mute = 1;
+	walk->skip_depth = 1;
 }
 
 static void user_events_header_push(struct header_walk *walk)
@@ -58,7 +58,7 @@ static void user_events_header_push(struct header_walk *walk)
 	const struct field_shape shape = {.kind = SHAPE_NULL};
 
 	if (walk->depth == HEADER_DEPTH_MAX) {
-		cut_here(walk);
+		user_events_header_cut(walk);
 		return;
 	}
 	metadata_scalar(walk->metadata, walk->name, &shape);
@@ -77,7 +77,7 @@ static void user_events_header_pop(struct header_walk *walk)
 			 * A structure without members: it stays null, as user_events_header_push()
 			 * wrote it.
 			 */
-			bytes_put_u16(payload(walk), 0);
+			bytes_put_u16(user_events_header_payload(walk), 0);
 		} else if (frame->type_at + 2 <= metadata->capacity) {
 			metadata->at[frame->type_at] = HEADER_STRUCT | HEADER_HAS_FORMAT;
 			metadata->at[frame->type_at + 1] = (unsigned char)frame->members;
@@ -100,14 +100,14 @@ static bool user_events_header_has_space(struct header_walk *walk)
 		 * The last member is null and represents all remaining ones. This happens only at
 		 * the greatest depth.
 		 */
-		walk->mute = 1;
+		walk->skip_depth = 1;
 		return false;
 	}
 	if (frame->members++ < HEADER_MEMBERS_MAX - 1)
 		return true;
 	walk->name = "...";
 	user_events_header_push(walk);
-	if (walk->mute)
+	if (walk->skip_depth)
 		return false;
 	walk->frames[walk->depth - 1].more = true;
 	walk->frames[walk->depth - 1].members = 1;
@@ -118,11 +118,11 @@ static bool user_events_header_has_space(struct header_walk *walk)
 static void user_events_header_describe(struct header_walk *walk, const struct side_type *type)
 {
 	if (walk->depth + shape_depth(type) > HEADER_DEPTH_MAX) {
-		cut_here(walk);
+		user_events_header_cut(walk);
 		return;
 	}
 	metadata_field(walk->metadata, walk->name, type);
-	walk->quiet = 1;
+	walk->static_depth = 1;
 }
 
 /* ---- fields and elements ---- */
@@ -131,10 +131,10 @@ static int user_events_header_field_begin(void *priv, const struct visit_locatio
 {
 	struct header_walk *walk = priv;
 
-	if (walk->mute) {
-		walk->mute++;
-	} else if (walk->quiet) {
-		walk->quiet++;
+	if (walk->skip_depth) {
+		walk->skip_depth++;
+	} else if (walk->static_depth) {
+		walk->static_depth++;
 	} else if (user_events_header_has_space(walk)) {
 		walk->name = location->name;
 		if (location->type && shape_is_static(location->type))
@@ -148,10 +148,10 @@ static int user_events_header_end_event(void *priv, const struct visit_location 
 	struct header_walk *walk = priv;
 
 	(void)location;
-	if (walk->mute)
-		walk->mute--;
-	else if (walk->quiet)
-		walk->quiet--;
+	if (walk->skip_depth)
+		walk->skip_depth--;
+	else if (walk->static_depth)
+		walk->static_depth--;
 	return 0;
 }
 
@@ -160,12 +160,12 @@ static int user_events_header_element_begin(void *priv, const struct visit_locat
 	struct header_walk *walk = priv;
 	struct visit_location named = *location;
 
-	if (!walk->mute && location->index >= walk->record->limit) {
+	if (!walk->skip_depth && location->index >= walk->record->limit) {
 		walk->record->cut = true;
-		walk->mute = 1;
+		walk->skip_depth = 1;
 		return 0;
 	}
-	if (!walk->mute && !walk->quiet)
+	if (!walk->skip_depth && !walk->static_depth)
 		(void)snprintf(walk->digits, sizeof(walk->digits), "%u",
 				(unsigned int)location->index);
 	named.name = walk->digits;
@@ -174,7 +174,8 @@ static int user_events_header_element_begin(void *priv, const struct visit_locat
 
 /* ---- values ---- */
 
-static unsigned int unit_of(const unsigned char *at, unsigned int size, bool swap)
+static unsigned int user_events_header_unit_of(
+		const unsigned char *at, unsigned int size, bool swap)
 {
 	uint16_t two;
 	uint32_t four;
@@ -189,7 +190,8 @@ static unsigned int unit_of(const unsigned char *at, unsigned int size, bool swa
 	return swap ? __builtin_bswap32(four) : four;
 }
 
-static void put_unit(struct user_event_bytes *to, unsigned int unit, unsigned int size)
+static void user_events_header_put_unit(
+		struct user_event_bytes *to, unsigned int unit, unsigned int size)
 {
 	uint32_t four = unit;
 
@@ -210,19 +212,19 @@ static void user_events_header_write_string(
 	bool swap = text->at && text->byte_order != SIDE_TYPE_BYTE_ORDER_HOST;
 	size_t nr;
 
-	for (nr = 0; (unit = unit_of(at, from, swap)); nr++, at += from) {
+	for (nr = 0; (unit = user_events_header_unit_of(at, from, swap)); nr++, at += from) {
 		if (nr == record->limit) {
 			record->cut = true;
 			for (nr = 0; nr < 3; nr++)
-				put_unit(&record->bytes, '.', size);
+				user_events_header_put_unit(&record->bytes, '.', size);
 			break;
 		}
 		/* The record is already too long: stop counting a long string. */
 		if (record->bytes.size > record->bytes.capacity)
 			return;
-		put_unit(&record->bytes, unit, size);
+		user_events_header_put_unit(&record->bytes, unit, size);
 	}
-	put_unit(&record->bytes, 0, size);
+	user_events_header_put_unit(&record->bytes, 0, size);
 }
 
 static void user_events_header_write_value(struct user_event_record *record,
@@ -247,9 +249,9 @@ static int user_events_header_visit_value(void *priv, const struct visit_locatio
 	struct field_shape shape = shape_of_value(value, attributes);
 
 	(void)location;
-	if (walk->mute)
+	if (walk->skip_depth)
 		return 0;
-	if (!walk->quiet)
+	if (!walk->static_depth)
 		metadata_scalar(walk->metadata, walk->name, &shape);
 	user_events_header_write_value(walk->record, &shape, value);
 	return 0;
@@ -265,7 +267,7 @@ static int user_events_header_visit_bitmap(void *priv, const struct visit_locati
 	struct field_shape shape;
 
 	(void)mappings;
-	if (walk->mute)
+	if (walk->skip_depth)
 		return 0;
 	/* The limit applies to elements: a scalar has one value in each record. */
 	if (many && nr > walk->record->limit) {
@@ -273,7 +275,7 @@ static int user_events_header_visit_bitmap(void *priv, const struct visit_locati
 		walk->record->cut = true;
 	}
 	if (many)
-		bytes_put_u16(payload(walk), nr);
+		bytes_put_u16(user_events_header_payload(walk), nr);
 	for (i = 0; i < nr; i++) {
 		if (visit_load_argument(bitmap->item_type, &bitmap->items[i], &loaded))
 			return -1;
@@ -292,12 +294,13 @@ static int user_events_header_struct_begin(void *priv, const struct visit_locati
 
 	(void)location;
 	(void)attributes;
-	if (walk->mute)
-		walk->mute++;
-	else if (!walk->quiet)
+	if (walk->skip_depth)
+		walk->skip_depth++;
+	else if (!walk->static_depth)
 		user_events_header_push(walk);
 	else if (!nr)
-		bytes_put_u16(payload(walk), 0); /* a structure without members is null */
+		bytes_put_u16(user_events_header_payload(walk),
+				0); /* a structure without members is null */
 	return 0;
 }
 
@@ -308,9 +311,9 @@ static int user_events_header_struct_end(
 
 	(void)location;
 	(void)nr;
-	if (walk->mute)
-		walk->mute--;
-	else if (!walk->quiet)
+	if (walk->skip_depth)
+		walk->skip_depth--;
+	else if (!walk->static_depth)
 		user_events_header_pop(walk);
 	return 0;
 }
@@ -324,10 +327,10 @@ static int user_events_header_array_begin(void *priv, const struct visit_locatio
 	 * Without a static type the elements may have different types: write a structure with
 	 * numbered members.
 	 */
-	if (!walk->quiet || walk->mute)
+	if (!walk->static_depth || walk->skip_depth)
 		return user_events_header_struct_begin(priv, location, attributes, nr);
-	walk->counts[location->depth] = (uint16_t)payload(walk)->size;
-	bytes_put_u16(payload(walk), 0);
+	walk->counts[location->depth] = (uint16_t)user_events_header_payload(walk)->size;
+	bytes_put_u16(user_events_header_payload(walk), 0);
 	return 0;
 }
 
@@ -335,10 +338,10 @@ static int user_events_header_array_end(
 		void *priv, const struct visit_location *location, uint32_t nr)
 {
 	struct header_walk *walk = priv;
-	struct user_event_bytes *bytes = payload(walk);
+	struct user_event_bytes *bytes = user_events_header_payload(walk);
 	uint16_t kept = (uint16_t)(nr < walk->record->limit ? nr : walk->record->limit);
 
-	if (!walk->quiet || walk->mute)
+	if (!walk->static_depth || walk->skip_depth)
 		return user_events_header_struct_end(priv, location, nr);
 	if (bytes->size <= bytes->capacity)
 		memcpy(bytes->at + walk->counts[location->depth], &kept, sizeof(kept));
@@ -352,22 +355,22 @@ static int user_events_header_optional_begin(void *priv, const struct visit_loca
 	struct field_shape element;
 
 	(void)attributes;
-	if (walk->mute)
+	if (walk->skip_depth)
 		return 0;
-	if (walk->quiet) {
+	if (walk->static_depth) {
 		element = shape_of(shape_of(location->type).element);
-		bytes_put_u16(payload(walk),
+		bytes_put_u16(user_events_header_payload(walk),
 				!present                                       ? 0
 						: element.kind == SHAPE_SCALAR ? element.size
 									       : 1);
 	} else if (!present) {
-		describe_null(walk);
+		user_events_header_describe_null(walk);
 	}
 	return 0;
 }
 
 /* Write a structure of the selector and the selected value, or null if that would be too deep. */
-static int variant_begin(void *priv, const struct visit_location *location,
+static int user_events_header_variant_begin(void *priv, const struct visit_location *location,
 		struct visit_attributes attributes, const struct visit_value *selector,
 		uint32_t option)
 {
@@ -379,12 +382,12 @@ static int variant_begin(void *priv, const struct visit_location *location,
 	bool is_static = shape_is_static(chosen);
 
 	(void)attributes;
-	if (walk->mute) {
-		walk->mute++;
+	if (walk->skip_depth) {
+		walk->skip_depth++;
 		return 0;
 	}
 	if (walk->depth + 1 + (is_static ? shape_depth(chosen) : 0) > HEADER_DEPTH_MAX) {
-		cut_here(walk);
+		user_events_header_cut(walk);
 		return 0;
 	}
 	user_events_header_push(walk);
@@ -397,16 +400,16 @@ static int variant_begin(void *priv, const struct visit_location *location,
 	return 0;
 }
 
-static int variant_end(void *priv, const struct visit_location *location)
+static int user_events_header_variant_end(void *priv, const struct visit_location *location)
 {
 	struct header_walk *walk = priv;
 
 	(void)location;
-	if (walk->mute) {
-		walk->mute--;
+	if (walk->skip_depth) {
+		walk->skip_depth--;
 		return 0;
 	}
-	walk->quiet = 0;
+	walk->static_depth = 0;
 	user_events_header_pop(walk);
 	return 0;
 }
@@ -426,16 +429,16 @@ int header_record(const struct kernel_call *call, struct user_event_record *reco
 			.array_end = user_events_header_array_end,
 			.bitmap = user_events_header_visit_bitmap,
 			.optional_begin = user_events_header_optional_begin,
-			.variant_begin = variant_begin,
-			.variant_end = variant_end,
+			.variant_begin = user_events_header_variant_begin,
+			.variant_end = user_events_header_variant_end,
 	};
 	const struct user_event *event = call->event;
 	struct header_walk walk;
 
 	walk.record = record;
 	walk.metadata = metadata;
-	walk.quiet = event->is_static;
-	walk.mute = 0;
+	walk.static_depth = event->is_static;
+	walk.skip_depth = 0;
 	walk.depth = 0;
 	walk.name = "";
 	if (!event->is_static)

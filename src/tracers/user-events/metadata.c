@@ -33,7 +33,7 @@ static void user_events_metadata_append_name(struct user_event_bytes *to, const 
 	bytes_put_u8(to, 0);
 }
 
-static unsigned int encoding_of_size(unsigned int size)
+static unsigned int user_events_metadata_encoding_of_size(unsigned int size)
 {
 	switch (size) {
 	case 1: return HEADER_VALUE8;
@@ -44,7 +44,7 @@ static unsigned int encoding_of_size(unsigned int size)
 	}
 }
 
-static unsigned int format_of(const struct field_shape *shape)
+static unsigned int user_events_metadata_format_of(const struct field_shape *shape)
 {
 	if (shape->kind == SHAPE_STRING)
 		return FORMAT_UTF;
@@ -66,7 +66,7 @@ static unsigned int user_events_metadata_get_encoding(const struct field_shape *
 	switch (shape->kind) {
 	case SHAPE_NULL: return HEADER_BINARY;
 	case SHAPE_STRING: return HEADER_CHAR8 + (shape->size == 1 ? 0 : shape->size / 2);
-	default: return encoding_of_size(shape->size);
+	default: return user_events_metadata_encoding_of_size(shape->size);
 	}
 }
 
@@ -80,34 +80,34 @@ static void user_events_metadata_append_type(
 void metadata_scalar(struct user_event_bytes *to, const char *name, const struct field_shape *shape)
 {
 	user_events_metadata_append_name(to, name);
-	user_events_metadata_append_type(
-			to, user_events_metadata_get_encoding(shape), format_of(shape));
+	user_events_metadata_append_type(to, user_events_metadata_get_encoding(shape),
+			user_events_metadata_format_of(shape));
 }
 
-static void put_typed(struct user_event_bytes *to, const char *name,
+static void user_events_metadata_put_typed(struct user_event_bytes *to, const char *name,
 		const struct field_shape *shape, unsigned int array);
 
 /*
  * Write the type of an array's element. An element that is or may be an array needs a structure
  * around it.
  */
-static void put_element(
+static void user_events_metadata_put_element(
 		struct user_event_bytes *to, const char *name, const struct field_shape *shape)
 {
 	bool optional = shape->kind == SHAPE_OPTIONAL &&
 			shape_of(shape->element).kind != SHAPE_SCALAR;
 
 	if (shape->kind != SHAPE_ARRAY && !optional) {
-		put_typed(to, name, shape, HEADER_ARRAY);
+		user_events_metadata_put_typed(to, name, shape, HEADER_ARRAY);
 		return;
 	}
 	user_events_metadata_append_name(to, name);
 	user_events_metadata_append_type(to, HEADER_STRUCT | HEADER_ARRAY, 1);
-	put_typed(to, "value", shape, 0);
+	user_events_metadata_put_typed(to, "value", shape, 0);
 }
 
 /* Returns the number of members in the part of a structure that begins with member `first`. */
-static unsigned int members_from(uint32_t nr, uint32_t first)
+static unsigned int user_events_metadata_members_from(uint32_t nr, uint32_t first)
 {
 	uint32_t left = nr - first;
 
@@ -129,13 +129,14 @@ static void user_events_metadata_append_members(
 
 		if (i && i % (HEADER_MEMBERS_MAX - 1) == 0) {
 			user_events_metadata_append_name(to, "...");
-			user_events_metadata_append_type(to, HEADER_STRUCT, members_from(nr, i));
+			user_events_metadata_append_type(to, HEADER_STRUCT,
+					user_events_metadata_members_from(nr, i));
 		}
 		metadata_field(to, side_ptr_get(field->field_name), &field->side_type);
 	}
 }
 
-static void put_structure(struct user_event_bytes *to, const char *name,
+static void user_events_metadata_put_structure(struct user_event_bytes *to, const char *name,
 		const struct field_shape *shape, unsigned int array)
 {
 	uint32_t nr = side_array_length(&shape->structure->fields);
@@ -143,7 +144,8 @@ static void put_structure(struct user_event_bytes *to, const char *name,
 	user_events_metadata_append_name(to, name);
 	/* A structure needs at least one member: without any, write null. */
 	if (nr)
-		user_events_metadata_append_type(to, HEADER_STRUCT | array, members_from(nr, 0));
+		user_events_metadata_append_type(to, HEADER_STRUCT | array,
+				user_events_metadata_members_from(nr, 0));
 	else
 		user_events_metadata_append_type(to, HEADER_BINARY | array, FORMAT_UNSIGNED);
 	user_events_metadata_append_members(to, shape->structure);
@@ -159,33 +161,34 @@ static void user_events_metadata_append_array(
 		user_events_metadata_append_name(to, name);
 		user_events_metadata_append_type(to, HEADER_BINARY, FORMAT_BYTES);
 	} else {
-		put_element(to, name, &element);
+		user_events_metadata_put_element(to, name, &element);
 	}
 }
 
-static void put_typed(struct user_event_bytes *to, const char *name,
+static void user_events_metadata_put_typed(struct user_event_bytes *to, const char *name,
 		const struct field_shape *shape, unsigned int array)
 {
 	struct field_shape element;
 
 	switch (shape->kind) {
-	case SHAPE_STRUCT: put_structure(to, name, shape, array); break;
+	case SHAPE_STRUCT: user_events_metadata_put_structure(to, name, shape, array); break;
 	case SHAPE_ARRAY: user_events_metadata_append_array(to, name, shape); break;
 	case SHAPE_OPTIONAL:
 		element = shape_of(shape->element);
 		if (element.kind == SHAPE_SCALAR) {
 			/* Binary data of length 0 is null. */
 			user_events_metadata_append_name(to, name);
-			user_events_metadata_append_type(
-					to, HEADER_BINARY | array, format_of(&element));
+			user_events_metadata_append_type(to, HEADER_BINARY | array,
+					user_events_metadata_format_of(&element));
 		} else {
-			put_element(to, name, &element);
+			user_events_metadata_put_element(to, name, &element);
 		}
 		break;
 	default:
 		user_events_metadata_append_name(to, name);
 		user_events_metadata_append_type(to,
-				user_events_metadata_get_encoding(shape) | array, format_of(shape));
+				user_events_metadata_get_encoding(shape) | array,
+				user_events_metadata_format_of(shape));
 		break;
 	}
 }
@@ -194,7 +197,7 @@ void metadata_field(struct user_event_bytes *to, const char *name, const struct 
 {
 	struct field_shape shape = shape_of(type);
 
-	put_typed(to, name, &shape, 0);
+	user_events_metadata_put_typed(to, name, &shape, 0);
 }
 
 void metadata_event(struct user_event_bytes *to, const struct side_event_description *desc)

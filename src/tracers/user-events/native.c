@@ -31,7 +31,7 @@ static bool user_events_native_set_reason(struct description *to, const char *re
  * After a name: the end, the next field, or the size of a structure. After the name of a type comes
  * a field's name.
  */
-static bool is_end_of_name(const char *at)
+static bool user_events_native_is_end_of_name(const char *at)
 {
 	return !*at || *at == ';' || (*at == ' ' && at[1] >= '0' && at[1] <= '9');
 }
@@ -46,7 +46,7 @@ static bool user_events_native_name_is_used(const struct description *to, const 
 	size_t length = strlen(name);
 
 	while ((at = strstr(at, name))) {
-		if (at[-1] == ' ' && is_end_of_name(at + length))
+		if (at[-1] == ' ' && user_events_native_is_end_of_name(at + length))
 			return true;
 		at++;
 	}
@@ -86,7 +86,7 @@ static bool user_events_native_add_field(
  * Returns the type name of a scalar. `*opaque` is true if the kernel does not know that type: it is
  * then declared as a structure.
  */
-static const char *scalar_word(const struct field_shape *shape, bool *opaque)
+static const char *user_events_native_scalar_word(const struct field_shape *shape, bool *opaque)
 {
 	static const char *const unsigned_names[] = {
 			[1] = "u8", [2] = "u16", [4] = "u32", [8] = "u64"};
@@ -101,10 +101,11 @@ static const char *scalar_word(const struct field_shape *shape, bool *opaque)
 	return (shape->scalar == VISIT_SIGNED ? signed_names : unsigned_names)[shape->size];
 }
 
-static bool put_scalar(struct description *to, const char *name, const struct field_shape *shape)
+static bool user_events_native_put_scalar(
+		struct description *to, const char *name, const struct field_shape *shape)
 {
 	bool opaque;
-	const char *word = scalar_word(shape, &opaque);
+	const char *word = user_events_native_scalar_word(shape, &opaque);
 
 	if (opaque)
 		return user_events_native_add_field(
@@ -132,7 +133,8 @@ static bool user_events_native_add_members(
 	return true;
 }
 
-static bool put_optional(struct description *to, const char *name, const struct side_type *type)
+static bool user_events_native_put_optional(
+		struct description *to, const char *name, const struct side_type *type)
 {
 	char present[KERNEL_DESCRIPTION_SIZE];
 	struct field_shape shape = shape_of(type);
@@ -142,7 +144,7 @@ static bool put_optional(struct description *to, const char *name, const struct 
 				to, "it has an optional value that is no scalar");
 	(void)snprintf(present, sizeof(present), "%.500s_present", name);
 	return user_events_native_add_field(to, present, 1, "u8 %s", present) &&
-			put_scalar(to, name, &shape);
+			user_events_native_put_scalar(to, name, &shape);
 }
 
 static bool user_events_native_add_array(
@@ -154,8 +156,8 @@ static bool user_events_native_add_array(
 	if (shape.kind != SHAPE_SCALAR)
 		return user_events_native_set_reason(
 				to, "it has an array of something else than scalars");
-	return user_events_native_add_field(
-			to, name, 4, "__rel_loc %s[] %s", scalar_word(&shape, &opaque), name);
+	return user_events_native_add_field(to, name, 4, "__rel_loc %s[] %s",
+			user_events_native_scalar_word(&shape, &opaque), name);
 }
 
 static bool user_events_native_add_type(
@@ -165,12 +167,12 @@ static bool user_events_native_add_type(
 
 	switch (shape.kind) {
 	case SHAPE_NULL: return true;
-	case SHAPE_SCALAR: return put_scalar(to, name, &shape);
+	case SHAPE_SCALAR: return user_events_native_put_scalar(to, name, &shape);
 	case SHAPE_STRING:
 		return user_events_native_add_field(to, name, 4, "__rel_loc char[] %s", name);
 	case SHAPE_STRUCT: return user_events_native_add_members(to, name, shape.structure);
 	case SHAPE_ARRAY: return user_events_native_add_array(to, name, shape.element);
-	case SHAPE_OPTIONAL: return put_optional(to, name, shape.element);
+	case SHAPE_OPTIONAL: return user_events_native_put_optional(to, name, shape.element);
 	default:
 		return user_events_native_set_reason(
 				to, "it has values whose type only the call determines");
@@ -218,10 +220,10 @@ struct native_walk {
 	size_t fixed;    /* offset of the next field */
 	size_t word;     /* offset of the current array's word */
 	size_t elements; /* offset of the current array's elements; 0: not in an array */
-	unsigned int mute;
+	unsigned int skip_depth;
 };
 
-static void put_fixed(struct native_walk *walk, const void *from, size_t size)
+static void user_events_native_put_fixed(struct native_walk *walk, const void *from, size_t size)
 {
 	struct user_event_bytes *bytes = &walk->record->bytes;
 
@@ -231,7 +233,7 @@ static void put_fixed(struct native_walk *walk, const void *from, size_t size)
 }
 
 /* Returns the word for dynamic data. Its offset counts from the end of the word. */
-static uint32_t rel_loc(size_t word, size_t begin, size_t size)
+static uint32_t user_events_native_rel_loc(size_t word, size_t begin, size_t size)
 {
 	return (uint32_t)(size << 16 | ((begin - (word + 4)) & 0xffff));
 }
@@ -268,8 +270,8 @@ static int user_events_native_write_string(struct native_walk *walk, const struc
 	uint32_t word;
 
 	user_events_native_write_text(walk->record, text);
-	word = rel_loc(walk->fixed, begin, bytes->size - begin);
-	put_fixed(walk, &word, sizeof(word));
+	word = user_events_native_rel_loc(walk->fixed, begin, bytes->size - begin);
+	user_events_native_put_fixed(walk, &word, sizeof(word));
 	return 0;
 }
 
@@ -281,7 +283,7 @@ static int user_events_native_visit_value(void *priv, const struct visit_locatio
 	unsigned char bytes[16];
 
 	(void)location;
-	if (walk->mute || shape.kind == SHAPE_NULL)
+	if (walk->skip_depth || shape.kind == SHAPE_NULL)
 		return 0;
 	if (shape.kind == SHAPE_STRING)
 		return user_events_native_write_string(walk, &value->text);
@@ -289,7 +291,7 @@ static int user_events_native_visit_value(void *priv, const struct visit_locatio
 	if (walk->elements)
 		bytes_put(&walk->record->bytes, bytes, shape.size);
 	else
-		put_fixed(walk, bytes, shape.size);
+		user_events_native_put_fixed(walk, bytes, shape.size);
 	return 0;
 }
 
@@ -304,7 +306,7 @@ static int user_events_native_array_begin(void *priv, const struct visit_locatio
 	(void)nr;
 	walk->word = walk->fixed;
 	walk->elements = walk->record->bytes.size;
-	put_fixed(walk, &none, sizeof(none));
+	user_events_native_put_fixed(walk, &none, sizeof(none));
 	return 0;
 }
 
@@ -313,7 +315,8 @@ static int user_events_native_array_end(
 {
 	struct native_walk *walk = priv;
 	struct user_event_bytes *bytes = &walk->record->bytes;
-	uint32_t word = rel_loc(walk->word, walk->elements, bytes->size - walk->elements);
+	uint32_t word = user_events_native_rel_loc(
+			walk->word, walk->elements, bytes->size - walk->elements);
 
 	(void)location;
 	(void)nr;
@@ -327,20 +330,20 @@ static int user_events_native_element_begin(void *priv, const struct visit_locat
 {
 	struct native_walk *walk = priv;
 
-	if (walk->mute || location->index >= walk->record->limit) {
-		walk->mute++;
+	if (walk->skip_depth || location->index >= walk->record->limit) {
+		walk->skip_depth++;
 		walk->record->cut = true;
 	}
 	return 0;
 }
 
-static int element_end(void *priv, const struct visit_location *location)
+static int user_events_native_end_element(void *priv, const struct visit_location *location)
 {
 	struct native_walk *walk = priv;
 
 	(void)location;
-	if (walk->mute)
-		walk->mute--;
+	if (walk->skip_depth)
+		walk->skip_depth--;
 	return 0;
 }
 
@@ -363,7 +366,7 @@ static int user_events_native_visit_bitmap(void *priv, const struct visit_locati
 		if (!ret)
 			ret = user_events_native_visit_value(priv, location, &loaded, none);
 		if (!ret && many)
-			ret = element_end(priv, &item);
+			ret = user_events_native_end_element(priv, &item);
 	}
 	return !ret && many ? user_events_native_array_end(priv, location, bitmap->nr_items) : ret;
 }
@@ -376,10 +379,10 @@ static int user_events_native_optional_begin(void *priv, const struct visit_loca
 	struct field_shape shape = shape_of(location->type);
 
 	(void)attributes;
-	put_fixed(walk, &byte, 1);
+	user_events_native_put_fixed(walk, &byte, 1);
 	if (!present) {
 		shape = shape_of(shape.element);
-		put_fixed(walk, (const unsigned char[16]){0}, shape.size);
+		user_events_native_put_fixed(walk, (const unsigned char[16]){0}, shape.size);
 	}
 	return 0;
 }
@@ -388,7 +391,7 @@ int native_record(const struct kernel_call *call, struct user_event_record *reco
 {
 	static const struct visit_argument_ops ops = {
 			.element_begin = user_events_native_element_begin,
-			.element_end = element_end,
+			.element_end = user_events_native_end_element,
 			.value = user_events_native_visit_value,
 			.array_begin = user_events_native_array_begin,
 			.array_end = user_events_native_array_end,

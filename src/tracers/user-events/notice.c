@@ -17,7 +17,7 @@
 #define TIMEOUT_FACTOR_MAX 3600
 
 /* Wait only for peers that may see the events anyway: root, and the user of this process. */
-static bool is_trusted(int fd)
+static bool user_events_notice_is_trusted(int fd)
 {
 	struct ucred peer;
 	socklen_t size = sizeof(peer);
@@ -30,7 +30,7 @@ static bool is_trusted(int fd)
  * Returns the timeout; SIDE_TIMEOUT_FACTOR multiplies it on slow or busy machines, as for the
  * agent.
  */
-static int64_t notice_timeout_ms(void)
+static int64_t user_events_notice_timeout_ms(void)
 {
 	const char *text = environment_get("SIDE_TIMEOUT_FACTOR");
 	long factor;
@@ -49,7 +49,7 @@ static int64_t notice_timeout_ms(void)
 
 void notice_send(void)
 {
-	int64_t until = (int64_t)clock_monotonic_ms() + notice_timeout_ms(), left;
+	int64_t until = (int64_t)clock_monotonic_ms() + user_events_notice_timeout_ms(), left;
 	int fds[KERNEL_NOTICE_MAX], saved_errno = errno, i;
 	struct sockaddr_un address;
 
@@ -59,7 +59,7 @@ void notice_send(void)
 		fds[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 		if (fds[i] >= 0 &&
 				(connect(fds[i], (struct sockaddr *)&address, size) ||
-						!is_trusted(fds[i]))) {
+						!user_events_notice_is_trusted(fds[i]))) {
 			(void)close(fds[i]);
 			fds[i] = -1;
 		}

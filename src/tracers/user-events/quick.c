@@ -10,14 +10,15 @@
 
 #include "tracers/user-events/user-events.h"
 
-static bool is_whole_integer(const struct side_type_integer *type)
+static bool user_events_quick_is_whole_integer(const struct side_type_integer *type)
 {
 	return type->integer_size <= 8 &&
 			(!type->len_bits || type->len_bits == 8 * type->integer_size) &&
 			side_enum_get(type->byte_order) == SIDE_TYPE_BYTE_ORDER_HOST;
 }
 
-static bool prepare_field(struct kernel_quick *quick, const struct side_type *type)
+static bool user_events_quick_prepare_field(
+		struct kernel_quick *quick, const struct side_type *type)
 {
 	unsigned int label = side_enum_get(type->type);
 
@@ -36,7 +37,7 @@ static bool prepare_field(struct kernel_quick *quick, const struct side_type *ty
 		if (label != SIDE_TYPE_POINTER && !visit_label_is_integer(label))
 			return false;
 		quick->size = (uint8_t)type->u.side_integer.integer_size;
-		return is_whole_integer(&type->u.side_integer);
+		return user_events_quick_is_whole_integer(&type->u.side_integer);
 	}
 }
 
@@ -48,7 +49,7 @@ void quick_prepare(struct user_event *event)
 	if (nr > KERNEL_QUICK_MAX)
 		return;
 	for (i = 0; i < nr; i++) {
-		if (!prepare_field(&event->quick[i],
+		if (!user_events_quick_prepare_field(&event->quick[i],
 				    &side_array_at(&event->desc->fields, i)->side_type))
 			return;
 	}

@@ -9,19 +9,19 @@
 
 enum { HEX_BASE = 16 };
 
-static bool wants_hex(struct visit_attributes attributes)
+static bool user_events_shape_wants_hex(struct visit_attributes attributes)
 {
 	return visit_attribute_base(attributes, 10) == HEX_BASE;
 }
 
-static struct field_shape scalar(
+static struct field_shape user_events_shape_scalar(
 		enum visit_kind kind, unsigned int size, struct visit_attributes attributes)
 {
 	struct field_shape shape = {
 			.kind = SHAPE_SCALAR,
 			.scalar = kind,
 			.size = (uint8_t)size,
-			.hex = wants_hex(attributes),
+			.hex = user_events_shape_wants_hex(attributes),
 	};
 
 	if (kind == VISIT_BOOL)
@@ -31,11 +31,12 @@ static struct field_shape scalar(
 	return shape;
 }
 
-static struct field_shape integer(const struct side_type_integer *type, bool pointer)
+static struct field_shape user_events_shape_integer(
+		const struct side_type_integer *type, bool pointer)
 {
 	enum visit_kind kind = type->signedness ? VISIT_SIGNED : VISIT_UNSIGNED;
 
-	return scalar(pointer ? VISIT_POINTER : kind, type->integer_size,
+	return user_events_shape_scalar(pointer ? VISIT_POINTER : kind, type->integer_size,
 			visit_attributes_of(&type->attributes));
 }
 
@@ -44,17 +45,17 @@ static struct field_shape user_events_shape_from_string(const struct side_type_s
 	return (struct field_shape){.kind = SHAPE_STRING, .size = type->unit_size};
 }
 
-static struct field_shape array(const struct side_type *element)
+static struct field_shape user_events_shape_array(const struct side_type *element)
 {
 	return (struct field_shape){.kind = SHAPE_ARRAY, .element = element};
 }
 
-static struct field_shape structure(const struct side_type_struct *type)
+static struct field_shape user_events_shape_structure(const struct side_type_struct *type)
 {
 	return (struct field_shape){.kind = SHAPE_STRUCT, .structure = type};
 }
 
-static struct field_shape hexadecimal(struct field_shape shape)
+static struct field_shape user_events_shape_hexadecimal(struct field_shape shape)
 {
 	shape.hex = true;
 	return shape;
@@ -68,18 +69,24 @@ static struct field_shape user_events_shape_from_gather(const struct side_type *
 
 	switch (side_enum_get(type->type)) {
 	case SIDE_TYPE_GATHER_BOOL:
-		return scalar(VISIT_BOOL, gather->u.side_bool.type.bool_size, no_attributes);
-	case SIDE_TYPE_GATHER_INTEGER: return integer(&gather->u.side_integer.type, false);
-	case SIDE_TYPE_GATHER_POINTER: return integer(&gather->u.side_integer.type, true);
-	case SIDE_TYPE_GATHER_BYTE: return scalar(VISIT_BYTE, 1, no_attributes);
+		return user_events_shape_scalar(
+				VISIT_BOOL, gather->u.side_bool.type.bool_size, no_attributes);
+	case SIDE_TYPE_GATHER_INTEGER:
+		return user_events_shape_integer(&gather->u.side_integer.type, false);
+	case SIDE_TYPE_GATHER_POINTER:
+		return user_events_shape_integer(&gather->u.side_integer.type, true);
+	case SIDE_TYPE_GATHER_BYTE: return user_events_shape_scalar(VISIT_BYTE, 1, no_attributes);
 	case SIDE_TYPE_GATHER_FLOAT:
-		return scalar(VISIT_FLOAT, gather->u.side_float.type.float_size, no_attributes);
+		return user_events_shape_scalar(
+				VISIT_FLOAT, gather->u.side_float.type.float_size, no_attributes);
 	case SIDE_TYPE_GATHER_STRING:
 		return user_events_shape_from_string(&gather->u.side_string.type);
-	case SIDE_TYPE_GATHER_STRUCT: return structure(side_ptr_get(gather->u.side_struct.type));
+	case SIDE_TYPE_GATHER_STRUCT:
+		return user_events_shape_structure(side_ptr_get(gather->u.side_struct.type));
 	case SIDE_TYPE_GATHER_ARRAY:
-		return array(side_ptr_get(gather->u.side_array.type.elem_type));
-	case SIDE_TYPE_GATHER_VLA: return array(side_ptr_get(gather->u.side_vla.type.elem_type));
+		return user_events_shape_array(side_ptr_get(gather->u.side_array.type.elem_type));
+	case SIDE_TYPE_GATHER_VLA:
+		return user_events_shape_array(side_ptr_get(gather->u.side_vla.type.elem_type));
 	default: return shape_of(side_ptr_get(gather->u.side_enum.elem_type));
 	}
 }
@@ -90,26 +97,35 @@ struct field_shape shape_of(const struct side_type *type)
 
 	switch (label) {
 	case SIDE_TYPE_NULL: return (struct field_shape){.kind = SHAPE_NULL};
-	case SIDE_TYPE_BOOL: return scalar(VISIT_BOOL, type->u.side_bool.bool_size, no_attributes);
-	case SIDE_TYPE_BYTE: return scalar(VISIT_BYTE, 1, no_attributes);
-	case SIDE_TYPE_POINTER: return integer(&type->u.side_integer, true);
+	case SIDE_TYPE_BOOL:
+		return user_events_shape_scalar(
+				VISIT_BOOL, type->u.side_bool.bool_size, no_attributes);
+	case SIDE_TYPE_BYTE: return user_events_shape_scalar(VISIT_BYTE, 1, no_attributes);
+	case SIDE_TYPE_POINTER: return user_events_shape_integer(&type->u.side_integer, true);
 	case SIDE_TYPE_FLOAT_BINARY16:
 	case SIDE_TYPE_FLOAT_BINARY32:
 	case SIDE_TYPE_FLOAT_BINARY64:
 	case SIDE_TYPE_FLOAT_BINARY128:
-		return scalar(VISIT_FLOAT, type->u.side_float.float_size, no_attributes);
+		return user_events_shape_scalar(
+				VISIT_FLOAT, type->u.side_float.float_size, no_attributes);
 	case SIDE_TYPE_STRING_UTF8:
 	case SIDE_TYPE_STRING_UTF16:
 	case SIDE_TYPE_STRING_UTF32: return user_events_shape_from_string(&type->u.side_string);
-	case SIDE_TYPE_STRUCT: return structure(side_ptr_get(type->u.side_struct));
+	case SIDE_TYPE_STRUCT:
+		return user_events_shape_structure(side_ptr_get(type->u.side_struct));
 	case SIDE_TYPE_ARRAY:
-		return array(side_ptr_get(side_ptr_get(type->u.side_array)->elem_type));
-	case SIDE_TYPE_VLA: return array(side_ptr_get(side_ptr_get(type->u.side_vla)->elem_type));
+		return user_events_shape_array(
+				side_ptr_get(side_ptr_get(type->u.side_array)->elem_type));
+	case SIDE_TYPE_VLA:
+		return user_events_shape_array(
+				side_ptr_get(side_ptr_get(type->u.side_vla)->elem_type));
 	case SIDE_TYPE_VLA_VISITOR:
-		return array(side_ptr_get(side_ptr_get(type->u.side_vla_visitor)->elem_type));
+		return user_events_shape_array(
+				side_ptr_get(side_ptr_get(type->u.side_vla_visitor)->elem_type));
 	case SIDE_TYPE_ENUM: return shape_of(side_ptr_get(type->u.side_enum.elem_type));
 	case SIDE_TYPE_ENUM_BITMAP:
-		return hexadecimal(shape_of(side_ptr_get(type->u.side_enum_bitmap.elem_type)));
+		return user_events_shape_hexadecimal(
+				shape_of(side_ptr_get(type->u.side_enum_bitmap.elem_type)));
 	case SIDE_TYPE_OPTIONAL:
 		return (struct field_shape){.kind = SHAPE_OPTIONAL,
 				.element = side_ptr_get(
@@ -119,8 +135,9 @@ struct field_shape shape_of(const struct side_type *type)
 				.variant = side_ptr_get(type->u.side_variant)};
 	case SIDE_TYPE_DYNAMIC: return (struct field_shape){.kind = SHAPE_DYNAMIC};
 	default:
-		return visit_label_is_gather(label) ? user_events_shape_from_gather(type)
-						    : integer(&type->u.side_integer, false);
+		return visit_label_is_gather(label)
+				? user_events_shape_from_gather(type)
+				: user_events_shape_integer(&type->u.side_integer, false);
 	}
 }
 
@@ -131,7 +148,7 @@ struct field_shape shape_of_value(
 	case VISIT_NULL: return (struct field_shape){.kind = SHAPE_NULL};
 	case VISIT_STRING:
 		return (struct field_shape){.kind = SHAPE_STRING, .size = (uint8_t)value->size};
-	default: return scalar(value->kind, value->size, attributes);
+	default: return user_events_shape_scalar(value->kind, value->size, attributes);
 	}
 }
 
@@ -160,7 +177,7 @@ bool shape_is_static(const struct side_type *type)
  * Returns 1 if the element needs a structure around it: an array cannot be an element of an array
  * (metadata.c).
  */
-static unsigned int between(const struct side_type *element)
+static unsigned int user_events_shape_needs_structure(const struct side_type *element)
 {
 	struct field_shape shape = shape_of(element);
 
@@ -177,7 +194,9 @@ unsigned int shape_depth(const struct side_type *type)
 
 	switch (shape.kind) {
 	case SHAPE_ARRAY:
-	case SHAPE_OPTIONAL: return shape_depth(shape.element) + between(shape.element);
+	case SHAPE_OPTIONAL:
+		return shape_depth(shape.element) +
+				user_events_shape_needs_structure(shape.element);
 	case SHAPE_STRUCT:
 		for (i = 0; i < side_array_length(&shape.structure->fields); i++) {
 			depth = shape_depth(&side_array_at(&shape.structure->fields, i)->side_type);
@@ -202,7 +221,8 @@ static void user_events_shape_reverse_bytes(unsigned char bytes[16])
 	}
 }
 
-static void store_number(unsigned int size, const struct visit_value *value, unsigned char *to)
+static void user_events_shape_store_number(
+		unsigned int size, const struct visit_value *value, unsigned char *to)
 {
 	const bool little = SIDE_BYTE_ORDER == SIDE_LITTLE_ENDIAN;
 	uint8_t one = (uint8_t)value->lo;
@@ -230,7 +250,7 @@ void shape_store(const struct field_shape *shape, const struct visit_value *valu
 	if (value->kind == VISIT_BOOL) {
 		to[0] = value->lo != 0;
 	} else if (value->kind != VISIT_FLOAT) {
-		store_number(shape->size, value, to);
+		user_events_shape_store_number(shape->size, value, to);
 	} else if (value->size == 2) {
 		memcpy(&half, value->bytes, 2);
 		bits = visit_float16_to_32(half);

@@ -55,7 +55,7 @@ void *kernel_small_memory(size_t size)
 	return memory;
 }
 
-static bool add_block(void)
+static bool user_events_table_add_block(void)
 {
 	struct user_event_block *block = kernel_memory(sizeof(*block));
 	size_t i;
@@ -81,7 +81,7 @@ struct user_event *table_take(void)
 	struct user_event *event;
 	struct user_event_bytes metadata;
 
-	if (!first_free && !add_block())
+	if (!first_free && !user_events_table_add_block())
 		return NULL;
 	event = first_free;
 	first_free = event->next_free;
@@ -99,7 +99,7 @@ void table_give_back(struct user_event *event)
 	first_free = event;
 }
 
-static struct user_event *in_use_from(struct user_event_block *block, size_t i)
+static struct user_event *user_events_table_in_use_from(struct user_event_block *block, size_t i)
 {
 	for (; block; block = (struct user_event_block *)(uintptr_t)block->next, i = 0) {
 		for (; i < SIDE_KERNEL_TABLE_EVENTS; i++) {
@@ -116,10 +116,11 @@ struct user_event *table_next(struct user_event *event)
 			(struct user_event_block *)(uintptr_t)side_kernel_table_0.first;
 
 	if (!event)
-		return in_use_from(block, 0);
+		return user_events_table_in_use_from(block, 0);
 	for (; block; block = (struct user_event_block *)(uintptr_t)block->next) {
 		if (event >= block->events && event < block->events + SIDE_KERNEL_TABLE_EVENTS)
-			return in_use_from(block, (size_t)(event - block->events) + 1);
+			return user_events_table_in_use_from(
+					block, (size_t)(event - block->events) + 1);
 	}
 	return NULL;
 }

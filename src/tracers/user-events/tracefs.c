@@ -88,7 +88,7 @@ static int user_events_tracefs_open_mounted(void)
  * Move the descriptor to a number above the current limit. The limit is raised for a moment; other
  * threads are affected only if they read it in that moment.
  */
-static int move_away(int fd)
+static int user_events_tracefs_move_away(int fd)
 {
 	struct rlimit limit, raised;
 	int moved = -1;
@@ -121,7 +121,7 @@ int kernel_open(char *reason, size_t capacity)
 		fd = errno == EACCES || errno == EPERM ? -EACCES
 						       : user_events_tracefs_open_mounted();
 	if (fd >= 0)
-		return move_away(fd);
+		return user_events_tracefs_move_away(fd);
 	if (fd == -EACCES)
 		(void)snprintf(reason, capacity,
 				"no permission to open user_events_data\nas root: `chgrp GROUP /sys/kernel/tracing /sys/kernel/tracing/user_events_data && chmod g+x /sys/kernel/tracing && chmod g+w /sys/kernel/tracing/user_events_data`");

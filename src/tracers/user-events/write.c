@@ -42,7 +42,7 @@ void kernel_after_fork_in_child(void)
 	__atomic_store_n(&taken, 0, __ATOMIC_RELAXED);
 }
 
-static int buffer_take(void)
+static int user_events_write_take_buffer(void)
 {
 	/* Relaxed: the exchange below checks the value again. */
 	uint64_t seen = __atomic_load_n(&taken, __ATOMIC_RELAXED);
@@ -52,7 +52,7 @@ static int buffer_take(void)
 
 		/*
 		 * Acquire: the previous owner's accesses come before this owner's. Pairs with
-		 * buffer_give_back().
+		 * user_events_write_release_buffer().
 		 */
 		if (__atomic_compare_exchange_n(&taken, &seen, seen | (uint64_t)1 << index, true,
 				    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
@@ -61,9 +61,9 @@ static int buffer_take(void)
 	return -1;
 }
 
-static void buffer_give_back(int index)
+static void user_events_write_release_buffer(int index)
 {
-	/* Release: this owner's accesses come before the next owner's. Pairs with buffer_take(). */
+	/* Release: this owner's accesses come before the next owner's. Pairs with user_events_write_take_buffer(). */
 	(void)__atomic_and_fetch(&taken, ~((uint64_t)1 << index), __ATOMIC_RELEASE);
 }
 
@@ -76,7 +76,7 @@ static void user_events_write_count_event(uint64_t *counter)
 /* ---- the system call ---- */
 
 /* True if a failed write means that the descriptor no longer refers to the kernel's file. */
-static bool is_gone(int fd, int error)
+static bool user_events_write_is_gone(int fd, int error)
 {
 	if (error == ESPIPE)
 		return true;
@@ -101,7 +101,7 @@ static void user_events_write_event(
 			user_events_write_count_event(&event->shown.cut);
 		return;
 	}
-	if (written < 0 && is_gone(fd, errno))
+	if (written < 0 && user_events_write_is_gone(fd, errno))
 		__atomic_store_n(&gone, true, __ATOMIC_RELAXED);
 	else if (written < 0 && errno == EBADF)
 		return; /* the last tool has just stopped recording the event */
@@ -124,7 +124,7 @@ enum {
 	TAG_CUT = 1, /* a string or array of the record was shortened */
 };
 
-static bool write_native(const struct kernel_call *call, struct user_event *event,
+static bool user_events_write_plain(const struct kernel_call *call, struct user_event *event,
 		struct user_event_record *record)
 {
 	struct iovec parts[2] = {
@@ -141,7 +141,7 @@ static bool write_native(const struct kernel_call *call, struct user_event *even
 	return true;
 }
 
-static bool write_header(const struct kernel_call *call, struct user_event *event,
+static bool user_events_write_eventheader(const struct kernel_call *call, struct user_event *event,
 		struct user_event_record *record, struct user_event_bytes metadata)
 {
 	struct eventheader_header header = {
@@ -170,7 +170,7 @@ static bool write_header(const struct kernel_call *call, struct user_event *even
 }
 
 /* Build and write the record; if it is too long, retry with shorter strings and arrays. */
-static void write_into(const struct kernel_call *call, struct user_event *event,
+static void user_events_write_call(const struct kernel_call *call, struct user_event *event,
 		struct user_event_buffer *buffer)
 {
 	static const uint16_t limits[] = {UINT16_MAX, 3500, 1750, 800, 350, 150, 50, 16, 4, 0};
@@ -185,8 +185,8 @@ static void write_into(const struct kernel_call *call, struct user_event *event,
 		struct user_event_bytes metadata = {
 				.at = buffer->metadata, .capacity = sizeof(buffer->metadata)};
 		bool done = event->encoding == KERNEL_NATIVE
-				? write_native(call, event, &record)
-				: write_header(call, event, &record, metadata);
+				? user_events_write_plain(call, event, &record)
+				: user_events_write_eventheader(call, event, &record, metadata);
 
 		if (done)
 			return;
@@ -207,12 +207,12 @@ void kernel_write(const struct side_event_state_0 *state, const struct side_arg_
 			user_events_write_count_event(&event->shown.lost);
 		return;
 	}
-	index = buffer_take();
+	index = user_events_write_take_buffer();
 	if (index < 0) {
 		user_events_write_count_event(&event->shown.lost);
 		return;
 	}
-	write_into(&call, event, &buffers[index]);
-	buffer_give_back(index);
+	user_events_write_call(&call, event, &buffers[index]);
+	user_events_write_release_buffer(index);
 	errno = saved_errno;
 }

@@ -57,7 +57,7 @@ uint64_t bytes_number(struct byte_reader *bytes, unsigned int size)
 }
 
 /* Read a LEB128 number. `*sign` gets the bits above the number, all set if its sign bit is set. */
-static uint64_t leb128(struct byte_reader *bytes, uint64_t *sign)
+static uint64_t validate_bytes_leb128(struct byte_reader *bytes, uint64_t *sign)
 {
 	uint64_t number = 0;
 	unsigned int shift = 0, byte;
@@ -76,12 +76,12 @@ uint64_t bytes_leb128(struct byte_reader *bytes)
 {
 	uint64_t sign;
 
-	return leb128(bytes, &sign);
+	return validate_bytes_leb128(bytes, &sign);
 }
 
 int64_t bytes_signed_leb128(struct byte_reader *bytes)
 {
-	uint64_t sign, number = leb128(bytes, &sign);
+	uint64_t sign, number = validate_bytes_leb128(bytes, &sign);
 
 	return (int64_t)(number | sign);
 }

@@ -26,7 +26,7 @@ struct functions {
 	size_t nr, capacity;
 };
 
-static int take_function(void *priv, const struct visit_node *node)
+static int validate_copy_collect_function(void *priv, const struct visit_node *node)
 {
 	struct functions *functions = priv;
 	side_visitor_func *more;
@@ -47,7 +47,7 @@ static int take_function(void *priv, const struct visit_node *node)
 	return 0;
 }
 
-static int give_function(void *priv, const struct visit_node *node)
+static int validate_copy_set_function(void *priv, const struct visit_node *node)
 {
 	struct functions *functions = priv;
 	struct side_type_vla_visitor *visitor;
@@ -72,7 +72,8 @@ static void validate_copy_free(struct validate_copy *copy)
 	free(copy);
 }
 
-static bool same_copy(const struct validate_copy *one, const struct validate_copy *other)
+static bool validate_copy_is_same(
+		const struct validate_copy *one, const struct validate_copy *other)
 {
 	return one->size == other->size && one->nr_visitors == other->nr_visitors &&
 			!memcmp(one->bytes, other->bytes, one->size) &&
@@ -91,7 +92,7 @@ static struct validate_copy **validate_copy_hash_bucket(const struct validate_co
 static struct validate_copy *validate_copy_find(
 		struct validate_copy *first, const struct validate_copy *wanted)
 {
-	for (; first && !same_copy(first, wanted); first = first->next)
+	for (; first && !validate_copy_is_same(first, wanted); first = first->next)
 		;
 	return first;
 }
@@ -100,8 +101,9 @@ static struct validate_copy *validate_copy_find(
 static int validate_copy_build(const struct side_event_description *desc,
 		struct validate_copy *copy, struct visit_error *error)
 {
-	static const struct visit_description_ops take = {.type_begin = take_function},
-						  give = {.type_begin = give_function};
+	static const struct visit_description_ops
+			take = {.type_begin = validate_copy_collect_function},
+			give = {.type_begin = validate_copy_set_function};
 	struct functions functions = {.at = NULL};
 	int ret = visit_description_decode(copy->bytes, copy->size, &copy->owned, error);
 

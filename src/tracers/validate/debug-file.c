@@ -93,7 +93,7 @@ static void validate_debug_read_build_id(int fd, const ElfW(Ehdr) * header, stru
 		id->size = note.header.n_descsz;
 }
 
-static bool has_checksum(int fd, uint32_t wanted, struct debug_file_scratch *scratch)
+static bool validate_debug_has_checksum(int fd, uint32_t wanted, struct debug_file_scratch *scratch)
 {
 	uint32_t crc = HASH_CRC32_BEGIN;
 	struct stat status;
@@ -131,7 +131,7 @@ static int validate_debug_open_same(const char *path, const ElfW(Ehdr) * header,
 		validate_debug_read_build_id(fd, &others, &other);
 		same = other.size == id->size && !memcmp(other.bytes, id->bytes, id->size);
 	} else if (same) {
-		same = checksum && has_checksum(fd, *checksum, scratch);
+		same = checksum && validate_debug_has_checksum(fd, *checksum, scratch);
 	}
 	if (same)
 		return fd;
@@ -141,7 +141,7 @@ static int validate_debug_open_same(const char *path, const ElfW(Ehdr) * header,
 
 /* ---- finding a file ---- */
 
-static int open_by_id(const ElfW(Ehdr) * header, const struct build_id *id)
+static int validate_debug_open_by_id(const ElfW(Ehdr) * header, const struct build_id *id)
 {
 	char path[sizeof(FOLDER "/.build-id/") + 2 * ID_MAX + 8];
 	int used = snprintf(path, sizeof(path), FOLDER "/.build-id/%02x/", id->bytes[0]);
@@ -154,7 +154,7 @@ static int open_by_id(const ElfW(Ehdr) * header, const struct build_id *id)
 }
 
 /* Read .gnu_debuglink: a name, zeros up to a multiple of four, a checksum. */
-static bool read_link(
+static bool validate_debug_read_link(
 		int fd, const ElfW(Ehdr) * header, char name[NAME_MAX_HERE], uint32_t *checksum)
 {
 	ElfW(Shdr) section;
@@ -172,7 +172,7 @@ static bool read_link(
 	return true;
 }
 
-static int open_by_name(
+static int validate_debug_open_by_name(
 		int fd, const char *path, const ElfW(Ehdr) * header, const struct build_id *id)
 {
 	char name[NAME_MAX_HERE], self[64], *folder;
@@ -183,7 +183,7 @@ static int open_by_name(
 	size_t i;
 	int found = -1;
 
-	if (!read_link(fd, header, name, &checksum))
+	if (!validate_debug_read_link(fd, header, name, &checksum))
 		return -1;
 	scratch = mmap(NULL, sizeof(*scratch), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 			-1, 0);
@@ -218,6 +218,6 @@ int validate_debug_file(int fd, const char *path, const ElfW(Ehdr) * header)
 
 	validate_debug_read_build_id(fd, header, &id);
 	if (id.size)
-		found = open_by_id(header, &id);
-	return found >= 0 ? found : open_by_name(fd, path, header, &id);
+		found = validate_debug_open_by_id(header, &id);
+	return found >= 0 ? found : validate_debug_open_by_name(fd, path, header, &id);
 }

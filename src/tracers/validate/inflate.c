@@ -57,7 +57,7 @@ static void validate_inflate_write_byte(struct inflate_stream *stream, unsigned 
  * Build the code from the length of each symbol's code. Returns false if there are more codes than
  * these lengths permit.
  */
-static bool make_code(struct code *code, const uint8_t *lengths, unsigned int nr)
+static bool validate_inflate_make_code(struct code *code, const uint8_t *lengths, unsigned int nr)
 {
 	uint16_t begin[LENGTHS];
 	unsigned int i, left = 1;
@@ -81,7 +81,8 @@ static bool make_code(struct code *code, const uint8_t *lengths, unsigned int nr
 	return true;
 }
 
-static unsigned int take_symbol(struct inflate_stream *stream, const struct code *code)
+static unsigned int validate_inflate_read_symbol(
+		struct inflate_stream *stream, const struct code *code)
 {
 	unsigned int length, first = 0, index = 0, bits = 0;
 
@@ -114,7 +115,7 @@ static void validate_inflate_copy_match(
 		return;
 	}
 	length = length_from[symbol] + validate_inflate_get_bits(stream, length_bits[symbol]);
-	symbol = take_symbol(stream, distances);
+	symbol = validate_inflate_read_symbol(stream, distances);
 	if (stream->failed || symbol >= sizeof(distance_from) / sizeof(distance_from[0])) {
 		stream->failed = true;
 		return;
@@ -135,7 +136,7 @@ static void inflate_block(struct inflate_stream *stream, const struct code *lite
 	unsigned int symbol;
 
 	while (!stream->failed) {
-		symbol = take_symbol(stream, literals);
+		symbol = validate_inflate_read_symbol(stream, literals);
 		if (symbol < END_OF_BLOCK)
 			validate_inflate_write_byte(stream, symbol);
 		else if (symbol > END_OF_BLOCK)
@@ -167,14 +168,15 @@ static void inflate_fixed(struct inflate_stream *stream)
 	memset(lengths + 144, 9, 112);
 	memset(lengths + 256, 7, 24);
 	memset(lengths + 280, 8, 8);
-	(void)make_code(&literals, lengths, LITERALS_MAX);
+	(void)validate_inflate_make_code(&literals, lengths, LITERALS_MAX);
 	memset(lengths, 5, DISTANCES_MAX);
-	(void)make_code(&distances, lengths, DISTANCES_MAX);
+	(void)validate_inflate_make_code(&distances, lengths, DISTANCES_MAX);
 	inflate_block(stream, &literals, &distances);
 }
 
 /* Read the lengths of both codes, which are themselves coded, with repetitions. */
-static void take_lengths(struct inflate_stream *stream, uint8_t *lengths, unsigned int nr)
+static void validate_inflate_read_lengths(
+		struct inflate_stream *stream, uint8_t *lengths, unsigned int nr)
 {
 	static const uint8_t order[] = {
 			16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
@@ -184,10 +186,10 @@ static void take_lengths(struct inflate_stream *stream, uint8_t *lengths, unsign
 	memset(lengths, 0, sizeof(order));
 	for (i = 0; i < nr_codes; i++)
 		lengths[order[i]] = (uint8_t)validate_inflate_get_bits(stream, 3);
-	if (!make_code(&code, lengths, sizeof(order)))
+	if (!validate_inflate_make_code(&code, lengths, sizeof(order)))
 		stream->failed = true;
 	for (i = 0; i < nr && !stream->failed;) {
-		symbol = take_symbol(stream, &code);
+		symbol = validate_inflate_read_symbol(stream, &code);
 		value = symbol < 16 ? symbol : symbol == 16 && i ? lengths[i - 1] : 0;
 		times = symbol < 16            ? 1
 				: symbol == 16 ? 3 + validate_inflate_get_bits(stream, 2)
@@ -213,9 +215,10 @@ static void inflate_dynamic(struct inflate_stream *stream)
 		stream->failed = true;
 		return;
 	}
-	take_lengths(stream, lengths, nr_literals + nr_distances);
-	if (stream->failed || !make_code(&literals, lengths, nr_literals) ||
-			!make_code(&distances, lengths + nr_literals, nr_distances))
+	validate_inflate_read_lengths(stream, lengths, nr_literals + nr_distances);
+	if (stream->failed || !validate_inflate_make_code(&literals, lengths, nr_literals) ||
+			!validate_inflate_make_code(
+					&distances, lengths + nr_literals, nr_distances))
 		stream->failed = true;
 	else
 		inflate_block(stream, &literals, &distances);

@@ -105,7 +105,7 @@ static void validate_line_read_form(const struct line_table *table, struct byte_
 }
 
 /* Read the requested entry of a table of version 5. Reading ends after the table. */
-static void read_entries(const struct line_table *table, struct byte_reader *bytes,
+static void validate_line_read_entries(const struct line_table *table, struct byte_reader *bytes,
 		const struct line_unit *unit, uint64_t wanted, char *name, uint64_t *directory)
 {
 	uint64_t formats[8][2] = {{0}}, nr, i;
@@ -165,8 +165,8 @@ static bool validate_line_write_location(const struct line_table *table, struct 
 	/* The entry of the file has the directory's index; the directories precede the files. */
 	bytes_open(bytes, &table->lines.source, folders, unit->end - folders);
 	if (unit->version >= 5) {
-		read_entries(table, bytes, unit, UINT64_MAX, NULL, NULL);
-		read_entries(table, bytes, unit, row->file, name, &directory);
+		validate_line_read_entries(table, bytes, unit, UINT64_MAX, NULL, NULL);
+		validate_line_read_entries(table, bytes, unit, row->file, name, &directory);
 	} else {
 		validate_line_read_list(bytes, false, 0, NULL, NULL);
 		validate_line_read_list(bytes, true, row->file, name, &directory);
@@ -177,7 +177,7 @@ static bool validate_line_write_location(const struct line_table *table, struct 
 	if (directory && name[0] != '/') {
 		bytes_open(bytes, &table->lines.source, folders, unit->end - folders);
 		if (unit->version >= 5)
-			read_entries(table, bytes, unit, directory, folder, &ignored);
+			validate_line_read_entries(table, bytes, unit, directory, folder, &ignored);
 		else
 			validate_line_read_list(bytes, false, directory, folder, NULL);
 	}
@@ -236,13 +236,14 @@ static bool validate_line_read_header(
 }
 
 /* True if the new row `row` ends the range of `last`, and that range covers the address. */
-static bool covers(const struct line_row *last, const struct line_row *row, uint64_t address)
+static bool validate_line_covers(
+		const struct line_row *last, const struct line_row *row, uint64_t address)
 {
 	return last->is_there && !last->is_dead && last->address && last->address <= address &&
 			address < row->address;
 }
 
-static void reset(struct line_row *row)
+static void validate_line_reset_row(struct line_row *row)
 {
 	memset(row, 0, sizeof(*row));
 	row->file = 1;
@@ -253,7 +254,8 @@ static void reset(struct line_row *row)
  * Execute an extended opcode, which begins with a 0. Returns true if it ends the sequence with a
  * row.
  */
-static bool extended(struct byte_reader *bytes, const struct line_unit *unit, struct line_row *row)
+static bool validate_line_execute_extended(
+		struct byte_reader *bytes, const struct line_unit *unit, struct line_row *row)
 {
 	uint64_t length = bytes_leb128(bytes), begin = bytes->at;
 	unsigned int opcode;
@@ -274,8 +276,8 @@ static bool extended(struct byte_reader *bytes, const struct line_unit *unit, st
 }
 
 /* Execute a standard opcode other than DW_LNS_copy. */
-static void standard(struct byte_reader *bytes, const struct line_unit *unit, unsigned int opcode,
-		struct line_row *row)
+static void validate_line_execute_standard(struct byte_reader *bytes, const struct line_unit *unit,
+		unsigned int opcode, struct line_row *row)
 {
 	unsigned int i;
 
@@ -295,15 +297,15 @@ static void standard(struct byte_reader *bytes, const struct line_unit *unit, un
 }
 
 /* Execute the unit's program. Returns true with *last set if a row covers the address. */
-static bool run_unit(struct byte_reader *bytes, const struct line_unit *unit, uint64_t address,
-		struct line_row *last)
+static bool validate_line_execute_unit(struct byte_reader *bytes, const struct line_unit *unit,
+		uint64_t address, struct line_row *last)
 {
 	struct line_row row;
 	unsigned int opcode;
 	bool ends;
 
-	reset(&row);
-	reset(last);
+	validate_line_reset_row(&row);
+	validate_line_reset_row(last);
 	while (!bytes->failed && bytes->at < unit->end) {
 		opcode = (unsigned int)bytes_number(bytes, 1);
 		ends = false;
@@ -313,20 +315,20 @@ static bool run_unit(struct byte_reader *bytes, const struct line_unit *unit, ui
 			row.line += (uint64_t)(int64_t)(unit->line_base +
 					(int)(opcode % unit->line_range));
 		} else if (!opcode) {
-			ends = extended(bytes, unit, &row);
+			ends = validate_line_execute_extended(bytes, unit, &row);
 			if (!ends)
 				continue;
 		} else if (opcode != 1) {
-			standard(bytes, unit, opcode, &row);
+			validate_line_execute_standard(bytes, unit, opcode, &row);
 			continue;
 		}
-		if (covers(last, &row, address))
+		if (validate_line_covers(last, &row, address))
 			return true;
 		*last = row;
 		last->is_there = true;
 		if (ends) {
-			reset(&row);
-			reset(last);
+			validate_line_reset_row(&row);
+			validate_line_reset_row(last);
 		}
 	}
 	return false;
@@ -349,7 +351,7 @@ static bool validate_line_is_mapped(int fd, const void *base, ElfW(Ehdr) * heade
  * Read the header of a compressed section: SHF_COMPRESSED, or the older GNU form with other section
  * names. Both contain the uncompressed size.
  */
-static bool is_zlib(int fd, const ElfW(Shdr) * raw, uint64_t *header, uint64_t *size)
+static bool validate_line_is_zlib(int fd, const ElfW(Shdr) * raw, uint64_t *header, uint64_t *size)
 {
 	unsigned char old[12];
 	ElfW(Chdr) chdr;
@@ -376,7 +378,7 @@ static bool is_zlib(int fd, const ElfW(Shdr) * raw, uint64_t *header, uint64_t *
 	return true;
 }
 
-/* Decompress the section into pages that close_section() unmaps. */
+/* Decompress the section into pages that validate_line_close_section() unmaps. */
 static void validate_line_unpack(int fd, const ElfW(Shdr) * raw, struct section *section)
 {
 	struct bytes_source file = {.fd = fd, .memory = NULL};
@@ -384,7 +386,7 @@ static void validate_line_unpack(int fd, const ElfW(Shdr) * raw, struct section 
 	struct byte_reader bytes;
 	void *pages;
 
-	if (!is_zlib(fd, raw, &header, &size) || !size || size > UNPACKED_MAX ||
+	if (!validate_line_is_zlib(fd, raw, &header, &size) || !size || size > UNPACKED_MAX ||
 			size / DEFLATE_MOST > raw->sh_size)
 		return;
 	pages = mmap(NULL, size, PROT_READ | PROT_WRITE,
@@ -399,8 +401,8 @@ static void validate_line_unpack(int fd, const ElfW(Shdr) * raw, struct section 
 	*section = (struct section){.source = {.fd = -1, .memory = pages}, .size = size};
 }
 
-static void open_section(int fd, const ElfW(Ehdr) * header, const char *name, const char *old,
-		struct section *section)
+static void validate_line_open_section(int fd, const ElfW(Ehdr) * header, const char *name,
+		const char *old, struct section *section)
 {
 	ElfW(Shdr) raw;
 
@@ -413,7 +415,7 @@ static void open_section(int fd, const ElfW(Ehdr) * header, const char *name, co
 		validate_line_unpack(fd, &raw, section);
 }
 
-static void close_section(struct section *section)
+static void validate_line_close_section(struct section *section)
 {
 	if (section->source.memory)
 		(void)munmap((void *)(uintptr_t)section->source.memory, section->size);
@@ -432,7 +434,7 @@ static bool validate_line_lookup(
 	while (!bytes.failed && bytes.at < bytes.end) {
 		if (!validate_line_read_header(table, &bytes, &unit))
 			return false;
-		if (unit.version && run_unit(&bytes, &unit, address, &row))
+		if (unit.version && validate_line_execute_unit(&bytes, &unit, address, &row))
 			return validate_line_write_location(table, &bytes, &unit, &row, to);
 		/* Continue at the next unit, wherever reading this one ended. */
 		bytes_open(&bytes, &table->lines.source, unit.end,
@@ -448,13 +450,14 @@ static bool validate_line_search_file(int fd, const ElfW(Ehdr) * header, uint64_
 	struct line_table table;
 
 	memset(&table, 0, sizeof(table));
-	open_section(fd, header, ".debug_line", ".zdebug_line", &table.lines);
+	validate_line_open_section(fd, header, ".debug_line", ".zdebug_line", &table.lines);
 	if (table.lines.size) {
-		open_section(fd, header, ".debug_line_str", ".zdebug_line_str", &table.texts);
+		validate_line_open_section(
+				fd, header, ".debug_line_str", ".zdebug_line_str", &table.texts);
 		*found = validate_line_lookup(&table, address, to);
-		close_section(&table.texts);
+		validate_line_close_section(&table.texts);
 	}
-	close_section(&table.lines);
+	validate_line_close_section(&table.lines);
 	return table.lines.size != 0;
 }
 

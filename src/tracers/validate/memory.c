@@ -18,7 +18,8 @@
 #define PAGES_AT_ONCE 64u
 
 /* Returns the number of bytes read, or -1 with errno set. */
-static ssize_t read_self(const struct iovec *to, const struct iovec *from, unsigned long nr)
+static ssize_t validate_memory_read_self(
+		const struct iovec *to, const struct iovec *from, unsigned long nr)
 {
 	return process_vm_readv(getpid(), to, 1, from, nr, 0);
 }
@@ -28,7 +29,7 @@ static ssize_t read_self(const struct iovec *to, const struct iovec *from, unsig
  * memory such as a device's or that of memfd_secret(), although its process can. If it fails with
  * EFAULT, this makes a system call that reads a signal set before it refuses its first argument.
  */
-static bool is_read_by_itself(const void *address)
+static bool validate_memory_is_read_by_itself(const void *address)
 {
 #ifdef __mips__ /* its signal sets have another size, and the size is checked first */
 	(void)address;
@@ -40,7 +41,7 @@ static bool is_read_by_itself(const void *address)
 }
 
 /* Returns the start of the next page, or `end` if there is none. */
-static uintptr_t next_page(uintptr_t at, uintptr_t end)
+static uintptr_t validate_memory_next_page(uintptr_t at, uintptr_t end)
 {
 	at = (at | (PAGE - 1)) + 1;
 	/* 0: `at` was in the last page of the address space. */
@@ -59,7 +60,7 @@ int validate_memory_read(void *priv, uint64_t address, void *to, size_t size)
 		return 0;
 	if ((uintptr_t)address != address || (uintptr_t)address + size < (uintptr_t)address)
 		return -EFAULT;
-	got = read_self(&local, &remote, 1);
+	got = validate_memory_read_self(&local, &remote, 1);
 	if (got < 0 && errno != EFAULT) {
 		memcpy(to, remote.iov_base, size);
 		got = (ssize_t)size;
@@ -83,18 +84,18 @@ bool validate_memory_readable(const void *address, size_t size)
 	while (!fault && at < end) {
 		for (nr = 0; nr < PAGES_AT_ONCE && at < end; nr++) {
 			pages[nr] = (struct iovec){.iov_base = (void *)at, .iov_len = 1};
-			at = next_page(at, end);
+			at = validate_memory_next_page(at, end);
 		}
 		local.iov_len = nr;
-		got = read_self(&local, pages, nr);
+		got = validate_memory_read_self(&local, pages, nr);
 		if (got < 0 && errno != EFAULT)
 			continue;
 		got = got < 0 ? 0 : got;
 		if ((unsigned long)got == nr)
 			continue;
 		/* Continue after the first page that was not read. */
-		fault = !is_read_by_itself(pages[got].iov_base);
-		at = next_page((uintptr_t)pages[got].iov_base, end);
+		fault = !validate_memory_is_read_by_itself(pages[got].iov_base);
+		at = validate_memory_next_page((uintptr_t)pages[got].iov_base, end);
 	}
 	errno = saved;
 	return !fault;

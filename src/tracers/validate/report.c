@@ -37,7 +37,7 @@ struct validate_report_text {
 	size_t size;
 };
 
-__attribute__((format(printf, 2, 3))) static void put(
+__attribute__((format(printf, 2, 3))) static void validate_report_print(
 		struct validate_report_text *report, const char *format, ...)
 {
 	size_t capacity = sizeof(report->text) - report->size;
@@ -88,7 +88,7 @@ static void validate_report_flush(const struct validate_report_text *report)
 }
 
 /* Hash the path without its indexes: all elements of an array are wrong in the same way. */
-static uint64_t hash_path(const char *path)
+static uint64_t validate_report_hash_path(const char *path)
 {
 	uint64_t hash = HASH_FNV1A_64_BEGIN;
 	const char *end;
@@ -103,10 +103,10 @@ static uint64_t hash_path(const char *path)
 }
 
 /* True if this mismatch is new: each event, caller, field and kind of error is reported once. */
-static bool is_first(
+static bool validate_report_is_first(
 		const void *desc, const void *caller, int code, const struct visit_error *error)
 {
-	uint64_t hash = hash_path(error->where) ^ (uint64_t)(uintptr_t)desc << 7 ^
+	uint64_t hash = validate_report_hash_path(error->where) ^ (uint64_t)(uintptr_t)desc << 7 ^
 			(uintptr_t)desc >> 9 ^ (uintptr_t)caller ^
 			(uint64_t)(unsigned int)code << 48;
 	uintptr_t key = (uintptr_t)(hash * 0x9e3779b97f4a7c15u >> 8 * (8 - sizeof(key))) | 1;
@@ -147,25 +147,25 @@ static void validate_report_print_caller(struct validate_report_text *report, co
 	 */
 	call = (const char *)caller - 1;
 	if (!dladdr1(call, &info, (void **)&map, RTLD_DL_LINKMAP) || !info.dli_fname) {
-		put(report, "  caller:   %p\n", caller);
+		validate_report_print(report, "  caller:   %p\n", caller);
 		return;
 	}
 	offset = (uintptr_t)call - map->l_addr;
 	module = *info.dli_fname ? info.dli_fname : program_invocation_name;
-	put(report, "  caller:   ");
+	validate_report_print(report, "  caller:   ");
 	if (info.dli_sname)
-		put(report, "%.120s() in ", info.dli_sname);
-	put(report, "%.300s+0x%zx", module, (size_t)offset);
+		validate_report_print(report, "%.120s() in ", info.dli_sname);
+	validate_report_print(report, "%.300s+0x%zx", module, (size_t)offset);
 	/* The name of the executable may be relative to a previous working directory. */
 	if (validate_line_find(map->l_name && *map->l_name ? map->l_name : "/proc/self/exe",
 			    info.dli_fbase, offset, line))
-		put(report, " (%s)\n", line);
+		validate_report_print(report, " (%s)\n", line);
 	else
-		put(report, " (addr2line -e gives the line)\n");
+		validate_report_print(report, " (addr2line -e gives the line)\n");
 }
 
 /* Print the names of an event whose description may be malformed. */
-static void put_event(
+static void validate_report_print_event(
 		struct validate_report_text *report, const struct side_event_description *desc)
 {
 	const char *provider = NULL, *event = NULL;
@@ -174,7 +174,7 @@ static void put_event(
 		provider = side_ptr_get(desc->provider_name);
 		event = side_ptr_get(desc->event_name);
 	}
-	put(report, "  event:    %.80s:%.80s\n",
+	validate_report_print(report, "  event:    %.80s:%.80s\n",
 			provider && validate_memory_text(provider, 1) ? provider : "?",
 			event && validate_memory_text(event, 1) ? event : "?");
 }
@@ -192,18 +192,18 @@ static void validate_report_print_path(
 		end = strchrnul(line, '\n');
 		/* A type that contains itself has an endless path. */
 		if (report->size - begin > 160) {
-			put(report, ", ...");
+			validate_report_print(report, ", ...");
 			break;
 		}
-		put(report, report->size == begin ? "  field:    " : ", ");
+		validate_report_print(report, report->size == begin ? "  field:    " : ", ");
 		if (!strncmp(line, "field: ", 7))
 			line += 7;
-		put(report, "%.*s", (int)(end - line), line);
+		validate_report_print(report, "%.*s", (int)(end - line), line);
 	}
-	put(report, "\n");
+	validate_report_print(report, "\n");
 }
 
-static bool is_label(const char *word)
+static bool validate_report_is_label(const char *word)
 {
 	unsigned int i;
 
@@ -217,7 +217,7 @@ static bool is_label(const char *word)
 /*
  * Print the macro of a label: side_arg_u32() for U32. The labels of strings contain their encoding.
  */
-static void put_macro(struct validate_report_text *report, const char *label)
+static void validate_report_print_macro(struct validate_report_text *report, const char *label)
 {
 	static const char *const others[][2] = {
 			{"STRING_UTF8", "string"},
@@ -227,48 +227,56 @@ static void put_macro(struct validate_report_text *report, const char *label)
 	};
 	size_t i;
 
-	put(report, "side_arg_");
+	validate_report_print(report, "side_arg_");
 	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
 		if (!strcmp(label, others[i][0])) {
-			put(report, "%s()", others[i][1]);
+			validate_report_print(report, "%s()", others[i][1]);
 			return;
 		}
 	}
 	for (; *label; label++)
-		put(report, "%c", *label >= 'A' && *label <= 'Z' ? *label - 'A' + 'a' : *label);
-	put(report, "()");
+		validate_report_print(report, "%c",
+				*label >= 'A' && *label <= 'Z' ? *label - 'A' + 'a' : *label);
+	validate_report_print(report, "()");
 }
 
-static void put_hint(struct validate_report_text *report, int code, const struct visit_error *error)
+static void validate_report_print_hint(
+		struct validate_report_text *report, int code, const struct visit_error *error)
 {
-	put(report, "  hint:     ");
+	validate_report_print(report, "  hint:     ");
 	if (error->hint[0])
-		put(report, "%s\n", error->hint);
+		validate_report_print(report, "%s\n", error->hint);
 	else if (code == -E2BIG) {
-		put(report, "set the length to the number of elements that there are\n");
+		validate_report_print(report,
+				"set the length to the number of elements that there are\n");
 	} else if (code == -EFAULT) {
-		put(report, "the target of a pointer must exist until the call returns\n");
+		validate_report_print(report,
+				"the target of a pointer must exist until the call returns\n");
 	} else if (code == -ELOOP) {
-		put(report, "values must not hold themselves\n");
-	} else if (is_label(error->expected)) {
-		put(report, "pass ");
-		put_macro(report, error->expected);
-		put(report, ", or change the type of the field\n");
+		validate_report_print(report, "values must not hold themselves\n");
+	} else if (validate_report_is_label(error->expected)) {
+		validate_report_print(report, "pass ");
+		validate_report_print_macro(report, error->expected);
+		validate_report_print(report, ", or change the type of the field\n");
 	} else if (strstr(error->expected, "argument")) {
-		put(report, "give one argument for each field, in the order of the fields\n");
+		validate_report_print(report,
+				"give one argument for each field, in the order of the fields\n");
 	} else if (!strncmp(error->expected, "at most ", 8)) {
-		put(report, "give the VLA a longer type of length, or fewer elements\n");
+		validate_report_print(report,
+				"give the VLA a longer type of length, or fewer elements\n");
 	} else if (strstr(error->expected, "element")) {
-		put(report, "fill the whole array, or describe a VLA\n");
+		validate_report_print(report, "fill the whole array, or describe a VLA\n");
 	} else if (strstr(error->expected, "selector")) {
-		put(report, "add a side_option() for it, or pass a selector that has one\n");
+		validate_report_print(report,
+				"add a side_option() for it, or pass a selector that has one\n");
 	} else {
-		put(report, "compare the call with the definition of the event\n");
+		validate_report_print(
+				report, "compare the call with the definition of the event\n");
 	}
 }
 
 /* Print what was expected and found: from the error, or derived from its code. */
-static void put_difference(
+static void validate_report_print_difference(
 		struct validate_report_text *report, int code, const struct visit_error *error)
 {
 	const char *expected = error->expected, *found = error->found;
@@ -282,7 +290,7 @@ static void put_difference(
 	} else if (!*expected) {
 		return;
 	}
-	put(report, "  expected: %s\n  found:    %s\n", expected, found);
+	validate_report_print(report, "  expected: %s\n  found:    %s\n", expected, found);
 }
 
 void validate_report_call(const struct side_event_description *desc, const void *caller,
@@ -291,16 +299,17 @@ void validate_report_call(const struct side_event_description *desc, const void 
 	struct validate_report_text report = {.size = 0};
 	int saved = errno;
 
-	if (is_first(desc, caller, code, error)) {
-		put(&report, "side: wrong call in %.100s (%d): %s\n", program_invocation_short_name,
-				(int)getpid(), error->what);
-		put_event(&report, desc);
+	if (validate_report_is_first(desc, caller, code, error)) {
+		validate_report_print(&report, "side: wrong call in %.100s (%d): %s\n",
+				program_invocation_short_name, (int)getpid(), error->what);
+		validate_report_print_event(&report, desc);
 		validate_report_print_path(&report, error);
 		validate_report_print_caller(&report, caller);
-		put_difference(&report, code, error);
+		validate_report_print_difference(&report, code, error);
 		if (is_dropped)
-			put(&report, "  tracers:  are not given the call, which they could not survive\n");
-		put_hint(&report, code, error);
+			validate_report_print(&report,
+					"  tracers:  are not given the call, which they could not survive\n");
+		validate_report_print_hint(&report, code, error);
 		validate_report_flush(&report);
 	}
 	errno = saved;
@@ -311,14 +320,15 @@ void validate_report_dropped(uint32_t nr)
 	struct validate_report_text report = {.size = 0};
 	int saved = errno;
 
-	put(&report, "side: %u call%s of %.100s (%d) %s given to no tracer: what is wrong with them is reported above\n",
+	validate_report_print(&report,
+			"side: %u call%s of %.100s (%d) %s given to no tracer: what is wrong with them is reported above\n",
 			(unsigned int)nr, nr == 1 ? "" : "s", program_invocation_short_name,
 			(int)getpid(), nr == 1 ? "was" : "were");
 	validate_report_flush(&report);
 	errno = saved;
 }
 
-static const char *description_hint(int code)
+static const char *validate_report_description_hint(int code)
 {
 	switch (code) {
 	case -ELOOP: return "a type must not hold itself";
@@ -342,13 +352,14 @@ void validate_report_description(const struct side_event_description *desc, enum
 	struct validate_report_text report = {.size = 0};
 	int saved = errno;
 
-	put(&report, "side: %s description in %.100s (%d): %s\n",
+	validate_report_print(&report, "side: %s description in %.100s (%d): %s\n",
 			use == VALIDATE_DOUBTED ? "doubtful" : "wrong",
 			program_invocation_short_name, (int)getpid(), error->what);
-	put_event(&report, desc);
+	validate_report_print_event(&report, desc);
 	validate_report_print_path(&report, error);
-	put(&report, "  address:  %p%s\n  hint:     %s\n", (const void *)desc, uses[use],
-			error->hint[0] ? error->hint : description_hint(code));
+	validate_report_print(&report, "  address:  %p%s\n  hint:     %s\n", (const void *)desc,
+			uses[use],
+			error->hint[0] ? error->hint : validate_report_description_hint(code));
 	validate_report_flush(&report);
 	errno = saved;
 }

@@ -55,7 +55,7 @@ struct validate_call {
  */
 static uint64_t dropped;
 
-static bool is_readable(void *priv, const void *address, size_t size)
+static bool validate_is_readable(void *priv, const void *address, size_t size)
 {
 	(void)priv;
 	return validate_memory_readable(address, size);
@@ -68,7 +68,7 @@ static bool validate_is_text(void *priv, const void *text, unsigned int unit_siz
 }
 
 /* True for a top-level value of a wrong type: every tracer detects that by its label. */
-static bool is_harmless(
+static bool validate_is_harmless(
 		const struct visit_location *location, int code, const struct visit_error *error)
 {
 	unsigned int label =
@@ -91,21 +91,21 @@ static int validate_report_wrong(void *priv, const struct visit_location *locati
 
 	if (code == -E2BIG || code == -ELOOP || ++call->mismatches >= MISMATCHES_MAX)
 		return code;
-	if (!is_harmless(location, code, &call->error))
+	if (!validate_is_harmless(location, code, &call->error))
 		call->deadly = true;
 	validate_report(call, code);
 	return 0;
 }
 
 static const struct visit_argument_ops ops = {
-		.readable = is_readable,
+		.readable = validate_is_readable,
 		.readable_text = validate_is_text,
 		.wrong = validate_report_wrong,
 		.parts_max = PARTS_MAX,
 		.exact = true,
 };
 
-static void count_dropped(void)
+static void validate_count_dropped(void)
 {
 	uint64_t process = (uint64_t)(uint32_t)getpid() << 32, before, after;
 
@@ -118,7 +118,7 @@ static void count_dropped(void)
 }
 
 /* Set the error for a variadic call of a non-variadic event, or the reverse. */
-static int wrong_function_type(struct validate_call *call, bool variadic)
+static int validate_wrong_function_type(struct validate_call *call, bool variadic)
 {
 	static const char *const names[] = {"side_event()", "side_event_variadic()"};
 	struct visit_error *error = &call->error;
@@ -145,7 +145,7 @@ static bool validate_check_arguments(const struct validate_copy *copy,
 	int ret;
 
 	if (!!(call.desc->flags & SIDE_EVENT_FLAG_VARIADIC) != !!variadic)
-		ret = wrong_function_type(&call, variadic);
+		ret = validate_wrong_function_type(&call, variadic);
 	else
 		ret = visit_arguments(call.desc, args, variadic, &ops, &call, &call.error);
 	if (ret) {
@@ -153,7 +153,7 @@ static bool validate_check_arguments(const struct validate_copy *copy,
 		validate_report(&call, ret);
 	}
 	if (call.deadly && others)
-		count_dropped();
+		validate_count_dropped();
 	return !call.deadly;
 }
 
@@ -173,9 +173,9 @@ static void validate_on_variadic_event(const struct side_event_description *desc
 	(void)validate_check_arguments(priv, args, variadic, caller, false);
 }
 
-static bool passes(const struct side_event_description *desc, const struct side_arg_vec *args,
-		const struct side_arg_dynamic_struct *variadic, void *priv, void *caller,
-		bool others)
+static bool validate_may_pass(const struct side_event_description *desc,
+		const struct side_arg_vec *args, const struct side_arg_dynamic_struct *variadic,
+		void *priv, void *caller, bool others)
 {
 	(void)desc;
 	return validate_check_arguments(priv, args, variadic, caller, others);
@@ -189,7 +189,7 @@ static bool passes(const struct side_event_description *desc, const struct side_
 /* For one description; further findings are reported once these are fixed. */
 #define FINDINGS_MAX 32u
 
-__attribute__((format(printf, 2, 3))) static void set_error(
+__attribute__((format(printf, 2, 3))) static void validate_set_error(
 		struct visit_error *error, const char *format, ...)
 {
 	va_list args;
@@ -209,26 +209,27 @@ static int validate_check_state(
 
 	if (!state || (uintptr_t)state % _Alignof(struct side_event_state_0) ||
 			!validate_memory_readable(state, sizeof(*state))) {
-		set_error(error,
+		validate_set_error(error,
 				"the state is missing, misaligned or unreadable\n"
 				"give the event a struct side_event_state_0");
 		return -EFAULT;
 	}
 	if (state->parent.version != SIDE_EVENT_STATE_ABI_VERSION) {
-		set_error(error, "the state has version %u, only %d is known\nuse a newer libside",
+		validate_set_error(error,
+				"the state has version %u, only %d is known\nuse a newer libside",
 				state->parent.version, SIDE_EVENT_STATE_ABI_VERSION);
 		return -ENOTSUP;
 	}
 	owner = state->desc;
 	if (owner != desc) {
-		set_error(error,
+		validate_set_error(error,
 				"the state is that of another description, at %p\n"
 				"give each event a state of its own",
 				(const void *)owner);
 		return -EINVAL;
 	}
 	if (!validate_memory_readable(state->callbacks, 2 * sizeof(void *))) {
-		set_error(error,
+		validate_set_error(error,
 				"the state's list of callbacks is at %p\n"
 				"let it begin with &side_empty_callback",
 				(const void *)state->callbacks);
@@ -269,7 +270,7 @@ static int validate_report_no_function(void *priv, const struct visit_node *node
 		return 0;
 	while (field->up)
 		field = field->up;
-	set_error(&error,
+	validate_set_error(&error,
 			"the function of a VLA visitor is NULL\n"
 			"set its member visitor");
 	(void)snprintf(error.where, sizeof(error.where), "\nfield: \"%.60s\"", field->name);
@@ -289,7 +290,7 @@ static void validate_report_findings(
 	visit_description_lint(
 			copy->owned->desc, sizeof(void *), validate_report_finding, &findings);
 	if (desc->struct_size != sizeof(*desc)) {
-		set_error(&error,
+		validate_set_error(&error,
 				"the description has %u bytes, not %zu: it is newer, or damaged\n"
 				"set struct_size to the offset of its member end",
 				desc->struct_size, sizeof(*desc));
@@ -303,7 +304,7 @@ static void validate_report_findings(
  * True if a tracer that trusts the description could read unreadable memory. A walk that ended at
  * its budget may have passed it.
  */
-static bool is_deadly(int code)
+static bool validate_is_deadly(int code)
 {
 	return code == -EFAULT || code == -E2BIG || code == -ELOOP;
 }
@@ -312,7 +313,7 @@ static bool is_deadly(int code)
  * Returns the copy, or NULL if the event cannot be used; this is reported once, when tracers would
  * be notified.
  */
-static const struct validate_copy *usable_copy(
+static const struct validate_copy *validate_usable_copy(
 		const struct side_event_description *desc, bool is_reported, int *code)
 {
 	const struct validate_copy *copy;
@@ -325,12 +326,12 @@ static const struct validate_copy *usable_copy(
 		return copy;
 	if (is_reported)
 		validate_report_description(desc,
-				is_deadly(*code) ? VALIDATE_HIDDEN : VALIDATE_UNUSED, *code,
-				&error);
+				validate_is_deadly(*code) ? VALIDATE_HIDDEN : VALIDATE_UNUSED,
+				*code, &error);
 	return NULL;
 }
 
-static bool shows(struct side_event_description **events, uint32_t nr_events,
+static bool validate_hide_unreadable(struct side_event_description **events, uint32_t nr_events,
 		struct side_event_description *desc)
 {
 	const struct validate_copy *copy;
@@ -341,23 +342,23 @@ static bool shows(struct side_event_description **events, uint32_t nr_events,
 		if (nr_events <= EVENTS_MAX &&
 				validate_memory_readable(events, nr_events * sizeof(*events)))
 			return true;
-		set_error(&error,
+		validate_set_error(&error,
 				"the list of %u events at %p is not all there\n"
 				"register as many as there are",
 				nr_events, (void *)events);
 		validate_report_description(NULL, VALIDATE_HIDDEN, -EFAULT, &error);
 		return false;
 	}
-	copy = usable_copy(desc, true, &code);
+	copy = validate_usable_copy(desc, true, &code);
 	if (copy)
 		validate_report_findings(desc, copy);
-	return copy || !is_deadly(code);
+	return copy || !validate_is_deadly(code);
 }
 
 static void validate_insert_event(struct side_event_description *desc)
 {
 	int code;
-	const struct validate_copy *copy = usable_copy(desc, false, &code);
+	const struct validate_copy *copy = validate_usable_copy(desc, false, &code);
 	void *priv = (void *)(uintptr_t)copy;
 
 	if (!copy)
@@ -377,7 +378,7 @@ static void validate_on_batch(enum side_tracer_notification notification,
 
 	(void)priv;
 	for (i = 0; i < nr_events; i++) {
-		/* Linkers, programs and shows() may leave NULL entries. */
+		/* Linkers, programs and validate_hide_unreadable() may leave NULL entries. */
 		if (events[i] && notification == SIDE_TRACER_NOTIFICATION_INSERT_EVENTS)
 			validate_insert_event(events[i]);
 	}
@@ -387,8 +388,8 @@ static __attribute__((constructor)) void validate_init(void)
 {
 	static const struct side_tracer_guard guard = {.call = validate_on_event,
 			.call_variadic = validate_on_variadic_event,
-			.passes = passes,
-			.shows = shows};
+			.passes = validate_may_pass,
+			.shows = validate_hide_unreadable};
 
 	side_tracer_bind();
 	if (side_tracer_request_key(&validate_key) == SIDE_ERROR_OK &&

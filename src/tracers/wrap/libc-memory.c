@@ -73,7 +73,7 @@ static struct {
 	uintptr_t begin, size;
 } linker;
 
-static void find_linker(void)
+static void wrap_memory_find_linker(void)
 {
 	const ElfW(Ehdr) *header =
 			(const void *)getauxval(AT_BASE); // NOLINT(performance-no-int-to-ptr)
@@ -92,7 +92,7 @@ static void find_linker(void)
  * Tell the leak sanitizer to ignore a block of the dynamic linker. It ignores them by their caller,
  * because it cannot see all pointers to them; the caller that it sees is this library.
  */
-static inline void *of_caller(void *result, const void *caller)
+static inline void *wrap_memory_ignore_linker_leak(void *result, const void *caller)
 {
 	if (__builtin_expect(next.ignore_leak != NULL, 0) && result &&
 			(uintptr_t)caller - linker.begin < linker.size)
@@ -107,12 +107,12 @@ static size_t early_used;
 /* The size of each block precedes it, for realloc(). */
 #define EARLY_HEADER 16
 
-static bool is_early(const void *ptr)
+static bool wrap_memory_is_early(const void *ptr)
 {
 	return (uintptr_t)ptr - (uintptr_t)early_area < sizeof(early_area);
 }
 
-static size_t early_size(const void *ptr)
+static size_t wrap_memory_early_size(const void *ptr)
 {
 	size_t size;
 
@@ -121,7 +121,7 @@ static size_t early_size(const void *ptr)
 }
 
 /* Returns zeroed memory: the area is static and its blocks are never reused. */
-static void *early_alloc(size_t alignment, size_t size)
+static void *wrap_memory_early_alloc(size_t alignment, size_t size)
 {
 	size_t used, begin;
 
@@ -152,7 +152,7 @@ static void *early_alloc(size_t alignment, size_t size)
 static __thread bool finding __attribute__((tls_model("initial-exec")));
 
 /* Returns false during the lookup by this thread: use the early area. */
-static __attribute__((noinline, cold)) bool find_next_slow(void)
+static __attribute__((noinline, cold)) bool wrap_memory_find_next_slow(void)
 {
 	void *ignore_leak;
 
@@ -172,7 +172,7 @@ static __attribute__((noinline, cold)) bool find_next_slow(void)
 	next.malloc_usable_size = wrap_next("malloc_usable_size", NULL);
 	ignore_leak = dlsym(RTLD_DEFAULT, "__lsan_ignore_object");
 	if (ignore_leak) {
-		find_linker();
+		wrap_memory_find_linker();
 		memcpy(&next.ignore_leak, &ignore_leak, sizeof(ignore_leak));
 	}
 	/*
@@ -189,11 +189,11 @@ static inline bool wrap_memory_find_next_functions(void)
 {
 	/*
 	 * Acquire: the pointers are visible if the flag is set. Pairs with the release in
-	 * find_next_slow().
+	 * wrap_memory_find_next_slow().
 	 */
 	if (__builtin_expect(__atomic_load_n(&next_found, __ATOMIC_ACQUIRE), 1))
 		return true;
-	return find_next_slow();
+	return wrap_memory_find_next_slow();
 }
 
 WRAP_EXPORT void *malloc(size_t size)
@@ -202,8 +202,8 @@ WRAP_EXPORT void *malloc(size_t size)
 	void *result;
 
 	if (!wrap_memory_find_next_functions())
-		return early_alloc(16, size);
-	result = of_caller(next.malloc(size), wrap_caller);
+		return wrap_memory_early_alloc(16, size);
+	result = wrap_memory_ignore_linker_leak(next.malloc(size), wrap_caller);
 	WRAP_EMIT(event_malloc, side_arg_u64(size), side_arg_pointer(result),
 			side_arg_pointer(wrap_caller));
 	return result;
@@ -219,22 +219,22 @@ WRAP_EXPORT void *calloc(size_t count, size_t size)
 			errno = ENOMEM;
 			return NULL;
 		}
-		return early_alloc(16, count * size);
+		return wrap_memory_early_alloc(16, count * size);
 	}
-	result = of_caller(next.calloc(count, size), wrap_caller);
+	result = wrap_memory_ignore_linker_leak(next.calloc(count, size), wrap_caller);
 	WRAP_EMIT(event_calloc, side_arg_u64(count), side_arg_u64(size), side_arg_pointer(result),
 			side_arg_pointer(wrap_caller));
 	return result;
 }
 
 /* Move an early block into the program's heap. */
-static void *realloc_early(void *ptr, size_t size)
+static void *wrap_memory_realloc_early(void *ptr, size_t size)
 {
 	void *result = wrap_memory_find_next_functions() ? next.malloc(size)
-							 : early_alloc(16, size);
+							 : wrap_memory_early_alloc(16, size);
 
 	if (result) {
-		const size_t old = early_size(ptr);
+		const size_t old = wrap_memory_early_size(ptr);
 
 		memcpy(result, ptr, old < size ? old : size);
 	}
@@ -246,9 +246,10 @@ WRAP_EXPORT void *realloc(void *ptr, size_t size)
 	WRAP_CALLER();
 	void *result;
 
-	if (is_early(ptr) || !wrap_memory_find_next_functions())
-		return ptr ? realloc_early(ptr, size) : early_alloc(16, size);
-	result = of_caller(next.realloc(ptr, size), wrap_caller);
+	if (wrap_memory_is_early(ptr) || !wrap_memory_find_next_functions())
+		return ptr ? wrap_memory_realloc_early(ptr, size)
+			   : wrap_memory_early_alloc(16, size);
+	result = wrap_memory_ignore_linker_leak(next.realloc(ptr, size), wrap_caller);
 	WRAP_EMIT(event_realloc, side_arg_pointer(ptr), side_arg_u64(size),
 			side_arg_pointer(result), side_arg_pointer(wrap_caller));
 	return result;
@@ -259,12 +260,13 @@ WRAP_EXPORT void *reallocarray(void *ptr, size_t count, size_t size)
 	WRAP_CALLER();
 	void *result;
 
-	if (is_early(ptr) || !wrap_memory_find_next_functions()) {
+	if (wrap_memory_is_early(ptr) || !wrap_memory_find_next_functions()) {
 		if (size && count > SIZE_MAX / size) {
 			errno = ENOMEM;
 			return NULL;
 		}
-		return ptr ? realloc_early(ptr, count * size) : early_alloc(16, count * size);
+		return ptr ? wrap_memory_realloc_early(ptr, count * size)
+			   : wrap_memory_early_alloc(16, count * size);
 	}
 	result = next.reallocarray(ptr, count, size);
 	WRAP_EMIT(event_reallocarray, side_arg_pointer(ptr), side_arg_u64(count),
@@ -277,7 +279,7 @@ WRAP_EXPORT void free(void *ptr)
 {
 	WRAP_CALLER();
 
-	if (is_early(ptr) || !wrap_memory_find_next_functions())
+	if (wrap_memory_is_early(ptr) || !wrap_memory_find_next_functions())
 		return;
 	WRAP_EMIT(event_free, side_arg_pointer(ptr), side_arg_pointer(wrap_caller));
 	next.free(ptr);
@@ -289,7 +291,7 @@ WRAP_EXPORT int posix_memalign(void **ptr, size_t alignment, size_t size)
 	int result;
 
 	if (!wrap_memory_find_next_functions()) {
-		*ptr = early_alloc(alignment, size);
+		*ptr = wrap_memory_early_alloc(alignment, size);
 		return *ptr ? 0 : ENOMEM;
 	}
 	result = next.posix_memalign(ptr, alignment, size);
@@ -305,7 +307,7 @@ WRAP_EXPORT void *aligned_alloc(size_t alignment, size_t size)
 	void *result;
 
 	if (!wrap_memory_find_next_functions())
-		return early_alloc(alignment, size);
+		return wrap_memory_early_alloc(alignment, size);
 	result = next.aligned_alloc(alignment, size);
 	WRAP_EMIT(event_aligned_alloc, side_arg_u64(alignment), side_arg_u64(size),
 			side_arg_pointer(result), side_arg_pointer(wrap_caller));
@@ -318,7 +320,7 @@ WRAP_EXPORT void *memalign(size_t alignment, size_t size)
 	void *result;
 
 	if (!wrap_memory_find_next_functions())
-		return early_alloc(alignment, size);
+		return wrap_memory_early_alloc(alignment, size);
 	result = next.memalign(alignment, size);
 	WRAP_EMIT(event_memalign, side_arg_u64(alignment), side_arg_u64(size),
 			side_arg_pointer(result), side_arg_pointer(wrap_caller));
@@ -331,7 +333,7 @@ WRAP_EXPORT void *valloc(size_t size)
 	void *result;
 
 	if (!wrap_memory_find_next_functions())
-		return early_alloc(4096, size);
+		return wrap_memory_early_alloc(4096, size);
 	result = next.valloc(size);
 	WRAP_EMIT(event_valloc, side_arg_u64(size), side_arg_pointer(result),
 			side_arg_pointer(wrap_caller));
@@ -344,7 +346,7 @@ WRAP_EXPORT void *pvalloc(size_t size)
 	void *result;
 
 	if (!wrap_memory_find_next_functions())
-		return early_alloc(4096, (size + 4095) / 4096 * 4096);
+		return wrap_memory_early_alloc(4096, (size + 4095) / 4096 * 4096);
 	result = next.pvalloc(size);
 	WRAP_EMIT(event_pvalloc, side_arg_u64(size), side_arg_pointer(result),
 			side_arg_pointer(wrap_caller));
@@ -357,8 +359,8 @@ WRAP_EXPORT void *pvalloc(size_t size)
  */
 WRAP_EXPORT size_t malloc_usable_size(void *ptr)
 {
-	if (is_early(ptr))
-		return early_size(ptr);
+	if (wrap_memory_is_early(ptr))
+		return wrap_memory_early_size(ptr);
 	return wrap_memory_find_next_functions() ? next.malloc_usable_size(ptr) : 0;
 }
 
@@ -366,7 +368,7 @@ WRAP_EXPORT size_t malloc_usable_size(void *ptr)
  * Check whether the program calls these wrappers. It does not if its executable contains an
  * allocator of its own or of a sanitizer.
  */
-static __attribute__((constructor)) void memory_check_order(void)
+static __attribute__((constructor)) void wrap_memory_check_order(void)
 {
 	static const char here;
 	void *called = dlsym(RTLD_DEFAULT, "malloc"), *found;
