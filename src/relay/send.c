@@ -77,8 +77,8 @@ struct send {
 	uint64_t delivered_bytes;
 	bool in_packet; /* A packet is being written. */
 	bool over;
-	bool stale;  /* Files were scanned within a turn: send their metadata first. */
-	bool looked; /* Scanned at least once. */
+	bool stale;       /* Files were scanned within a turn: send their metadata first. */
+	bool has_scanned; /* Scanned at least once. */
 	bool has_reported_marks;
 	uint64_t round;    /* The recorder's round when the files were scanned. */
 	int64_t seen;      /* Ticks before which every event was in the files at that scan. */
@@ -707,9 +707,9 @@ static int relay_send_scan(struct send *send, bool over)
 		follow_settle(follow);
 	else if (send->options.rounds)
 		send->round = rounds(send);
-	if (!ret && !send->looked)
+	if (!ret && !send->has_scanned)
 		ret = follow_reconcile(follow);
-	send->looked = true;
+	send->has_scanned = true;
 	return ret;
 }
 
@@ -860,8 +860,8 @@ static int beat(struct send *send, bool more)
 	return send->sink->ops->beat(send->sink, &send->follow);
 }
 
-/* The time before which every event is in the files that were scanned at `looked`. */
-static int64_t horizon(const struct send *send, bool over, int64_t looked)
+/* The time before which every event is in the files that were scanned at `scan_time`. */
+static int64_t horizon(const struct send *send, bool over, int64_t scan_time)
 {
 	const struct sink *sink = send->sink;
 	uint64_t limit = send->options.spool;
@@ -870,16 +870,16 @@ static int64_t horizon(const struct send *send, bool over, int64_t looked)
 	   before packets must be dropped. */
 	if (over || (limit && follow_pending(&send->follow) > limit / 2))
 		return HORIZON_NONE;
-	looked = sink->in_ticks ? send->settled : looked - HORIZON_NS;
-	return looked > sink->before ? looked : sink->before;
+	scan_time = sink->in_ticks ? send->settled : scan_time - HORIZON_NS;
+	return scan_time > sink->before ? scan_time : sink->before;
 }
 
 /* One turn over an open connection. 1: everything is over; 0, or a negative errno. */
-static int relay_send_serve(struct send *send, bool over, int64_t looked, bool *more)
+static int relay_send_serve(struct send *send, bool over, int64_t scan_time, bool *more)
 {
 	int ret;
 
-	send->sink->horizon = horizon(send, over, looked);
+	send->sink->horizon = horizon(send, over, scan_time);
 	ret = send_turn(send, more);
 	if (!ret)
 		ret = send->sink->ops->flush(send->sink, &send->follow, over && !*more);
@@ -918,7 +918,7 @@ static void relay_send_abort(struct send *send, int reason)
 static int relay_send_run_once(struct send *send, bool *more)
 {
 	bool over = relay_send_has_ended(send);
-	int64_t looked = (int64_t)clock_realtime_ns();
+	int64_t scan_time = (int64_t)clock_realtime_ns();
 	int ret = relay_send_scan(send, over);
 
 	if (ret)
@@ -937,7 +937,7 @@ static int relay_send_run_once(struct send *send, bool *more)
 			send->sink->final_error)
 		return -EIO;
 	if (send->own.connected) {
-		ret = relay_send_serve(send, over, looked, more);
+		ret = relay_send_serve(send, over, scan_time, more);
 		if (ret < 0 && ret != -ENOMEM) {
 			relay_send_disconnect(send, ret);
 			ret = 0;

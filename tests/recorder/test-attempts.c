@@ -263,7 +263,7 @@ static void test_chunks(void)
 {
 	static char output[] = "/out";
 	struct session session = {.output.path = output,
-			.rotation = {.chunks = true, .looked = true, .number = 6}};
+			.rotation = {.chunks = true, .numbers_read = true, .number = 6}};
 	struct error error;
 
 	begin(1000, EEXIST);

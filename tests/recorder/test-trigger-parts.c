@@ -243,18 +243,18 @@ static void test_events(void **unused)
 	session->triggers.nr = 0;
 	turn(true);
 	assert_called("");
-	assert_int_equal(session->triggers.looked, 0);
+	assert_int_equal(session->triggers.last_poll, 0);
 	session->triggers.nr = 1;
 	session->triggers.holding = true;
 	turn(false);
 	assert_false(session->triggers.holding);
-	assert_int_equal(session->triggers.looked, 100 * S);
+	assert_int_equal(session->triggers.last_poll, 100 * S);
 	assert_called("");
 	/* The trigger checks at most once in 10 ms. */
 	lost[2][1].total = 1;
 	now_ns += 10 * MS - 1;
 	turn(false);
-	assert_int_equal(session->triggers.looked, 100 * S);
+	assert_int_equal(session->triggers.last_poll, 100 * S);
 	now_ns++;
 	turn(false);
 	assert_called("snapshot(1, )\nreport(0, snapshot-5 was made: event:one)\n");

@@ -755,12 +755,12 @@ static void test_scan(void)
 	struct send_rounds recorder = {.begun = 4, .ticks = 40};
 	struct send *send = begin();
 
-	CHECK(!relay_send_scan(send, false) && has_noted("look 0;reconcile;") && send->looked);
+	CHECK(!relay_send_scan(send, false) && has_noted("look 0;reconcile;") && send->has_scanned);
 	CHECK(!relay_send_scan(send, true) && has_noted("look 1;settle;"));
 	CHECK(!send->seen && !send->round);
-	send->looked = false;
+	send->has_scanned = false;
 	scan_result = -ENOMEM;
-	CHECK(relay_send_scan(send, false) == -ENOMEM && has_noted("look 0;") && send->looked);
+	CHECK(relay_send_scan(send, false) == -ENOMEM && has_noted("look 0;") && send->has_scanned);
 	scan_result = 0;
 	send->options.rounds = &recorder;
 	is_unsettled = true;
@@ -783,7 +783,7 @@ static void test_scan(void)
 	send = begin();
 	CHECK(!tick(send) && has_noted("") && !send->stale);
 	send->options.spool = 10;
-	send->looked = true;
+	send->has_scanned = true;
 	played_pending = 11;
 	send->progress = 45000;
 	CHECK(!tick(send) && has_noted("look 0;") && send->stale);

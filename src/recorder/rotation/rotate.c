@@ -108,7 +108,7 @@ static void rotate_check(struct session *session)
 	}
 	if (dir)
 		closedir(dir);
-	rotation->looked = true;
+	rotation->numbers_read = true;
 }
 
 /* Creates a hidden directory; its name without the dot is the final name. */
@@ -120,7 +120,7 @@ static int make_chunk(struct session *session, struct error *error)
 	char stamp[32];
 	int try, ret = -EEXIST;
 
-	if (!rotation->looked)
+	if (!rotation->numbers_read)
 		rotate_check(session);
 	localtime_r(&now, &local);
 	strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &local);

@@ -22,7 +22,7 @@ struct rotation {
 	uint64_t size, period_ns; /* 0: no limit */
 	bool on_request;
 	bool chunks;         /* traces go into chunks */
-	bool looked;         /* existing numbers of chunks were read */
+	bool numbers_read;   /* existing numbers of chunks were read */
 	char *path;          /* path of the chunk that is being written, or NULL */
 	unsigned int number; /* of the last chunk */
 	uint64_t bytes;      /* bytes of the current chunk */

@@ -333,9 +333,9 @@ void trigger_turn(struct session *session, struct instance *active, bool last)
 	uint64_t now = wire_deadline(0);
 	uint32_t i;
 
-	if (!triggers->nr || (!last && now - triggers->looked < POLL_NS))
+	if (!triggers->nr || (!last && now - triggers->last_poll < POLL_NS))
 		return;
-	triggers->looked = now;
+	triggers->last_poll = now;
 	triggers->holding = false;
 	crashed = triggers->crash ? find_crashed(session, active) : NULL;
 	for (instance = active; instance; instance = instance->next_active)

@@ -27,7 +27,7 @@ struct triggers {
 	bool exhausted;
 	bool holding; /* an ended process keeps its rings until a snapshot is made */
 	uint32_t max, made;
-	uint64_t looked, next;
+	uint64_t last_poll, next;
 };
 
 int trigger_take(struct session *session, const struct session_options *options,

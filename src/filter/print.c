@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Translates an expression to another language. Leaving out an operand of && only makes the text
-   true more often. */
+/*
+ * Prints an expression in another language.
+ *
+ * Omitting an operand of && only makes the text true more often.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
