@@ -10,7 +10,8 @@
  * usage: PROGRAM THREADS [BURSTS [PAYLOAD]]
  *        PROGRAM count PAYLOAD EVENTS        one burst, for counting instructions
  *        PROGRAM rate EVENTS_A_SECOND SECONDS THREADS
- *                                            u32+string16 at an even rate of all threads together, for
+ *                                            u32+string16 at an even rate of all threads together,
+ *                                            for
  *                                            bench/rates.py: prints events and seconds
  *
  * The including file defines fire_<payload>(uint32_t i) for the four payloads.

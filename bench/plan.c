@@ -3,7 +3,8 @@
  * Measures what serialising costs, without clock and ring: nanoseconds per event, median and best
  * of many rounds. The arguments are written before each event, as a call site does.
  *
- *	plan [case [count]]	all cases, or one of them `count` times without measuring (for callgrind)
+ *	plan [case [count]]	all cases, or one of them `count` times without measuring (for
+ *				callgrind)
  */
 #include <stdint.h>
 #include <stdio.h>

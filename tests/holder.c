@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Holds one resource of the kind that its argument names until it ends: for test-resources-at-exit.py. */
+/*
+ * Holds one resource of the kind that its argument names until it ends: for
+ * test-resources-at-exit.py.
+ */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Litmus tests: two threads run one step each at the same moment, many times, on different processors. A test counts the rounds with
- * an outcome that the fences forbid. A correct program has none on any machine, under any load. Without a fence, such outcomes occur
- * if there are two processors.
+ * Litmus tests: two threads run one step each at the same moment, many times, on different
+ * processors. A test counts the rounds with an outcome that the fences forbid. A correct program
+ * has none on any machine, under any load. Without a fence, such outcomes occur if there are two
+ * processors.
  */
 #ifndef TESTS_LITMUS_H
 #define TESTS_LITMUS_H
@@ -25,7 +26,11 @@ enum {
 struct litmus {
 	const char *name;
 	void (*reset)(void); /* Before each round, by one thread. */
-	void (*touch)(void); /* Then by both: loads the words that are stored later, so that each store waits for the other processor. */
+	/*
+	 * Then by both: loads the words that are stored later, so that each store waits for the
+	 * other processor.
+	 */
+	void (*touch)(void);
 	void (*left)(void);
 	void (*right)(void);
 	bool (*is_forbidden)(void);
@@ -42,7 +47,10 @@ static inline void litmus_pause(unsigned int *spins)
 		sched_yield();
 }
 
-/* Returns when the other thread has called it, too. One of the two returns some loops later, in turns. */
+/*
+ * Returns when the other thread has called it, too. One of the two returns some loops later, in
+ * turns.
+ */
 static inline void litmus_align(bool is_right)
 {
 	uint32_t both = 2 * litmus_round + 2, half = LITMUS_DISTANCES / 2,

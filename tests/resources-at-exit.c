@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Preloaded into C tests and into the commands that tests run: reports what a process still holds at its end.
+ * Preloaded into C tests and into the commands that tests run: reports what a process still holds
+ * at its end.
  *
- * Counted from the begin of main() on: memory from malloc(), mappings, descriptors, threads that are neither joined nor detached, and locks.
- * A process that holds more than at its begin prints each one with the address of its caller, and ends with status 97. Memory that only a
- * library of the system or the test itself can reach is permitted: they keep caches until the process ends.
+ * Counted from the begin of main() on: memory from malloc(), mappings, descriptors, threads that
+ * are neither joined nor detached, and locks. A process that holds more than at its begin prints
+ * each one with the address of its caller, and ends with status 97. Memory that only a library of
+ * the system or the test itself can reach is permitted: they keep caches until the process ends.
  *
- * meson sets LD_PRELOAD for each test (tests/meson.build). In a test that is no C program, an interpreter, only execve() is replaced: a
- * command of this build gets LD_PRELOAD again. No other program has the library, because it removes itself from the environment.
+ * meson sets LD_PRELOAD for each test (tests/meson.build). In a test that is no C program, an
+ * interpreter, only execve() is replaced: a command of this build gets LD_PRELOAD again. No other
+ * program has the library, because it removes itself from the environment.
  *
  *   RESOURCES_AT_EXIT=off     set by a test: the commands that it runs are not checked
  *   RESOURCES_AT_EXIT=print   the report alone, without the status
  *
- * The report is also appended to $SIDE_RUNTIME/resources-at-exit, because a daemon in the background has no standard error that a test reads.
+ * The report is also appended to $SIDE_RUNTIME/resources-at-exit, because a daemon in the
+ * background has no standard error that a test reads.
  *
  * A process that a signal or _exit() ends is not checked, and neither is a child of fork().
  */
@@ -156,7 +160,10 @@ static void need_functions(void)
 
 /* ---- a table of the allocations ---- */
 
-/* In a child of fork(), the lock can be a copy that no thread unlocks. The child gives up, because it is not checked. */
+/*
+ * In a child of fork(), the lock can be a copy that no thread unlocks. The child gives up, because
+ * it is not checked.
+ */
 static bool take_table(void)
 {
 	if (is_counting)
@@ -557,7 +564,9 @@ static size_t environment_size(char *const environment[])
 	return count + 2;
 }
 
-/* Puts this library first in LD_PRELOAD. Does not allocate: the caller can be a child of vfork(). */
+/*
+ * Puts this library first in LD_PRELOAD. Does not allocate: the caller can be a child of vfork().
+ */
 static void add_library(char *const environment[], char **changed, char text[ENVIRONMENT])
 {
 	size_t count = 0;
@@ -689,7 +698,10 @@ static int compare_blocks(const void *one, const void *other)
 	return (a > b) - (a < b);
 }
 
-/* The last 8 bytes can belong to the header of the chunk that follows, to which the allocator has a pointer. */
+/*
+ * The last 8 bytes can belong to the header of the chunk that follows, to which the allocator has a
+ * pointer.
+ */
 static uintptr_t end_of(const struct allocation *one)
 {
 	size_t usable = malloc_usable_size((void *)one->memory);
@@ -756,7 +768,10 @@ static void reach(uintptr_t begin, uintptr_t end)
 	}
 }
 
-/* A mapping can lack memory or permissions, so the kernel copies the readable part. In a sandbox it copies nothing. */
+/*
+ * A mapping can lack memory or permissions, so the kernel copies the readable part. In a sandbox it
+ * copies nothing.
+ */
 static void reach_mapping(uintptr_t begin, uintptr_t end)
 {
 	uintptr_t copy[512];
@@ -786,7 +801,9 @@ static void reach_pending(void)
 
 /* ---- memory that commands may keep ---- */
 
-/* Variables of commands, with the reason why the memory that they reach is not released at the end. */
+/*
+ * Variables of commands, with the reason why the memory that they reach is not released at the end.
+ */
 static struct {
 	const char *name, *reason;
 	uintptr_t address, size;
@@ -861,7 +878,10 @@ static void reach_exceptions(void)
 		reach(exceptions[i].address, exceptions[i].address + exceptions[i].size);
 }
 
-/* The variables of one object. Those of a command are no roots, because a command must release its memory. */
+/*
+ * The variables of one object. Those of a command are no roots, because a command must release its
+ * memory.
+ */
 static int reach_object(struct dl_phdr_info *object, size_t size, void *unused)
 {
 	const char *name = object->dlpi_name;
@@ -883,7 +903,10 @@ static int reach_object(struct dl_phdr_info *object, size_t size, void *unused)
 	return 0;
 }
 
-/* The loader keeps thread-local memory of ended threads with their stacks; libunwind keeps mappings for its lists. */
+/*
+ * The loader keeps thread-local memory of ended threads with their stacks; libunwind keeps mappings
+ * for its lists.
+ */
 static bool is_kept_by_system(const struct block *one)
 {
 	Dl_info info = {0};
@@ -955,7 +978,10 @@ static void at_end(void)
 	if (report_path[0])
 		report_fd = open(report_path,
 				O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
-	/* The first three descriptors and those at the begin are not counted, and the report is no resource of the process. */
+	/*
+	 * The first three descriptors and those at the begin are not counted, and the report is no
+	 * resource of the process.
+	 */
 	if (report_fd >= 0 && report_fd < DESCRIPTORS)
 		descriptors[report_fd / 64] |= (uint64_t)1 << (report_fd % 64);
 	print("resources at exit: %lu, of %s\n", count_held(true), program_invocation_short_name);

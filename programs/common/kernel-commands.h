@@ -10,11 +10,12 @@
  * The socket and the lock are in the directory of the daemon's socket. A client sends one line, a
  * command. The answer is one line, a JSON object:
  *
- *	refresh		the rules of the sessions may have changed; answered when they are in effect;
- *			`look` is the former name, which clients send until the next release
+ *	refresh		the rules of the sessions may have changed; answered when they are in
+ *			effect; `look` is the former name, which clients send until the next release
  *	drain		answered when all events until now are in the rings
  *	knows PATTERN	{"known":true}: the kernel has such an event, or may get one
- *	status		"method", "why" (not the other one), "events" known, "on", "recorded", "lost"
+ *	status		"method", "why" (not the other one), "events" known, "on", "recorded",
+ *			"lost"
  *
  * `refresh` and `drain` have the same answer as `status`.
  */

@@ -45,8 +45,9 @@ struct side_kernel_command {
 	struct kernel_late late;
 	bool monotonic, over;
 	/*
-	 * Only joins descriptors into one for kernel_listen_wait(), which also waits for records. It is no loop of base/event-loop.h,
-	 * because nothing is called for a descriptor: each round does all work, in a fixed order.
+	 * Only joins descriptors into one for kernel_listen_wait(), which also waits for records.
+	 * It is no loop of base/event-loop.h, because nothing is called for a descriptor: each
+	 * round does all work, in a fixed order.
 	 */
 	int epoll;
 	int signals, pidfd;

@@ -392,7 +392,10 @@ static int uprobes_signals_ready(
 	return 0;
 }
 
-/* Sleeps if hits have arrived, so that hits within a short time are read in one round. Does not delay signals. */
+/*
+ * Sleeps if hits have arrived, so that hits within a short time are read in one round. Does not
+ * delay signals.
+ */
 static void uprobes_wait(struct uprobes_work *work)
 {
 	const struct timespec batch = {.tv_nsec = BATCH_NS};
@@ -561,7 +564,9 @@ static int uprobes_end_other(struct uprobes_work *work)
 	return work->ready < 0 || write(work->ready, "+", 1) == 1 ? 0 : COMMAND_FAILED;
 }
 
-/* Closes the lock last: the recorder that waits for it must not find other resources of this one. */
+/*
+ * Closes the lock last: the recorder that waits for it must not find other resources of this one.
+ */
 static void uprobes_close(struct uprobes_work *work)
 {
 	const int descriptors[] = {work->signals, work->process};

@@ -87,8 +87,8 @@ static void receive_and_pass(struct handover *handover)
 		if (handover_close_is_nonblocking(received.fds[i]))
 			wanted = received.fds[i];
 	/*
-	 * Do not pass on a message that is too long, and ignore an error of the socket pair: without
-	 * a message, the loop closes the connection.
+	 * Do not pass on a message that is too long, and ignore an error of the socket pair:
+	 * without a message, the loop closes the connection.
 	 */
 	if (size > 0 && !(received.flags & MSG_TRUNC))
 		(void)descriptors_send(handover->result, handover->text, (size_t)size, &wanted,

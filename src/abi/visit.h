@@ -5,7 +5,8 @@
  *	values		visit_load_*, visit_value_*, visit_text_*	one scalar, normalised
  *	descriptions	visit_description_check, visit_description	walk and validate
  *	arguments	visit_arguments					walk with a description
- *	codec		visit_description_encode/read/decode		bytes and back, foreign memory
+ *	codec		visit_description_encode/read/decode            bytes and back, foreign
+ *			memory
  *	people		visit_description_json, visit_*_text		JSON and C-like text
  *
  * All of it may run inside a traced program. The functions for values and arguments allocate

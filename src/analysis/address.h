@@ -28,7 +28,10 @@ struct address {
 	uint64_t address;
 };
 
-/* What the attribute `side.address` says: the string `call`, or a boolean. `text` is NULL for a boolean. */
+/*
+ * What the attribute `side.address` says: the string `call`, or a boolean. `text` is NULL for a
+ * boolean.
+ */
 enum address_kind address_kind_of_attribute(const char *text, bool value);
 /* What the name of a pointer without the attribute says: "ip" and "caller" are return addresses. */
 enum address_kind address_kind_of_name(const char *name);

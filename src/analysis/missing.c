@@ -89,7 +89,10 @@ static const char *known_context(const char *name)
 	return NULL;
 }
 
-/* Suggests the nearest context ("did you mean `$ctx.vpid`?"). False: a context has this name, or none is similar. */
+/*
+ * Suggests the nearest context ("did you mean `$ctx.vpid`?"). False: a context has this name, or
+ * none is similar.
+ */
 static bool suggest_context(const char *name, char hint[NEAREST_TEXT_SIZE])
 {
 	const size_t length = sizeof(context_prefix) - 1;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Names in expressions that no event has: which fields exist, and which name the user probably meant. */
+/*
+ * Names in expressions that no event has: which fields exist, and which name the user probably
+ * meant.
+ */
 #ifndef SIDE_ANALYSIS_MISSING_H
 #define SIDE_ANALYSIS_MISSING_H
 
@@ -11,13 +14,17 @@
 
 struct missing {
 	bool is_bound; /* some event class has all names of the expression */
-	char name[128]; /* the first name that an event class did not have, such as "size" or "$ctx.vtid"; or "" */
+	/* the first name that an event class did not have, such as "size" or "$ctx.vtid"; or "" */
+	char name[128];
 	char fields[512];
 	size_t nr_fields;
 	struct nearest nearest;
 };
 
-/* Calls where_bind() for one more event class. `missing` may be NULL. It must not move after the first call. */
+/*
+ * Calls where_bind() for one more event class. `missing` may be NULL. It must not move after the
+ * first call.
+ */
 int missing_bind(struct missing *missing, const struct where *where, const struct ctf_item *item,
 		const struct view_event *event, struct where_bound **bound);
 

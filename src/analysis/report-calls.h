@@ -2,14 +2,16 @@
 /*
  * Function calls, as probes with `--exit` record them.
  *
- * The entry of a function is an event NAME, the return is an event NAME_return. Both have a field `call`, a number;
- * the return also has `duration`. This module counts for each function how often it was called, and how long it ran
- * with and without its callees. It also makes the tree of callers.
+ * The entry of a function is an event NAME, the return is an event NAME_return. Both have a field
+ * `call`, a number; the return also has `duration`. This module counts for each function how often
+ * it was called, and how long it ran with and without its callees. It also makes the tree of
+ * callers.
  *
- * Calls nest within a thread. The upper 16 bits of `call` identify the thread in its process (probe/patch), so that
- * the trace needs no context vtid. If it has this context, the context counts, too. A call without a return
- * (longjmp(), or still running) ends with the call around it, or with the last event of its thread. If the process
- * lost events during the call, the return may be among them, and the duration is unknown.
+ * Calls nest within a thread. The upper 16 bits of `call` identify the thread in its process
+ * (probe/patch), so that the trace needs no context vtid. If it has this context, the context
+ * counts, too. A call without a return (longjmp(), or still running) ends with the call around it,
+ * or with the last event of its thread. If the process lost events during the call, the return may
+ * be among them, and the duration is unknown.
  */
 #ifndef SIDE_ANALYSIS_REPORT_CALLS_H
 #define SIDE_ANALYSIS_REPORT_CALLS_H
@@ -33,7 +35,8 @@ struct calls_stats {
 	uint64_t min_ns, max_ns;
 	uint64_t sum_ns;     /* the time of all calls, recursive ones included: for the mean */
 	uint64_t unfinished; /* timed calls without a return */
-	uint64_t lost; /* calls that are not timed: they have no return, and events were lost meanwhile */
+	/* calls that are not timed: they have no return, and events were lost meanwhile */
+	uint64_t lost;
 };
 
 struct calls_branch {
@@ -60,7 +63,10 @@ struct report_calls {
 
 enum calls_kind { CALLS_NONE, CALLS_ENTRY, CALLS_RETURN };
 
-/* What the events of a class are, according to their fields. All zero before the first record of the class. */
+/*
+ * What the events of a class are, according to their fields. All zero before the first record of
+ * the class.
+ */
 struct calls_class {
 	bool known;
 	enum calls_kind kind;
@@ -77,7 +83,10 @@ void calls_finish(struct report_calls *calls);
 void calls_free(struct report_calls *calls);
 
 const char *calls_name(const struct report_calls *calls, uint32_t function);
-/* The order of functions: by total time, then calls, then name. The caller frees the indexes; NULL: out of memory. */
+/*
+ * The order of functions: by total time, then calls, then name. The caller frees the indexes; NULL:
+ * out of memory.
+ */
 uint32_t *calls_function_order(const struct report_calls *calls);
 /* The order of branches: each one after its parent, siblings in the same order as functions. */
 uint32_t *calls_branch_order(const struct report_calls *calls);

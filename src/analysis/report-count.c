@@ -41,7 +41,8 @@ enum group_kind {
 	GROUP_SIGNED = 's',
 	GROUP_UNSIGNED = 'u',
 	GROUP_HEXADECIMAL = 'h',
-	GROUP_ADDRESS = 'a', /* `process` is the index of its trace, `high` the type of the address. */
+	/* `process` is the index of its trace, `high` the type of the address. */
+	GROUP_ADDRESS = 'a',
 	GROUP_WIDE = 'w',
 	GROUP_DOUBLE = 'f',
 	GROUP_TEXT = 'x',

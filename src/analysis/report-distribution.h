@@ -2,9 +2,10 @@
 /*
  * The distribution of many numbers in little memory.
  *
- * Each power of two is divided into 256 counted steps. A percentile that is computed from them is off by at most 1/512
- * of the value, and exact below 512. Count, sum, minimum and maximum are exact. A number with a fraction is counted by
- * its integer part. Infinite numbers and NaN are counted separately: they are in no bucket and in no sum.
+ * Each power of two is divided into 256 counted steps. A percentile that is computed from them is
+ * off by at most 1/512 of the value, and exact below 512. Count, sum, minimum and maximum are
+ * exact. A number with a fraction is counted by its integer part. Infinite numbers and NaN are
+ * counted separately: they are in no bucket and in no sum.
  */
 #ifndef SIDE_ANALYSIS_REPORT_DISTRIBUTION_H
 #define SIDE_ANALYSIS_REPORT_DISTRIBUTION_H
@@ -43,8 +44,8 @@ void report_stats_free(struct stats *stats);
 double report_stats_mean(const struct stats *stats);
 
 /*
- * The smallest number with at least this many thousandths of a percent of all numbers at or below it. Not for
- * distributions with negative numbers.
+ * The smallest number with at least this many thousandths of a percent of all numbers at or below
+ * it. Not for distributions with negative numbers.
  */
 uint64_t report_stats_percentile(const struct stats *stats, uint32_t thousandths);
 

@@ -11,7 +11,8 @@
 struct gap {
 	uint32_t trace;
 	int64_t begin, end;
-	int64_t least_begin; /* the earliest begin of this gap and the following ones of the trace */
+	/* the earliest begin of this gap and the following ones of the trace */
+	int64_t least_begin;
 };
 
 static int gaps_add(struct gaps *gaps, const struct gap *gap)

@@ -2,8 +2,8 @@
 /*
  * The intervals of time in which a trace lost events. They are known before the events are read.
  *
- * The header of a packet contains the number of events lost since the end of the previous packet. A reader reports the
- * loss at that header, after the events among which it happened.
+ * The header of a packet contains the number of events lost since the end of the previous packet. A
+ * reader reports the loss at that header, after the events among which it happened.
  */
 #ifndef SIDE_ANALYSIS_REPORT_GAPS_H
 #define SIDE_ANALYSIS_REPORT_GAPS_H

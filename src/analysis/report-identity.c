@@ -97,7 +97,10 @@ static void mark_ambiguous(struct identity *identity, uint32_t last)
 	}
 }
 
-/* A pid on a host identifies a process, also after an exec. A trace without a pid is a process of its own. */
+/*
+ * A pid on a host identifies a process, also after an exec. A trace without a pid is a process of
+ * its own.
+ */
 static uint32_t add_process(struct identity *identity, const struct ctf_trace *trace, int64_t pid,
 		const char *name, size_t name_size)
 {

@@ -2,8 +2,9 @@
 /*
  * The process and the thread that an event belongs to.
  *
- * They come from the contexts vpid, procname, vtid (or tid) and thread_name if these were recorded, and from the trace
- * otherwise. Processes get the numbers 0, 1, 2, … in the order of their first events.
+ * They come from the contexts vpid, procname, vtid (or tid) and thread_name if these were recorded,
+ * and from the trace otherwise. Processes get the numbers 0, 1, 2, … in the order of their first
+ * events.
  */
 #ifndef SIDE_ANALYSIS_REPORT_IDENTITY_H
 #define SIDE_ANALYSIS_REPORT_IDENTITY_H
@@ -54,7 +55,10 @@ int64_t identity_thread(const struct identity_class *class, const struct ctf_ite
 const char *identity_thread_name(
 		const struct identity_class *class, const struct ctf_item *item, size_t *size);
 
-/* Writes "name:pid", "name", "pid 4711", "host" or "?"; with " on HOST" if two hosts have the same process. */
+/*
+ * Writes "name:pid", "name", "pid 4711", "host" or "?"; with " on HOST" if two hosts have the same
+ * process.
+ */
 void identity_text(const struct identity *identity, uint32_t process, char *text, size_t size);
 
 #endif /* SIDE_ANALYSIS_REPORT_IDENTITY_H */

@@ -27,13 +27,16 @@ struct keys {
 };
 
 uint64_t keys_hash(const void *bytes, size_t size);
-/* The number of a key, which is added if it is new. KEYS_NONE: the table is full, or out of memory. */
+/*
+ * The number of a key, which is added if it is new. KEYS_NONE: the table is full, or out of memory.
+ */
 uint32_t keys_add(struct keys *keys, const void *bytes, size_t size);
 /* KEYS_NONE: the table does not have the key. */
 uint32_t keys_find(const struct keys *keys, const void *bytes, size_t size);
 /*
- * The number of a key, for an array with one structure for each key. Returns the array, reallocated if necessary; new
- * structures are zero. *ret_number is KEYS_NONE if the table is full or without memory.
+ * The number of a key, for an array with one structure for each key. Returns the array, reallocated
+ * if necessary; new structures are zero. *ret_number is KEYS_NONE if the table is full or without
+ * memory.
  */
 void *keys_add_item(struct keys *keys, void *items, size_t item_size, const void *key,
 		size_t key_size, uint32_t *ret_number);

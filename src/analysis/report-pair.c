@@ -2,8 +2,8 @@
 /*
  * Open begins of pairs: a hash table from keys to stacks of begins.
  *
- * Memory is bounded. At most OPEN_MAX begins are open at a time; further begins are not followed. At most DEPTH_MAX
- * begins of one key are open; beyond that, the older half is discarded.
+ * Memory is bounded. At most OPEN_MAX begins are open at a time; further begins are not followed.
+ * At most DEPTH_MAX begins of one key are open; beyond that, the older half is discarded.
  */
 #include "analysis/report-pair.h"
 
@@ -90,7 +90,10 @@ static bool report_pair_is_probe_call(const struct ctf_item *item)
 			where_same_name(type->members[0].name, "call");
 }
 
-/* Whether all of these rules end with the return of a function, so that both events have the number of a call. */
+/*
+ * Whether all of these rules end with the return of a function, so that both events have the number
+ * of a call.
+ */
 static bool are_returns(const struct report_pairs *pairs, uint64_t rules)
 {
 	static const char suffix[] = "_return";
@@ -172,7 +175,10 @@ static struct pair_key key_of_value(const struct filter_value *value, uint32_t p
 	}
 }
 
-/* The upper 16 bits of a call's number identify a thread of its process (probe/patch). 0: the return is not recorded. */
+/*
+ * The upper 16 bits of a call's number identify a thread of its process (probe/patch). 0: the
+ * return is not recorded.
+ */
 static struct pair_key key_of_thread(const struct report_pairs *pairs,
 		const struct pair_class *class, const struct ctf_item *item, uint32_t process,
 		int64_t thread)

@@ -2,9 +2,9 @@
 /*
  * Pairs of begin and end events.
  *
- * An end closes the latest open begin with the same key, so that pairs can nest. The key is the value of an
- * expression; without an expression it is the thread, or the process if threads are not recorded. An event that
- * matches both patterns ends one pair and begins the next.
+ * An end closes the latest open begin with the same key, so that pairs can nest. The key is the
+ * value of an expression; without an expression it is the thread, or the process if threads are not
+ * recorded. An event that matches both patterns ends one pair and begins the next.
  */
 #ifndef SIDE_ANALYSIS_REPORT_PAIR_H
 #define SIDE_ANALYSIS_REPORT_PAIR_H
@@ -38,7 +38,8 @@ struct pair_rule {
 	uint64_t no_key;             /* begins and ends in which the expression has no value */
 	uint64_t not_kept; /* unfinished pairs that were not followed, because too many were open */
 	uint64_t negative; /* pairs that end before they begin (clocks); their duration is 0 */
-	uint64_t no_thread; /* begins and ends without a known thread, although the thread is the key */
+	/* begins and ends without a known thread, although the thread is the key */
+	uint64_t no_thread;
 	uint64_t across_loss; /* pairs during which events were lost */
 };
 
@@ -64,16 +65,16 @@ struct report_pairs {
 };
 
 /*
- * Parses BEGIN, END, BEGIN, END, …, which must live as long as the pairs. `key` may be NULL. 0 or a negative errno;
- * the kind is ERROR_USAGE for an invalid text. Call pairs_free() in both cases.
+ * Parses BEGIN, END, BEGIN, END, …, which must live as long as the pairs. `key` may be NULL. 0 or a
+ * negative errno; the kind is ERROR_USAGE for an invalid text. Call pairs_free() in both cases.
  */
 int pairs_create(struct report_pairs *pairs, const struct text_list *pairs_text, const char *key,
 		bool across, struct error *error);
 void pairs_free(struct report_pairs *pairs);
 
 /*
- * Finds out which rules a class matches. `missing` may be NULL. 0 or -ENOMEM. A class that matches no rule needs no
- * pair_class_free().
+ * Finds out which rules a class matches. `missing` may be NULL. 0 or -ENOMEM. A class that matches
+ * no rule needs no pair_class_free().
  */
 int pair_class_make(const struct report_pairs *pairs, struct pair_class *class,
 		const struct ctf_item *item, const struct view_event *event,
@@ -92,7 +93,10 @@ struct pair_key pairs_key(const struct report_pairs *pairs, const struct pair_cl
 /* 0 or -ENOMEM. A begin that cannot be kept is counted. */
 int pairs_begin(struct report_pairs *pairs, unsigned int rule, const struct pair_key *key,
 		const struct pair_open *open);
-/* True: *open is the matching begin, which is removed. False: the end is counted as one without a begin. */
+/*
+ * True: *open is the matching begin, which is removed. False: the end is counted as one without a
+ * begin.
+ */
 bool pairs_end(struct report_pairs *pairs, unsigned int rule, const struct pair_key *key,
 		struct pair_open *open);
 /* Copies the latest open begin under the key, which stays open. */

@@ -2,8 +2,8 @@
 /*
  * The slowest pairs, and the events around them.
  *
- * The first walk keeps the slowest pairs in a heap, with the numbers of their begin and end among the events of their
- * thread. So the second walk knows which events to keep.
+ * The first walk keeps the slowest pairs in a heap, with the numbers of their begin and end among
+ * the events of their thread. So the second walk knows which events to keep.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -273,7 +273,9 @@ static int take_again(
 	}
 }
 
-/* Losses get numbers for processes, too. Processes must have the same numbers as in the first walk. */
+/*
+ * Losses get numbers for processes, too. Processes must have the same numbers as in the first walk.
+ */
 static int take_any(
 		struct again *again, const struct walk_class *class, const struct ctf_item *item)
 {

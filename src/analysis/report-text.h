@@ -19,7 +19,9 @@ void text_print(struct report_text_writer *text, const char *format, ...)
 const char *text_colour(const struct report_text_writer *text, const char *code);
 void text_begin_section(struct report_text_writer *text);
 void text_put_time(struct report_text_writer *text, int64_t ns);
-/* Writes four significant digits: "950 ns", "12.34 us", "1.500 ms", "75.0 s". Returns `duration`. */
+/*
+ * Writes four significant digits: "950 ns", "12.34 us", "1.500 ms", "75.0 s". Returns `duration`.
+ */
 const char *text_duration(double ns, char duration[FORMAT_NUMBER_MAX]);
 
 /* How many of `count` rows are printed, and the line about the others. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The events of a trace as `report` and `export` read them: selected by patterns, an expression and times, and merged
- * by time. The listener gets a message about each part that cannot be read.
+ * The events of a trace as `report` and `export` read them: selected by patterns, an expression and
+ * times, and merged by time. The listener gets a message about each part that cannot be read.
  */
 #ifndef SIDE_ANALYSIS_REPORT_WALK_H
 #define SIDE_ANALYSIS_REPORT_WALK_H
@@ -49,7 +49,10 @@ struct report_walk {
 	/* The format of values in view_event: JSON, unless it is changed before the first event. */
 	struct view_sink sink;
 
-	/* The caller may set them after walk_open(). `own_create` returns NULL if an allocation failed. */
+	/*
+	 * The caller may set them after walk_open(). `own_create` returns NULL if an allocation
+	 * failed.
+	 */
 	void *(*own_create)(void *user, struct walk_class *class, const struct ctf_item *item);
 	void (*own_free)(void *own);
 	void *user;
@@ -60,18 +63,24 @@ bool walk_pattern_wants(
 		const struct pattern *patterns, size_t count, const char *event, int loglevel);
 /* Whether the directory can be opened. 0 or a negative errno. */
 int walk_check(const struct report_walk_options *options, struct error *error);
-/* Parses the options and checks the directory. 0 or a negative errno; call walk_close() in both cases. */
+/*
+ * Parses the options and checks the directory. 0 or a negative errno; call walk_close() in both
+ * cases.
+ */
 int walk_prepare(struct report_walk *walk, const struct report_walk_options *options,
 		struct error *error);
 /* Opens the trace. Only the directory is read from now on. 0 or a negative errno. */
 int walk_open(struct report_walk *walk, struct error *error);
-/* Opens the trace for a second walk. It reports nothing, and has none of the functions above. 0 or a negative errno. */
+/*
+ * Opens the trace for a second walk. It reports nothing, and has none of the functions above. 0 or
+ * a negative errno.
+ */
 int walk_open_again(struct report_walk *walk, const struct report_walk *first, struct error *error);
 void walk_close(struct report_walk *walk);
 
 /*
- * Reads the next wanted event, record of losses (class->lost), or loss that the packets counted (class NULL). 1; 0 at
- * the end; -ENOMEM.
+ * Reads the next wanted event, record of losses (class->lost), or loss that the packets counted
+ * (class NULL). 1; 0 at the end; -ENOMEM.
  */
 int walk_next(struct report_walk *walk, struct ctf_item *item, struct walk_class **class);
 
@@ -85,7 +94,10 @@ const char *walk_lost_text(const struct ctf_item *item, const char *name, size_t
 /* The member of a structure with this index. */
 const struct ctf_value *walk_member_at(const struct ctf_value *structure, uint32_t index);
 
-/* Writes the contexts, the fields and the variadic part as `"fields":{…},…` (docs/spec/view-json.md). */
+/*
+ * Writes the contexts, the fields and the variadic part as `"fields":{…},…`
+ * (docs/spec/view-json.md).
+ */
 void walk_json_values(
 		struct view_out *out, const struct walk_class *class, const struct ctf_item *item);
 /* Writes the same values as text. */

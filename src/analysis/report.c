@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A report from its options to its printed form: the walk through the trace, and the order of the tables. */
+/*
+ * A report from its options to its printed form: the walk through the trace, and the order of the
+ * tables.
+ */
 #include "analysis/report.h"
 
 #include <errno.h>

@@ -2,8 +2,9 @@
 /*
  * Reports: what report.c counts, and what report-text.c and report-json.c print.
  *
- * The trace is read once, ordered by time; only `--around` reads it a second time. Memory does not grow with the
- * number of events: tables have limits (REPORT_…_MAX). What exceeds a limit is counted and reported.
+ * The trace is read once, ordered by time; only `--around` reads it a second time. Memory does not
+ * grow with the number of events: tables have limits (REPORT_…_MAX). What exceeds a limit is
+ * counted and reported.
  */
 #ifndef SIDE_ANALYSIS_REPORT_H
 #define SIDE_ANALYSIS_REPORT_H
@@ -98,7 +99,8 @@ struct report_stats {
 /* One of the slowest pairs. */
 struct report_slow {
 	uint64_t duration;
-	uint64_t order; /* number of events before its end: the earlier one of two equal durations counts */
+	/* number of events before its end: the earlier one of two equal durations counts */
+	uint64_t order;
 	struct pair_open begin;
 	int64_t end_ns;
 	uint32_t end_scope; /* the thread of its end, and the number of that event in the thread */
@@ -196,15 +198,15 @@ struct report_class {
 /*
  * report.c: a report from the first step to the last one.
  *
- * The caller sets `json` and `colour` in a zeroed report. Then it calls report_prepare(), report_open(),
- * report_read(), report_print(), and report_free() in any case. The functions return 0 or a negative errno and set the
- * error; the kind is ERROR_USAGE for an invalid option.
+ * The caller sets `json` and `colour` in a zeroed report. Then it calls report_prepare(),
+ * report_open(), report_read(), report_print(), and report_free() in any case. The functions return
+ * 0 or a negative errno and set the error; the kind is ERROR_USAGE for an invalid option.
  */
 
 /*
- * Parses the options, checks the directory, and starts the process that reads debug files. Afterwards the caller can
- * drop its privileges, because the other functions only read the trace. The options, the directory and the user of the
- * listener must live as long as the report.
+ * Parses the options, checks the directory, and starts the process that reads debug files.
+ * Afterwards the caller can drop its privileges, because the other functions only read the trace.
+ * The options, the directory and the user of the listener must live as long as the report.
  */
 int report_prepare(struct report *report, const struct report_options *options, const char *dir,
 		const struct analysis_listener *listener, struct error *error);
@@ -249,8 +251,8 @@ size_t report_around_find(const struct report_around *around, uint32_t scope, ui
 
 /* report-caller.c: the callers of events, and symbols of addresses. */
 /*
- * Parses an expression for each source of callers, and starts the process that reads debug files, if `--callers` or
- * `--by` needs it. 0 or a negative errno.
+ * Parses an expression for each source of callers, and starts the process that reads debug files,
+ * if `--callers` or `--by` needs it. 0 or a negative errno.
  */
 int report_callers_start(struct report *report, struct error *error);
 /* 0 or -ENOMEM. */
@@ -259,7 +261,10 @@ int report_callers_bind(struct report *report, struct report_class *own,
 void report_callers_unbind(struct report_class *own);
 int report_take_caller(struct report *report, const struct report_class *own,
 		const struct ctf_item *item, uint32_t process);
-/* Reads the address spaces of the traced processes. Call it before symbols are printed. 0 or -ENOMEM. */
+/*
+ * Reads the address spaces of the traced processes. Call it before symbols are printed. 0 or
+ * -ENOMEM.
+ */
 int report_symbols_read(struct report *report);
 /* Writes "function+0x12 (module)" or "module+0x12". False: the symbol is unknown. */
 bool report_symbol_text(const struct symbol *symbol, char *text, size_t size);

@@ -2,8 +2,8 @@
 /*
  * Symbols of the addresses in a trace.
  *
- * The trace is read an additional time before, if it has base address records: a record can apply to events that are
- * shown earlier.
+ * The trace is read an additional time before, if it has base address records: a record can apply
+ * to events that are shown earlier.
  */
 #include "analysis/trace-symbols.h"
 
@@ -44,7 +44,10 @@ static uint64_t trace_symbols_get_number(const struct ctf_value *fields, const c
 	return value && value->type->kind == CTF_INTEGER ? value->u : 0;
 }
 
-/* Copies a text of a record, which has no terminating NUL. The caller frees it. NULL: the record has none. 0 or -ENOMEM. */
+/*
+ * Copies a text of a record, which has no terminating NUL. The caller frees it. NULL: the record
+ * has none. 0 or -ENOMEM.
+ */
 static int trace_symbols_get_text(const struct ctf_value *fields, const char *name, char **ret_text)
 {
 	const struct ctf_value *value = ctf_value_member(fields, name);

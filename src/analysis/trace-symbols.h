@@ -9,19 +9,29 @@
 
 struct view_sink;
 
-/* Starts the process that reads debug files. Call it before this process is confined. NULL: out of memory. */
+/*
+ * Starts the process that reads debug files. Call it before this process is confined. NULL: out of
+ * memory.
+ */
 struct symbols *trace_symbols_start(
 		bool debuginfod, void (*report)(void *user, const char *sentence), void *user);
 
 /*
- * Reads the address spaces of the traced processes: base address records, and the maps that the recorder keeps. A
- * process has the index of its trace (ctf_trace.index). A trace that cannot be read has none. 0 or -ENOMEM.
+ * Reads the address spaces of the traced processes: base address records, and the maps that the
+ * recorder keeps. A process has the index of its trace (ctf_trace.index). A trace that cannot be
+ * read has none. 0 or -ENOMEM.
  */
 int trace_symbols_read(struct symbols *symbols, const char *dir);
 
-/* Writes "name+0x12 (file:line)" or "/path+0x123". False: the symbol is unknown, and nothing is written. */
+/*
+ * Writes "name+0x12 (file:line)" or "/path+0x123". False: the symbol is unknown, and nothing is
+ * written.
+ */
 bool trace_symbol_text(struct view_sink *sink, const struct symbol *symbol);
-/* Writes the known ones of {"module":…,"offset":…,"function":…,"function_offset":…,"file":…,"line":…}. */
+/*
+ * Writes the known ones of
+ * {"module":…,"offset":…,"function":…,"function_offset":…,"file":…,"line":…}.
+ */
 bool trace_symbol_json(struct view_sink *sink, const struct symbol *symbol);
 
 #endif /* SIDE_ANALYSIS_TRACE_SYMBOLS_H */

@@ -2,9 +2,9 @@
 /*
  * Dynamic values: a tree made of the flat list of nodes (docs/spec/recording.md, section 7).
  *
- * Depths and counts come from a file and can be wrong. A node is a child only if it is exactly one level deeper than
- * its parent. So the recursion is no deeper than the 255 levels that a depth can express. An invalid node ends the
- * value.
+ * Depths and counts come from a file and can be wrong. A node is a child only if it is exactly one
+ * level deeper than its parent. So the recursion is no deeper than the 255 levels that a depth can
+ * express. An invalid node ends the value.
  */
 #include <string.h>
 

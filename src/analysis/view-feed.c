@@ -43,7 +43,8 @@ struct view_feed {
 	uint32_t stream_count;
 	size_t batch_max;
 	struct view_line line; /* of the showing thread */
-	pthread_mutex_t mutex; /* protects the following members, and the states and counts of the streams */
+	/* protects the following members, and the states and counts of the streams */
+	pthread_mutex_t mutex;
 	pthread_cond_t work;      /* the queue has a stream, or the threads must end */
 	pthread_cond_t done;      /* a batch has been filled */
 	struct feed_stream queue; /* a ring of streams; its successor is the first one */
@@ -95,7 +96,10 @@ static int view_feed_fill_batch(
 		if (ret < 0)
 			break;
 		ret = 1;
-		/* Relaxed: only a hint. The thread that sets it, view_feed_stop(), joins this one afterwards. */
+		/*
+		 * Relaxed: only a hint. The thread that sets it, view_feed_stop(), joins this one
+		 * afterwards.
+		 */
 		if (!--attempts && __atomic_load_n(&feed->stopping, __ATOMIC_RELAXED))
 			return 0;
 		attempts = attempts ? attempts : ATTEMPTS_MAX;
@@ -193,8 +197,8 @@ const struct view_batch *view_feed_next(struct view_feed *feed, uint32_t index, 
 	stream->shown = stream->handed_out;
 	while (!has_batch(stream)) {
 		/*
-		 * The showing thread first fills the batch that it needs. While another thread does so, it fills
-		 * batches of other streams.
+		 * The showing thread first fills the batch that it needs. While another thread does
+		 * so, it fills batches of other streams.
 		 */
 		struct feed_stream *next = stream;
 

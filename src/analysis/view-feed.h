@@ -2,9 +2,9 @@
 /*
  * The lines of all streams of a trace, in batches that worker threads fill ahead.
  *
- * Each stream has two batches: one is shown while the other is filled. Each worker fills the batches of one stream at
- * a time. The showing thread fills a batch itself if it is not ready and no worker fills it. So the lines are the same
- * with any number of threads, also with none.
+ * Each stream has two batches: one is shown while the other is filled. Each worker fills the
+ * batches of one stream at a time. The showing thread fills a batch itself if it is not ready and
+ * no worker fills it. So the lines are the same with any number of threads, also with none.
  */
 #ifndef SIDE_ANALYSIS_VIEW_FEED_H
 #define SIDE_ANALYSIS_VIEW_FEED_H
@@ -25,8 +25,9 @@ int view_feed_start(struct view_feed **feed, struct view_lines *lines, struct ct
 		unsigned int threads);
 
 /*
- * The next batch of the stream, which is never empty; NULL at the end. The previous batch of this stream becomes
- * invalid. *error is set to -ENOMEM if an allocation failed, and unchanged otherwise.
+ * The next batch of the stream, which is never empty; NULL at the end. The previous batch of this
+ * stream becomes invalid. *error is set to -ENOMEM if an allocation failed, and unchanged
+ * otherwise.
  */
 const struct view_batch *view_feed_next(struct view_feed *feed, uint32_t stream, int *error);
 

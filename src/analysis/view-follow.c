@@ -2,9 +2,9 @@
 /*
  * Showing a trace while it is being recorded.
  *
- * The recorder writes the streams in turn, so that one stream can end earlier than another. An event is shown one
- * second after its time: by then, the recorder has usually fetched all rings. If a recorder is slower, lines go back
- * in time, but none is lost.
+ * The recorder writes the streams in turn, so that one stream can end earlier than another. An
+ * event is shown one second after its time: by then, the recorder has usually fetched all rings. If
+ * a recorder is slower, lines go back in time, but none is lost.
  */
 #include <errno.h>
 #include <signal.h>
@@ -24,7 +24,10 @@ static void view_follow_on_signal(int signal)
 	stopped = 1;
 }
 
-/* The time that continues from the first call, as the times of events do, even if the system's clock is set meanwhile. */
+/*
+ * The time that continues from the first call, as the times of events do, even if the system's
+ * clock is set meanwhile.
+ */
 static int64_t follow_now_ns(void)
 {
 	static int64_t begin;

@@ -5,12 +5,14 @@
 
 #include "analysis/view-merge.h"
 
-/* Shows events until the recorders have ended, or until Ctrl-C. Results as those of view_merge(). */
+/*
+ * Shows events until the recorders have ended, or until Ctrl-C. Results as those of view_merge().
+ */
 int view_follow(struct view *view, struct ctf_reader *reader);
 
 /*
- * Opens a trace. With `wait`, waits until a directory that is being recorded to has a trace. Results as those of
- * ctf_reader_open().
+ * Opens a trace. With `wait`, waits until a directory that is being recorded to has a trace.
+ * Results as those of ctf_reader_open().
  */
 int view_open(const char *dir, bool wait, struct ctf_reader **reader, struct error *error);
 

@@ -14,8 +14,8 @@ static void view_json_write_text(struct view_sink *sink, const char *text)
 }
 
 /*
- * Invalid UTF-8 becomes U+0080 to U+00FF, as in descriptions. The control characters U+0080 to U+009F are escaped, because
- * terminals obey them.
+ * Invalid UTF-8 becomes U+0080 to U+00FF, as in descriptions. The control characters U+0080 to
+ * U+009F are escaped, because terminals obey them.
  */
 void view_json_quoted(struct view_out *out, const char *text, size_t size)
 {
@@ -63,7 +63,9 @@ static void json_real(struct view_sink *sink, const struct visit_value *value)
 	json_digits(sink, digits, value->size == 16 || !isfinite(visit_value_double(value)));
 }
 
-/* A second member with the same name becomes name#2, because keys of a JSON object should differ. */
+/*
+ * A second member with the same name becomes name#2, because keys of a JSON object should differ.
+ */
 static void json_member(struct view_sink *sink, uint32_t index, const char *name, size_t size,
 		unsigned int copy)
 {

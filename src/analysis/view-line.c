@@ -290,7 +290,10 @@ static struct view_class *view_line_make_class(struct view_line *line, const str
 static struct view_class *class_of(struct view_line *line, const struct ctf_item *item)
 {
 	struct ctf_event_class *event = item->event;
-	/* Acquire: the members of the class. Pairs with the release in class_of() of another thread. */
+	/*
+	 * Acquire: the members of the class. Pairs with the release in class_of() of another
+	 * thread.
+	 */
 	struct view_class *class =
 			__atomic_load_n((struct view_class **)&event->user, __ATOMIC_ACQUIRE);
 

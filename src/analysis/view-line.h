@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One item of a trace as one line. Parts that are equal for all records of an event class, of a trace, or of a second
- * are made once; each record then costs its values only.
+ * One item of a trace as one line. Parts that are equal for all records of an event class, of a
+ * trace, or of a second are made once; each record then costs its values only.
  */
 #ifndef SIDE_ANALYSIS_VIEW_LINE_H
 #define SIDE_ANALYSIS_VIEW_LINE_H
@@ -70,8 +70,8 @@ void view_line_start(struct view_line *line, struct view_lines *lines, struct vi
 void view_line_stop(struct view_line *line);
 
 /*
- * Writes the item into the buffer of the sink. 1 and the entry; 0 if the item is not wanted; -ENOMEM. A note is not
- * written: the caller reports it.
+ * Writes the item into the buffer of the sink. 1 and the entry; 0 if the item is not wanted;
+ * -ENOMEM. A note is not written: the caller reports it.
  */
 int view_line_item(struct view_line *line, const struct ctf_item *item, struct view_entry *entry);
 

@@ -9,11 +9,17 @@
 
 #define SECOND 1000000000
 #define BUFFER_SIZE ((size_t)64 << 10)
-/* A trace with fewer bytes is shown faster without threads; more threads than THREADS_MAX do not help. */
+/*
+ * A trace with fewer bytes is shown faster without threads; more threads than THREADS_MAX do not
+ * help.
+ */
 #define THREADS_FROM ((uint64_t)4 << 20)
 #define THREADS_MAX 16u
 
-/* A stream whose next line has not been shown. It has a copy of the time, so that comparisons access no other memory. */
+/*
+ * A stream whose next line has not been shown. It has a copy of the time, so that comparisons
+ * access no other memory.
+ */
 struct merge_stream {
 	int64_t ns;
 	const struct view_entry *entry;

@@ -35,7 +35,9 @@ void view_flush(struct view *view);
 /* The limit is reached, or the output cannot be written. */
 bool view_is_over(const struct view *view);
 
-/* Shows all streams. 0 at the end, or a negative errno. An error of the output is in write_error. */
+/*
+ * Shows all streams. 0 at the end, or a negative errno. An error of the output is in write_error.
+ */
 int view_merge(struct view *view, struct ctf_reader *reader);
 
 #endif /* SIDE_ANALYSIS_VIEW_MERGE_H */

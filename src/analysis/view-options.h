@@ -34,8 +34,8 @@ struct view_options {
 	unsigned int threads; /* threads that decode, this one included; 0: as many as are useful */
 
 	/*
-	 * Whether an event is wanted: `event` is "provider:event", `loglevel` is LTTng's, or -1. Called once for each
-	 * event class of each trace. NULL: all are wanted.
+	 * Whether an event is wanted: `event` is "provider:event", `loglevel` is LTTng's, or -1.
+	 * Called once for each event class of each trace. NULL: all are wanted.
 	 */
 	bool (*wanted)(void *context, const char *event, int loglevel);
 	void *wanted_context;
@@ -49,8 +49,9 @@ struct view_options {
 	struct analysis_listener listener;
 
 	/*
-	 * Called after helper processes have started and before the trace is read, so that the caller can drop its
-	 * privileges. `writes` is the directory that will be written to (with `repair`), or NULL. May be NULL.
+	 * Called after helper processes have started and before the trace is read, so that the
+	 * caller can drop its privileges. `writes` is the directory that will be written to (with
+	 * `repair`), or NULL. May be NULL.
 	 */
 	void (*confine)(const char *dir, const char *writes);
 };

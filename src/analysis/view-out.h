@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A growing buffer for output. The usual path of each function is a comparison and a copy, without format strings,
- * locks or calls.
+ * A growing buffer for output. The usual path of each function is a comparison and a copy, without
+ * format strings, locks or calls.
  */
 #ifndef SIDE_ANALYSIS_VIEW_OUT_H
 #define SIDE_ANALYSIS_VIEW_OUT_H

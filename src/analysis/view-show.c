@@ -2,7 +2,8 @@
 /*
  * Descriptions combined with field classes.
  *
- * Both come from a file and can be wrong. If they do not fit each other, the event is shown as plain CTF.
+ * Both come from a file and can be wrong. If they do not fit each other, the event is shown as
+ * plain CTF.
  */
 #include <json-c/json.h>
 #include <stdlib.h>
@@ -227,7 +228,10 @@ static bool show_members(struct shower *s, struct view_show *show, struct json_o
 				is_type(get_text(inner, "type"), "pointer"))
 			set_address(s, part, address_kind_of_name(part->name));
 		part->copy = 1;
-		/* Of many members with the same name, only the nearest are counted. The numbers only help the reader. */
+		/*
+		 * Of many members with the same name, only the nearest are counted. The numbers
+		 * only help the reader.
+		 */
 		for (uint32_t k = at; k-- > 0 && at - k < 256;) {
 			if (show->parts[k] && strcmp(show->parts[k]->name, part->name) == 0) {
 				part->copy = show->parts[k]->copy + 1;

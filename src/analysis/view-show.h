@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How the values of one event are shown: the SIDE description (JSON in the metadata) combined with the field classes
- * of the reader. It is made once for an event class and walked for each record.
+ * How the values of one event are shown: the SIDE description (JSON in the metadata) combined with
+ * the field classes of the reader. It is made once for an event class and walked for each record.
  */
 #ifndef SIDE_ANALYSIS_VIEW_SHOW_H
 #define SIDE_ANALYSIS_VIEW_SHOW_H
@@ -68,8 +68,8 @@ struct view_event {
 };
 
 /*
- * Combines both for this type of sink. NULL: out of memory. For an event without a description, or with one that does
- * not fit its fields, `fields` is NULL.
+ * Combines both for this type of sink. NULL: out of memory. For an event without a description, or
+ * with one that does not fit its fields, `fields` is NULL.
  */
 struct view_event *view_event_create(
 		const struct ctf_event_class *event, const struct view_sink *sink);
@@ -83,7 +83,10 @@ void view_side_value(struct view_sink *sink, const struct view_show *show,
 void view_side_fields(struct view_sink *sink, const struct view_event *event,
 		const struct ctf_value *fields);
 
-/* Whether an enumeration or bitmap shows this label for the value. Of a wrapped value, it is the inner one. */
+/*
+ * Whether an enumeration or bitmap shows this label for the value. Of a wrapped value, it is the
+ * inner one.
+ */
 bool view_label_matches(const struct view_show *show, const struct ctf_value *value,
 		const struct view_label *label);
 

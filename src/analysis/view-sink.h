@@ -2,8 +2,9 @@
 /*
  * Where values are written: text for people, or JSON for programs.
  *
- * The walkers call these functions in document order. `index` counts members, elements or labels from 0, so that the
- * sink knows where a comma is needed. A failed allocation remains noted in the buffer.
+ * The walkers call these functions in document order. `index` counts members, elements or labels
+ * from 0, so that the sink knows where a comma is needed. A failed allocation remains noted in the
+ * buffer.
  */
 #ifndef SIDE_ANALYSIS_VIEW_SINK_H
 #define SIDE_ANALYSIS_VIEW_SINK_H
@@ -75,7 +76,8 @@ struct view_sink {
 	uint32_t trace;          /* the trace whose process has the addresses … */
 	int64_t ns;              /* … at this time */
 	uint8_t ip;              /* enum address_kind of the context `ip`; 0: ADDRESS_RETURN */
-	uint8_t call; /* enum view_call (view-syscall.h), if the fields are those of a system call */
+	/* enum view_call (view-syscall.h), if the fields are those of a system call */
+	uint8_t call;
 };
 
 extern const struct view_sink_ops view_text_ops;
@@ -106,7 +108,10 @@ void view_text_plain(struct view_out *out, const char *text, size_t size);
 void view_text_field(struct view_out *out, const char *text, size_t size);
 void view_json_quoted(struct view_out *out, const char *text, size_t size);
 
-/* Writes the shortest decimal number that is read back as the same float; "nan", "inf", "-inf". Returns its length. */
+/*
+ * Writes the shortest decimal number that is read back as the same float; "nan", "inf", "-inf".
+ * Returns its length.
+ */
 size_t view_real_digits(const struct visit_value *value, char out[VISIT_FLOAT_DIGITS_MAX]);
 
 /* The value of an integer, float or enumeration of CTF of up to 64 bits. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What numbers of system calls mean, in text: the kernel describes all of them as unsigned words. The meaning follows
- * the unchanged number.
+ * What numbers of system calls mean, in text: the kernel describes all of them as unsigned words.
+ * The meaning follows the unchanged number.
  */
 #include "analysis/view-syscall.h"
 

@@ -60,7 +60,9 @@ static inline bool view_text_is_plain_char(unsigned char c)
 	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
-/* How a text is separated from its surroundings: not at all, by quotes, or as a field of a table. */
+/*
+ * How a text is separated from its surroundings: not at all, by quotes, or as a field of a table.
+ */
 enum enclosure {
 	IN_LINE,
 	IN_QUOTES,

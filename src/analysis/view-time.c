@@ -208,8 +208,8 @@ int view_times_read(const struct time_range *times, struct view_time *from, stru
 /* ---- the ends of a trace ---- */
 
 /*
- * The time of the first event. It needs a reader of its own, because other readers start at the first packet in the
- * interval.
+ * The time of the first event. It needs a reader of its own, because other readers start at the
+ * first packet in the interval.
  */
 static int64_t find_begin(const char *dir)
 {
@@ -231,8 +231,8 @@ static int64_t find_begin(const char *dir)
 }
 
 /*
- * The time of the last event in packets that end at `from_ns` or later. INT64_MIN if there is none. *ret_begin is the
- * latest begin of a skipped packet.
+ * The time of the last event in packets that end at `from_ns` or later. INT64_MIN if there is none.
+ * *ret_begin is the latest begin of a skipped packet.
  */
 static int64_t find_last_event(const char *dir, int64_t from_ns, int64_t *ret_begin)
 {

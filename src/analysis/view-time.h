@@ -35,7 +35,10 @@ bool view_times_is_set(const struct time_range *times);
 int view_times_read(const struct time_range *times, struct view_time *from, struct view_time *to,
 		struct error *error);
 
-/* Converts both ends to ns since 1970, both included. Relative times need the first or the last event of the trace in `dir`. */
+/*
+ * Converts both ends to ns since 1970, both included. Relative times need the first or the last
+ * event of the trace in `dir`.
+ */
 void view_times_resolve(const char *dir, const struct view_time *from, const struct view_time *to,
 		int64_t *from_ns, int64_t *to_ns);
 

@@ -73,9 +73,11 @@ static struct visit_value number_of_bytes(const struct ctf_value *value, bool bi
 }
 
 /*
- * Floats that are decimal numbers of up to 15 digits, as most that people write are. For the least k for which number
- * * 10^k is an integer m with m / 10^k == number, m has the digits. 10^k is exact and a division is rounded once, so
- * that equality means that reading the digits gives the number. Only one text of up to 15 digits does so.
+ * Floats that are decimal numbers of up to 15 digits, as most that people write are. For the least
+ * k for which number
+ * * 10^k is an integer m with m / 10^k == number, m has the digits. 10^k is exact and a division is
+ * rounded once, so that equality means that reading the digits gives the number. Only one text of
+ * up to 15 digits does so.
  */
 static size_t short_digits(double number, char *out)
 {
@@ -547,8 +549,8 @@ static bool view_walk_is_inside(
 }
 
 /*
- * The tag of an optional value (`__x_tag` before `_x`, docs/spec/recording.md, section 2). It only describes the next
- * member.
+ * The tag of an optional value (`__x_tag` before `_x`, docs/spec/recording.md, section 2). It only
+ * describes the next member.
  */
 bool view_is_tag(const struct ctf_type *structure, uint32_t index)
 {

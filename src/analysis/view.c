@@ -2,8 +2,8 @@
 /*
  * The events of a trace, one line each, ordered by time.
  *
- * view-line.c makes lines of items, view-feed.c makes them ahead in threads, and view-merge.c orders them. view-
- * follow.c shows a trace while it is being recorded.
+ * view-line.c makes lines of items, view-feed.c makes them ahead in threads, and view-merge.c
+ * orders them. view- follow.c shows a trace while it is being recorded.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -6,8 +6,8 @@
 #include "analysis/view-options.h"
 
 /*
- * Shows the events. 0; -EPIPE if the reader of the output has closed it and SIGPIPE is ignored; -EIO if something
- * could not be read or written, which has been reported.
+ * Shows the events. 0; -EPIPE if the reader of the output has closed it and SIGPIPE is ignored;
+ * -EIO if something could not be read or written, which has been reported.
  */
 int view_run(const struct view_options *options);
 

@@ -2,8 +2,8 @@
 /*
  * Paths from a record to one of its values, by names and indexes.
  *
- * A SIDE event is walked by its description (struct view_show), dynamic values by their nodes, and everything else
- * (contexts, events of other tracers) by field classes.
+ * A SIDE event is walked by its description (struct view_show), dynamic values by their nodes, and
+ * everything else (contexts, events of other tracers) by field classes.
  */
 #include <string.h>
 
@@ -214,7 +214,10 @@ static const struct ctf_value *plain_step(
 	return NULL;
 }
 
-/* An element of a packed array belongs to the cursor that found it, so that scalars are read at once. */
+/*
+ * An element of a packed array belongs to the cursor that found it, so that scalars are read at
+ * once.
+ */
 static bool plain_load(const struct ctf_value *value, const struct filter_step *steps,
 		uint32_t count, enum filter_ask ask, struct filter_value *result)
 {

@@ -28,7 +28,9 @@ struct where_path {
 	struct filter_step *steps; /* it owns the names, too */
 };
 
-/* Whether records of the item's class can have the value. Fills in *path without copying the steps. */
+/*
+ * Whether records of the item's class can have the value. Fills in *path without copying the steps.
+ */
 bool where_path_find(struct where_path *path, const struct filter_path *wanted,
 		const struct ctf_item *item, const struct view_event *event);
 

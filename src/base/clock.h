@@ -2,7 +2,8 @@
 /*
  * Deadlines of programs: times of CLOCK_MONOTONIC in nanoseconds, or never.
  *
- * A function whose name ends with _at gets the present time from its caller, the others read the clock.
+ * A function whose name ends with _at gets the present time from its caller, the others read the
+ * clock.
  */
 #ifndef SIDE_BASE_CLOCK_H
 #define SIDE_BASE_CLOCK_H
@@ -51,8 +52,9 @@ static inline uint64_t deadline_remaining_ns(uint64_t deadline)
 }
 
 /*
- * The timeout of poll() and epoll_wait(): -1 is never. Rounds up, because a wait that ends too early would be repeated
- * with a timeout of 0 until the deadline. A wait of INT_MAX ms ends before a later deadline, and is repeated by its caller.
+ * The timeout of poll() and epoll_wait(): -1 is never. Rounds up, because a wait that ends too
+ * early would be repeated with a timeout of 0 until the deadline. A wait of INT_MAX ms ends before
+ * a later deadline, and is repeated by its caller.
  */
 static inline int deadline_remaining_ms_at(uint64_t deadline, uint64_t now)
 {
@@ -75,7 +77,10 @@ static inline struct timespec deadline_timespec(uint64_t deadline)
 	return clock_timespec_from_ns(deadline);
 }
 
-/* Sleeps until the deadline. 0, or -EINTR after the handler of a signal. DEADLINE_NEVER: until a signal. */
+/*
+ * Sleeps until the deadline. 0, or -EINTR after the handler of a signal. DEADLINE_NEVER: until a
+ * signal.
+ */
 int deadline_sleep(uint64_t deadline);
 
 #endif /* SIDE_BASE_CLOCK_H */

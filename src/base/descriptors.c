@@ -42,7 +42,10 @@ ssize_t descriptors_receive(int socket, void *ret_bytes, size_t capacity, int fl
 	if (size < 0)
 		return -errno;
 	ret_received->flags = header.msg_flags;
-	/* All fit, because the control buffer has space for no more: the kernel then closes the others and sets MSG_CTRUNC. */
+	/*
+	 * All fit, because the control buffer has space for no more: the kernel then closes the
+	 * others and sets MSG_CTRUNC.
+	 */
 	(void)descriptors_take(&header, ret_received->fds, DESCRIPTORS_AT_ONCE, &ret_received->nr);
 	return size;
 }

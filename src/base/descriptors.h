@@ -11,8 +11,9 @@
 #define DESCRIPTORS_AT_ONCE 8 /* that a message of a program has space for */
 
 /*
- * Send a message with nr descriptors (0: none). `flags` as for sendmsg(); MSG_NOSIGNAL is added. Continues after a signal. Returns what
- * sendmsg() returned, or a negative errno: -E2BIG for more than DESCRIPTORS_AT_ONCE.
+ * Send a message with nr descriptors (0: none). `flags` as for sendmsg(); MSG_NOSIGNAL is added.
+ * Continues after a signal. Returns what sendmsg() returned, or a negative errno: -E2BIG for more
+ * than DESCRIPTORS_AT_ONCE.
  */
 ssize_t descriptors_send(
 		int socket, const void *bytes, size_t size, const int *fds, size_t nr, int flags);
@@ -24,8 +25,9 @@ struct descriptors_received {
 };
 
 /*
- * Receive a message and its descriptors. `flags` as for recvmsg(); MSG_CMSG_CLOEXEC is added. Continues after a signal. Returns what
- * recvmsg() returned, or a negative errno, without descriptors then.
+ * Receive a message and its descriptors. `flags` as for recvmsg(); MSG_CMSG_CLOEXEC is added.
+ * Continues after a signal. Returns what recvmsg() returned, or a negative errno, without
+ * descriptors then.
  */
 ssize_t descriptors_receive(int socket, void *ret_bytes, size_t capacity, int flags,
 		struct descriptors_received *ret_received);

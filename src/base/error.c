@@ -15,7 +15,10 @@ static int error_negative(int code)
 	return code > 0 ? -code : code;
 }
 
-/* Ends a text that was cut at `size` bytes with an ellipsis. No part of a character stays before it. */
+/*
+ * Ends a text that was cut at `size` bytes with an ellipsis. No part of a character stays before
+ * it.
+ */
 static void error_mark_cut(char *text, size_t size)
 {
 	size_t end, least;
@@ -25,7 +28,9 @@ static void error_mark_cut(char *text, size_t size)
 		return;
 	}
 	end = size - sizeof(error_ellipsis);
-	/* A character has three bytes at most after its first: what is not UTF-8 is cut anywhere. */
+	/*
+	 * A character has three bytes at most after its first: what is not UTF-8 is cut anywhere.
+	 */
 	least = end > 3 ? end - 3 : 0;
 	while (end > least && ((unsigned char)text[end] & 0xc0) == 0x80)
 		end--;

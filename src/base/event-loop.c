@@ -37,7 +37,10 @@ void event_loop_defer(
 	loop->last_deferred = &deferred->next;
 }
 
-/* A call that defers another one: that one runs, too, because its memory may not be needed in the next round. */
+/*
+ * A call that defers another one: that one runs, too, because its memory may not be needed in the
+ * next round.
+ */
 static void event_loop_run_deferred(struct event_loop *loop)
 {
 	struct event_deferred *deferred;
@@ -221,8 +224,9 @@ void event_timer_set_ms(struct event_loop *loop, struct event_timer *timer, uint
 }
 
 /*
- * Timers that callbacks of this round set have later serials. One of them may be at the top of the heap, before older ones that
- * have expired, too: these wait for the next round, which comes at once.
+ * Timers that callbacks of this round set have later serials. One of them may be at the top of the
+ * heap, before older ones that have expired, too: these wait for the next round, which comes at
+ * once.
  */
 static int event_loop_expire(struct event_loop *loop)
 {

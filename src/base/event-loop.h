@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An event loop: calls functions when descriptors are ready, when timers expire, and when signals arrive.
+ * An event loop: calls functions when descriptors are ready, when timers expire, and when signals
+ * arrive.
  *
- * A round (event_loop_turn) waits, calls the functions of at most EVENT_LOOP_BATCH descriptors, then those of the timers that
- * have expired, then the functions that were deferred. A timer that is set by a callback expires in a later round, even with a
- * time of 0: no callback can keep the others waiting.
+ * A round (event_loop_turn) waits, calls the functions of at most EVENT_LOOP_BATCH descriptors,
+ * then those of the timers that have expired, then the functions that were deferred. A timer that
+ * is set by a callback expires in a later round, even with a time of 0: no callback can keep the
+ * others waiting.
  *
- * Sources and timers are members of their owner's struct, and the loop allocates nothing: neither a timer nor a deferred call
- * can fail. Each callback may remove, change and free any source and timer, including its own: the loop reads none of them
- * afterwards. An owner whose memory callers further up the stack still use frees it in a deferred call.
+ * Sources and timers are members of their owner's struct, and the loop allocates nothing: neither a
+ * timer nor a deferred call can fail. Each callback may remove, change and free any source and
+ * timer, including its own: the loop reads none of them afterwards. An owner whose memory callers
+ * further up the stack still use frees it in a deferred call.
  *
- * A callback returns 0, or a negative errno, which ends the round at once. event_loop_turn() returns that error, and the next
- * round goes on: epoll reports the other descriptors again, and the other timers are still set.
+ * A callback returns 0, or a negative errno, which ends the round at once. event_loop_turn()
+ * returns that error, and the next round goes on: epoll reports the other descriptors again, and
+ * the other timers are still set.
  *
  * Not safe among threads: all functions are called by the thread that runs the loop.
  */
@@ -55,7 +59,10 @@ struct event_timer {
 	uint64_t deadline; /* ns of CLOCK_MONOTONIC */
 	uint64_t serial;   /* orders equal deadlines */
 	event_timer_fn *expired;
-	/* A pairing heap: the first child, the next sibling, and the sibling before it or, of a first child, the parent. */
+	/*
+	 * A pairing heap: the first child, the next sibling, and the sibling before it or, of a
+	 * first child, the parent.
+	 */
 	struct event_timer *child, *next, *previous;
 };
 
@@ -88,15 +95,17 @@ int event_loop_open(struct event_loop *loop);
 /* Runs the deferred calls. Closes no descriptor of a source. */
 void event_loop_close(struct event_loop *loop);
 
-/* Can be polled by an outer loop: readable when a source is ready. Timers do not make it readable. */
+/*
+ * Can be polled by an outer loop: readable when a source is ready. Timers do not make it readable.
+ */
 int event_loop_fd(const struct event_loop *loop);
 /* The timeout of an outer loop in milliseconds: 0, up to INT_MAX, or -1 if no timer is set. */
 int event_loop_timeout_ms(const struct event_loop *loop);
 
 /*
- * One round. Waits for at most timeout_ms (-1: without limit) for the first event or timer.
- * Returns 0, also after a signal handler; the error of a callback or of the wait; -EDEADLK from a callback. If the wait fails,
- * timers expire nevertheless.
+ * One round. Waits for at most timeout_ms (-1: without limit) for the first event or timer. Returns
+ * 0, also after a signal handler; the error of a callback or of the wait; -EDEADLK from a callback.
+ * If the wait fails, timers expire nevertheless.
  */
 int event_loop_turn(struct event_loop *loop, int timeout_ms);
 /* Rounds until event_loop_stop(), which ends it after the present round, or an error. */
@@ -120,7 +129,10 @@ void event_timer_set_ms(struct event_loop *loop, struct event_timer *timer, uint
 		event_timer_fn *expired);
 void event_timer_cancel(struct event_loop *loop, struct event_timer *timer);
 
-/* Blocks these signals in the calling thread: before it starts others, because they inherit the mask. 0 or a negative errno. */
+/*
+ * Blocks these signals in the calling thread: before it starts others, because they inherit the
+ * mask. 0 or a negative errno.
+ */
 int event_signals_add(struct event_loop *loop, struct event_signals *signals, const sigset_t *set,
 		event_signals_fn *arrived);
 /* The signals stay blocked. */

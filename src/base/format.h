@@ -21,7 +21,10 @@ const char *format_size(uint64_t bytes, char text[FORMAT_NUMBER_MAX]);
 /* "1,234 events" */
 const char *format_events(uint64_t count, char text[FORMAT_NUMBER_MAX]);
 
-/* The text with control characters and invalid UTF-8 as \xNN, cut between characters to `size` bytes with the NUL. */
+/*
+ * The text with control characters and invalid UTF-8 as \xNN, cut between characters to `size`
+ * bytes with the NUL.
+ */
 const char *format_printable(const char *text, char *printable, size_t size);
 /* The same, written to a stream and not cut. Allocates nothing. */
 void print_printable(FILE *out, const char *text);
@@ -33,8 +36,8 @@ const char *format_quoted(const char *argument, char *text, size_t size);
 void print_json_string(FILE *out, const char *text);
 
 /*
- * Closes a stream of open_memstream(). True: *text is whole, and the caller frees it. False: an allocation failed, and *text is
- * NULL.
+ * Closes a stream of open_memstream(). True: *text is whole, and the caller frees it. False: an
+ * allocation failed, and *text is NULL.
  */
 bool text_stream_end(FILE *out, char **text);
 

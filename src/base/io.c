@@ -143,7 +143,10 @@ int io_read_whole(int fd, size_t limit, char **ret_bytes, size_t *ret_size)
 		char *grown;
 		ssize_t got;
 
-		/* One byte for the end of the text, and one that shows that the file has more than the limit. */
+		/*
+		 * One byte for the end of the text, and one that shows that the file has more than
+		 * the limit.
+		 */
 		capacity = capacity ? capacity * 2 : IO_WHOLE_START;
 		capacity = capacity < limit + 2 ? capacity : limit + 2;
 		grown = realloc(bytes, capacity);

@@ -9,8 +9,8 @@
  *     json_write_unsigned(&out, pid);
  *     json_write_object_end(&out);
  *
- * The caller pairs begins with ends, and writes a name before each member of an object. Nothing is allocated. Failures belong to `write`:
- * a stream remembers them (ferror).
+ * The caller pairs begins with ends, and writes a name before each member of an object. Nothing is
+ * allocated. Failures belong to `write`: a stream remembers them (ferror).
  */
 #ifndef SIDE_BASE_JSON_WRITER_H
 #define SIDE_BASE_JSON_WRITER_H

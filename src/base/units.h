@@ -2,8 +2,8 @@
 /*
  * Sizes and times with units, as users write them.
  *
- * The functions return 0, -EINVAL for a text that has another form, and -ERANGE for a value that does not fit. The result is
- * unchanged if they fail.
+ * The functions return 0, -EINVAL for a text that has another form, and -ERANGE for a value that
+ * does not fit. The result is unchanged if they fail.
  */
 #ifndef SIDE_BASE_UNITS_H
 #define SIDE_BASE_UNITS_H

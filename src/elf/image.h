@@ -27,8 +27,8 @@ struct image_table {
 /*
  * Open an image. The caller closes fd, after image_close(). @relocate: apply relocations; false for
  * a file that is mapped in a process, whose memory is relocated. Returns 0 or a negative errno with
- * half a sentence in @error ("it is not an ELF file"): -ENOEXEC if it is not an ELF file, -EINVAL if
- * it is damaged.
+ * half a sentence in @error ("it is not an ELF file"): -ENOEXEC if it is not an ELF file, -EINVAL
+ * if it is damaged.
  */
 int image_open(int fd, bool relocate, struct image **image, struct error *error);
 /* The same for a file in memory, which must stay valid until image_close(). Applies relocations. */

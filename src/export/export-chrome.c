@@ -2,9 +2,9 @@
 /*
  * Chrome's trace events: a JSON object with an array of them, one event per line.
  *
- * Times are microseconds with three decimals since the first event. Readers store them as doubles, which cannot
- * represent nanoseconds since 1970. `start_ns` in otherData is the time of the first event. There is no
- * displayTimeUnit, because some readers use it as the unit of times.
+ * Times are microseconds with three decimals since the first event. Readers store them as doubles,
+ * which cannot represent nanoseconds since 1970. `start_ns` in otherData is the time of the first
+ * event. There is no displayTimeUnit, because some readers use it as the unit of times.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -123,8 +123,8 @@ static int export_chrome_write_names(struct export *export, const struct ctf_ite
 }
 
 /*
- * Slices that can overlap get an artificial thread for each lane. All viewers show begins and ends in threads, and
- * some do not know asynchronous slices. 0: out of memory.
+ * Slices that can overlap get an artificial thread for each lane. All viewers show begins and ends
+ * in threads, and some do not know asynchronous slices. 0: out of memory.
  */
 static int64_t lane_tid(struct export *export, const struct export_slice *slice, int64_t pid)
 {

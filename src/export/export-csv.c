@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tables in the form of RFC 4180: a line of titles, CR LF after each line, doubled quotes. This file writes fields,
- * and one table of all events, with contexts and fields as JSON.
+ * Tables in the form of RFC 4180: a line of titles, CR LF after each line, doubled quotes. This
+ * file writes fields, and one table of all events, with contexts and fields as JSON.
  *
- * Text comes from traced programs. Control characters become escapes, so that a terminal does not obey them. A text
- * that begins like a formula gets an apostrophe in front, so that a spreadsheet does not evaluate it.
+ * Text comes from traced programs. Control characters become escapes, so that a terminal does not
+ * obey them. A text that begins like a formula gets an apostrophe in front, so that a spreadsheet
+ * does not evaluate it.
  */
 #include <errno.h>
 #include <string.h>
@@ -41,7 +42,10 @@ static bool export_csv_char_is_in_set(char c, const char *set)
 	return c && strchr(set, c);
 }
 
-/* Whether a spreadsheet would evaluate the text as a formula. A number is not a formula, not even with a sign. */
+/*
+ * Whether a spreadsheet would evaluate the text as a formula. A number is not a formula, not even
+ * with a sign.
+ */
 static bool is_formula(const char *text, size_t size)
 {
 	if (!size || !export_csv_char_is_in_set(*text, "=+-@"))

@@ -7,7 +7,9 @@
 
 /* Moves the text in the scratch buffer, from `begin` on, to the table. */
 void csv_put_from(struct view_out *out, struct view_out *scratch, size_t begin);
-/* Moves the JSON in the scratch buffer. A scalar gets no quotes, and null becomes an empty field. */
+/*
+ * Moves the JSON in the scratch buffer. A scalar gets no quotes, and null becomes an empty field.
+ */
 void csv_put_json(struct view_out *out, struct view_out *scratch, bool scalar);
 void csv_put_text(struct view_out *out, struct view_out *scratch, const char *text, size_t size);
 

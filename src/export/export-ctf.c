@@ -2,10 +2,10 @@
 /*
  * A trace as a new trace of CTF 1.8 or CTF 2.
  *
- * The content of a record is copied byte by byte. The header is made again (docs/spec/recording.md, section 1),
- * because its form depends on the previous record, which may not be selected. Each trace keeps its position below the
- * new directory, and each data stream its file. Records of losses, and the losses that packets counted, are copied,
- * too.
+ * The content of a record is copied byte by byte. The header is made again (docs/spec/recording.md,
+ * section 1), because its form depends on the previous record, which may not be selected. Each
+ * trace keeps its position below the new directory, and each data stream its file. Records of
+ * losses, and the losses that packets counted, are copied, too.
  */
 #include <errno.h>
 #include <inttypes.h>

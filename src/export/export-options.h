@@ -21,8 +21,9 @@ struct export_options {
 	struct text_list patterns; /* of events; none: all */
 	const char *filter;        /* an expression, or NULL */
 	struct time_range times;
-	int format;         /* enum export_format */
-	const char *output; /* a directory: for tables (CSV) and CTF; else only the caller uses it */
+	int format; /* enum export_format */
+	/* a directory: for tables (CSV) and CTF; else only the caller uses it */
+	const char *output;
 	struct text_list pairs; /* patterns: begin, end, begin, end, … */
 	const char *key;        /* of pairs: an expression; NULL: the thread */
 	bool across;            /* a key means the same in all processes */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The format of Perfetto: a sequence of TracePacket messages, in protocol buffers without a library.
+ * The format of Perfetto: a sequence of TracePacket messages, in protocol buffers without a
+ * library.
  *
- * Times are nanoseconds since 1970 (the REALTIME clock, and, because of the only ClockSnapshot, also the time of the
- * trace). A track is described before its first event. Names are written once. Field numbers are those of
- * protos/perfetto/trace/.
+ * Times are nanoseconds since 1970 (the REALTIME clock, and, because of the only ClockSnapshot,
+ * also the time of the trace). A track is described before its first event. Names are written once.
+ * Field numbers are those of protos/perfetto/trace/.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -2,9 +2,9 @@
 /*
  * One table for each event, with a column for each field.
  *
- * A structure becomes a column for each member (`a.b`). An enumeration becomes one for its value and one for its
- * labels (`state.label`). A value without a fixed shape becomes a column with JSON: arrays, variants with more than a
- * scalar, dynamic values.
+ * A structure becomes a column for each member (`a.b`). An enumeration becomes one for its value
+ * and one for its labels (`state.label`). A value without a fixed shape becomes a column with JSON:
+ * arrays, variants with more than a scalar, dynamic values.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -183,7 +183,8 @@ static uint32_t add_labels(struct ctf_label *labels, uint32_t count, const struc
 
 		if (to < begin || from > end)
 			continue;
-		if (from > begin) /* Splits the range: the part before the option, and the part after it. */
+		/* Splits the range: the part before the option, and the part after it. */
+		if (from > begin)
 			count = add_labels(labels, count, variant, at, begin, from - 1);
 		begin = to + 1;
 	}

@@ -2,9 +2,9 @@
 /*
  * Field classes of a trace that was read, converted for the writer of CTF 1.8 or CTF 2.
  *
- * The bytes of records stay unchanged. CTF 2 identifies the field that is a length or a selector by its location, and
- * its values by ranges. CTF 1.8 needs a name, and selectors that are enumerations with the names of the options as
- * labels.
+ * The bytes of records stay unchanged. CTF 2 identifies the field that is a length or a selector by
+ * its location, and its values by ranges. CTF 1.8 needs a name, and selectors that are enumerations
+ * with the names of the options as labels.
  */
 #ifndef SIDE_EXPORT_EXPORT_TYPES_H
 #define SIDE_EXPORT_EXPORT_TYPES_H
@@ -23,8 +23,9 @@ void export_types_start(struct export_types *types, enum ctf_format format);
 void export_types_free(struct export_types *types);
 
 /*
- * Converts the type of a scope; NULL stays NULL. 0; -ENOTSUP, and `why` has the reason; -ENOMEM. Convert the scopes of
- * a record in their order, because fields can refer to contexts. The result lives as long as `types` and the trace.
+ * Converts the type of a scope; NULL stays NULL. 0; -ENOTSUP, and `why` has the reason; -ENOMEM.
+ * Convert the scopes of a record in their order, because fields can refer to contexts. The result
+ * lives as long as `types` and the trace.
  */
 int export_types_convert(struct export_types *types, const char *scope, const struct ctf_type *type,
 		const struct ctf_type **converted);

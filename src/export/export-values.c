@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Values as Perfetto's DebugAnnotation messages, nested as in the event. They follow the description if there is one,
- * and the field classes otherwise.
+ * Values as Perfetto's DebugAnnotation messages, nested as in the event. They follow the
+ * description if there is one, and the field classes otherwise.
  *
- * Enumerations become {label, value}. An absent optional value and a null become the text "null". A value without
- * members or elements becomes "{}" or "[]", because readers ignore empty annotations.
+ * Enumerations become {label, value}. An absent optional value and a null become the text "null". A
+ * value without members or elements becomes "{}" or "[]", because readers ignore empty annotations.
  */
 #include <string.h>
 
@@ -168,7 +168,10 @@ static void put_null(struct export_annotations *to)
 	proto_bytes(to->out, STRING, "null", 4);
 }
 
-/* A pointer is written as an integer: the viewers in browsers (WebAssembly) keep only 32 bits of pointers. */
+/*
+ * A pointer is written as an integer: the viewers in browsers (WebAssembly) keep only 32 bits of
+ * pointers.
+ */
 static void export_values_add_integer(
 		struct export_annotations *to, uint64_t number, bool is_signed)
 {

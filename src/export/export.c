@@ -340,7 +340,10 @@ int64_t export_pid(const struct export *export, uint32_t process)
 {
 	const struct identity_process *own = &export->identity.processes[process];
 
-	/* The first process with this number keeps it: containers can have processes with the same number. */
+	/*
+	 * The first process with this number keeps it: containers can have processes with the same
+	 * number.
+	 */
 	return own->pid < 0 || own->repeated ? EXPORT_MADE_UP + (int64_t)process : own->pid;
 }
 

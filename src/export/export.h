@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Traces for other programs. export.c walks through the trace and passes each item to one of the formats
- * (struct export_ops), which writes into a buffer.
+ * Traces for other programs. export.c walks through the trace and passes each item to one of the
+ * formats (struct export_ops), which writes into a buffer.
  */
 #ifndef SIDE_EXPORT_EXPORT_H
 #define SIDE_EXPORT_EXPORT_H
@@ -70,30 +70,38 @@ struct export
 extern const struct export_ops export_perfetto, export_chrome, export_csv, export_tables;
 
 /*
- * An export into one file (perfetto, chrome, csv) or, if options->output is a directory, into tables (csv).
+ * An export into one file (perfetto, chrome, csv) or, if options->output is a directory, into
+ * tables (csv).
  *
- * The caller calls export_prepare(), export_write(), and export_free() in any case. The functions return 0 or a
- * negative errno and set the error; the kind is ERROR_USAGE for an invalid option.
+ * The caller calls export_prepare(), export_write(), and export_free() in any case. The functions
+ * return 0 or a negative errno and set the error; the kind is ERROR_USAGE for an invalid option.
  */
 
 /*
- * Parses the options and checks the directory. Afterwards the caller opens the output, and can drop its privileges.
- * The options, the directory and the user of the listener must live as long as the export.
+ * Parses the options and checks the directory. Afterwards the caller opens the output, and can drop
+ * its privileges. The options, the directory and the user of the listener must live as long as the
+ * export.
  */
 int export_prepare(struct export *export, const struct export_options *options, const char *dir,
 		const struct analysis_listener *listener, struct error *error);
 /*
- * Reads the trace and writes it to the descriptor, which the caller closes; -1 for tables. `path` names the output in
- * messages. -EPIPE: the reader of the output has closed it.
+ * Reads the trace and writes it to the descriptor, which the caller closes; -1 for tables. `path`
+ * names the output in messages. -EPIPE: the reader of the output has closed it.
  */
 int export_write(struct export *export, int fd, const char *path, struct error *error);
 void export_free(struct export *export);
 
-/* Whether the output is a directory, into which CSV is written as tables: it exists, or the path ends with a slash. */
+/*
+ * Whether the output is a directory, into which CSV is written as tables: it exists, or the path
+ * ends with a slash.
+ */
 bool export_is_directory(const char *path);
 /* Sets "cannot write PATH: REASON". Returns the code. */
 int export_set_write_error(struct error *error, int code, const char *path);
-/* After export_write(): pairs of different threads may be mixed, because threads are not recorded (PAIRS_NO_THREAD). */
+/*
+ * After export_write(): pairs of different threads may be mixed, because threads are not recorded
+ * (PAIRS_NO_THREAD).
+ */
 bool export_lacks_threads(const struct export *export);
 
 /* ---- export-ctf.c: an export into a new CTF trace (ctf1, ctf2), in the same steps ---- */
@@ -114,8 +122,8 @@ void export_ctf_free(struct export_ctf *ctf);
 int export_flush(struct export *export);
 
 /*
- * Numbers of processes and threads for viewers. An unknown thread gets a number for its CPU. Such numbers are larger
- * than all numbers that Linux uses.
+ * Numbers of processes and threads for viewers. An unknown thread gets a number for its CPU. Such
+ * numbers are larger than all numbers that Linux uses.
  */
 #define EXPORT_MADE_UP 10000000
 int64_t export_pid(const struct export *export, uint32_t process);

@@ -57,7 +57,10 @@ static int isolate_allow_below(int rules, const char *path, uint64_t rights)
 	return ret;
 }
 
-/* Rights to the entries of a directory mean nothing for a file. A path that does not exist needs no rule. */
+/*
+ * Rights to the entries of a directory mean nothing for a file. A path that does not exist needs no
+ * rule.
+ */
 static int isolate_allow_path(int rules, const char *path, uint64_t directory, uint64_t file)
 {
 	struct stat status;
@@ -132,7 +135,10 @@ static struct isolate_ruleset isolate_ruleset(long version, const struct isolate
 			.handled_files = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1,
 	};
 
-	/* Do not restrict reads at all: a rule for "/" would not permit files in other mount namespaces. */
+	/*
+	 * Do not restrict reads at all: a rule for "/" would not permit files in other mount
+	 * namespaces.
+	 */
 	if (limits->reads_all)
 		ruleset.handled_files &= ~(uint64_t)(LANDLOCK_ACCESS_FS_READ_FILE |
 				LANDLOCK_ACCESS_FS_READ_DIR);
@@ -320,7 +326,10 @@ void isolate_rules_threads_only(struct isolate_rules *rules)
 	isolate_rules_call(rules, "clone3", ENOSYS);
 }
 
-/* Permit connections: modules of the C library connect to services of this machine and to name servers. */
+/*
+ * Permit connections: modules of the C library connect to services of this machine and to name
+ * servers.
+ */
 static bool isolate_calls_of_resolver(void)
 {
 	static const char *const refused[] = {
@@ -363,8 +372,9 @@ static const char *const isolate_parsing[] = {"read", "write", "readv", "writev"
 		"shutdown", "getsockopt", "setsockopt", "getsockname", "getpeername", NULL};
 
 /*
- * TCGETS2, TCSETS2, TCSETSW2 and TCSETSF2: newer C libraries use only these in tcgetattr(), tcsetattr() and isatty(). The kernel headers
- * that define the structure (44 bytes) cannot be included together with the headers of the C library.
+ * TCGETS2, TCSETS2, TCSETSW2 and TCSETSF2: newer C libraries use only these in tcgetattr(),
+ * tcsetattr() and isatty(). The kernel headers that define the structure (44 bytes) cannot be
+ * included together with the headers of the C library.
  */
 #ifdef TCGETS2
 #define TERMIOS2_GET _IOC(_IOC_READ, 'T', 0x2a, 44)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Drop rights of a process before it reads data of other users, so that an error in its parsers does little harm. */
+/*
+ * Drop rights of a process before it reads data of other users, so that an error in its parsers
+ * does little harm.
+ */
 #ifndef SIDE_ISOLATE_ISOLATE_H
 #define SIDE_ISOLATE_ISOLATE_H
 
@@ -10,24 +13,31 @@
 #include <linux/filter.h>
 
 /*
- * Landlock: the process may write below these paths (NULL at the end) and nowhere else, and executes nothing. 0, also if the kernel does
- * not support Landlock; or a negative errno: the process cannot write below one of the paths that exist.
+ * Landlock: the process may write below these paths (NULL at the end) and nowhere else, and
+ * executes nothing. 0, also if the kernel does not support Landlock; or a negative errno: the
+ * process cannot write below one of the paths that exist.
  */
 int isolate_files(const char *const *writable);
 
-/* System calls that no recorder, receiver or parser needs: programs, processes, tracing, mounts and the like. Ends with NULL. */
+/*
+ * System calls that no recorder, receiver or parser needs: programs, processes, tracing, mounts and
+ * the like. Ends with NULL.
+ */
 extern const char *const isolate_refused[];
 
 /*
- * Confine a process that resolves host names. The C library loads modules for this, which read files and connect to any address. The
- * process cannot execute programs, start processes or write. False: the kernel supports no filter.
+ * Confine a process that resolves host names. The C library loads modules for this, which read
+ * files and connect to any address. The process cannot execute programs, start processes or write.
+ * False: the kernel supports no filter.
  */
 bool isolate_resolver(void);
 
 #ifdef HAVE_SECCOMP
 #define ISOLATE_CODE_MAX 1024
 
-/* A filter of system calls. It is built without an allocation; the first rule that matches decides. */
+/*
+ * A filter of system calls. It is built without an allocation; the first rule that matches decides.
+ */
 struct isolate_rules {
 	struct sock_filter code[ISOLATE_CODE_MAX];
 	unsigned short size;
@@ -61,8 +71,9 @@ struct isolate_limits {
 };
 
 /*
- * Landlock: no other file is opened, and no program executed. Seccomp: only the system calls of a parser, in this thread and
- * in those that it creates. False: the kernel supports no filter of system calls.
+ * Landlock: no other file is opened, and no program executed. Seccomp: only the system calls of a
+ * parser, in this thread and in those that it creates. False: the kernel supports no filter of
+ * system calls.
  */
 bool isolate_parser(const struct isolate_limits *limits);
 

@@ -251,7 +251,10 @@ static int kernel_format_parse_field(struct format *format, char *line)
 	return 0;
 }
 
-/* ---- labels: __print_symbolic(REC->name, { 1, "text" }, ...) and __print_flags(REC->name, "|", ...) ---- */
+/*
+ * ---- labels: __print_symbolic(REC->name, { 1, "text" }, ...) and __print_flags(REC->name, "|",
+ * ...) ----
+ */
 
 static const char *kernel_format_skip_blanks(const char *at)
 {

@@ -104,7 +104,8 @@ struct kernel_record {
 
 	const struct kernel_sink *sink;
 	struct kernel_listener listener;
-	bool enables_found; /* events that match the initial choices are enabled when they are found */
+	/* events that match the initial choices are enabled when they are found */
+	bool enables_found;
 	bool has_new_losses; /* records were lost since the last report of losses */
 	uint64_t lost_unnamed, lost_named;
 	struct byte_buffer context, fields; /* of the record that is being converted */
@@ -136,7 +137,10 @@ struct kernel_record {
  * those with a parameter `error` set it on failure.
  */
 struct kernel_backend {
-	/* No event is enabled yet. -EPERM, -EACCES, -ENOSYS, -ENOENT: try the other method. The caller must call close() after an error, too. */
+	/*
+	 * No event is enabled yet. -EPERM, -EACCES, -ENOSYS, -ENOENT: try the other method. The
+	 * caller must call close() after an error, too.
+	 */
 	int (*open)(struct kernel_record *record, struct error *error);
 	int (*add)(struct kernel_record *record, struct kernel_event_class *event_class,
 			struct error *error);

@@ -5,10 +5,11 @@
  * Arming sets one bit in the enabled word of every registered event. The bit is one of the highest
  * byte, which dispatch reads anyway, so a process that is not armed has no extra cost.
  *
- *	DISARMED -> ARMED	side_tracer_arm(): the hook, then the bits (those of later batches when
- *				they are registered)
- *	ARMED -> BUSY		the first thread that calls an event and may run the hook does so. Other
- *				threads wait for it, for a limited time, and then continue with their event
+ *	DISARMED -> ARMED	side_tracer_arm(): the hook, then the bits (those of later batches
+ *				when they are registered)
+ *	ARMED -> BUSY		the first thread that calls an event and may run the hook does so.
+ *				Other threads wait for it, for a limited time, and then continue
+ *				with their event
  *	BUSY -> ARMED		the hook returns and has not disarmed
  *	any -> DISARMED		side_tracer_disarm(): no hook, then the bits are cleared
  *

@@ -128,7 +128,10 @@ EXPORT struct side_context_place *side_context_find(const char *provider, const 
 	for (;;) {
 		struct side_context_place *expected = NULL;
 
-		/* Release: the names before the pointer. Pairs with the acquire in libside_context_search(). */
+		/*
+		 * Release: the names before the pointer. Pairs with the acquire in
+		 * libside_context_search().
+		 */
 		if (__atomic_compare_exchange_n(end, &expected, added, false, __ATOMIC_RELEASE,
 				    __ATOMIC_RELAXED))
 			return added;
@@ -162,8 +165,8 @@ static void libside_context_free_retired(void)
 	struct side_context_handle *handle, *next;
 
 	/*
-	 * Acquire: the chain. Pairs with the release in context_push_retired(). From here on, no other
-	 * thread has it.
+	 * Acquire: the chain. Pairs with the release in context_push_retired(). From here on, no
+	 * other thread has it.
 	 */
 	handle = __atomic_exchange_n(&first_retired, NULL, __ATOMIC_ACQUIRE);
 	for (; handle; handle = next) {

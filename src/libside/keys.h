@@ -9,7 +9,10 @@
 void keys_lock(void);
 void keys_unlock(void);
 
-/* Whether side_tracer_request_key() has returned this key, or it is the default key. Async-signal-safe. */
+/*
+ * Whether side_tracer_request_key() has returned this key, or it is the default key.
+ * Async-signal-safe.
+ */
 bool key_is_allocated(uint64_t key);
 
 #endif /* SIDE_LIBSIDE_KEYS_H */

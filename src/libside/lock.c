@@ -55,8 +55,9 @@ bool futex_trylock(struct futex_lock *lock)
 void futex_unlock(struct futex_lock *lock)
 {
 	/*
-	 * Sequentially consistent: our changes before the lock is free, which futex_lock needs, and before the later loads of the
-	 * caller. Pairs with the access in owned_lock_try(). The caller checks whether that access failed (registry_unlock()).
+	 * Sequentially consistent: our changes before the lock is free, which futex_lock needs, and
+	 * before the later loads of the caller. Pairs with the access in owned_lock_try(). The
+	 * caller checks whether that access failed (registry_unlock()).
 	 */
 	if (__atomic_exchange_n(&lock->word, 0, __ATOMIC_SEQ_CST) == 2)
 		futex_rouse(&lock->word, 1);
@@ -98,7 +99,10 @@ bool owned_lock_acquire_for(struct owned_lock *lock, int sleeps_of_1ms)
 	const struct timespec timeout = {.tv_nsec = 1000000};
 
 	if (!owned_lock_is_mine(lock)) {
-		/* Acquire: as in futex_lock(). After a failure, the next unlock may wake a sleeper that does not exist. */
+		/*
+		 * Acquire: as in futex_lock(). After a failure, the next unlock may wake a sleeper
+		 * that does not exist.
+		 */
 		while (__atomic_exchange_n(&lock->lock.word, 2, __ATOMIC_ACQUIRE) != 0) {
 			if (!sleeps_of_1ms--)
 				return false;
@@ -114,7 +118,10 @@ bool owned_lock_try(struct owned_lock *lock)
 {
 	uint32_t seen = 0;
 
-	/* Sequentially consistent, also if it fails: our earlier stores before the attempt. Pairs with the access in futex_unlock(). */
+	/*
+	 * Sequentially consistent, also if it fails: our earlier stores before the attempt. Pairs
+	 * with the access in futex_unlock().
+	 */
 	if (!__atomic_compare_exchange_n(
 			    &lock->lock.word, &seen, 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 		return false;

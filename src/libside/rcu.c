@@ -67,7 +67,10 @@ static pid_t owner_pid;
 static void full_fence(void)
 {
 #ifdef __SANITIZE_THREAD__
-	/* Full fence: ThreadSanitizer does not support fences. This operation orders as much as a fence. */
+	/*
+	 * Full fence: ThreadSanitizer does not support fences. This operation orders as much as a
+	 * fence.
+	 */
 	static uintptr_t anything;
 
 	(void)__atomic_add_fetch(&anything, 1, __ATOMIC_SEQ_CST);
@@ -92,8 +95,8 @@ static void rcu_free_reader(struct rcu_reader *reader)
 	/*
 	 * A thread that ended inside a section (pthread_exit in a callback) leaves its epoch.
 	 * Acquire: the end of its last section. Pairs with the release in section_leave(). Release:
-	 * pairs with the acquire in rcu_reader_is_older(). Without an epoch there is no store, because
-	 * a waiter must still see the release of the last section.
+	 * pairs with the acquire in rcu_reader_is_older(). Without an epoch there is no store,
+	 * because a waiter must still see the release of the last section.
 	 */
 	if (__atomic_load_n(&reader->epoch, __ATOMIC_ACQUIRE))
 		__atomic_store_n(&reader->epoch, 0, __ATOMIC_RELEASE);
@@ -158,7 +161,9 @@ static struct rcu_reader *rcu_take_ready_reader(uint32_t my_tid)
 		free_readers = reader->next_free;
 	} else if (last_chunk->used < last_chunk->capacity) {
 		reader = &last_chunk->readers[last_chunk->used];
-		/* Release: pairs with the acquire in rcu_has_elapsed(), which must see our epoch. */
+		/*
+		 * Release: pairs with the acquire in rcu_has_elapsed(), which must see our epoch.
+		 */
 		__atomic_store_n(&last_chunk->used, last_chunk->used + 1, __ATOMIC_RELEASE);
 	} else {
 		return NULL;
@@ -431,7 +436,10 @@ void rcu_finish(void)
  */
 static void rcu_all_threads_barrier(void)
 {
-	/* Full fence: unpublishing before the loads of the epochs. Pairs with the fence in rcu_enter_slow(). */
+	/*
+	 * Full fence: unpublishing before the loads of the epochs. Pairs with the fence in
+	 * rcu_enter_slow().
+	 */
 	full_fence();
 	if (__atomic_load_n(&rcu_shared.gp, __ATOMIC_RELAXED) & RCU_FENCE)
 		return;
@@ -594,7 +602,9 @@ uintptr_t rcu_now(void)
 
 uintptr_t rcu_last_elapsed(void)
 {
-	/* Acquire: the ends of the readers' sections. Pairs with the release in rcu_note_elapsed(). */
+	/*
+	 * Acquire: the ends of the readers' sections. Pairs with the release in rcu_note_elapsed().
+	 */
 	return __atomic_load_n(&last_elapsed, __ATOMIC_ACQUIRE);
 }
 

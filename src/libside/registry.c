@@ -52,8 +52,9 @@ static struct owned_lock lock;
  * then. A fork that cannot take the lock takes only the gate (registry_lock_for_fork()).
  */
 static struct owned_lock gate;
-static bool fork_has_gate_only;        /* the thread that forks holds only the gate */
-static bool has_pending_notifications; /* in a child: a tracer may not have been notified of all batches */
+static bool fork_has_gate_only; /* the thread that forks holds only the gate */
+/* in a child: a tracer may not have been notified of all batches */
+static bool has_pending_notifications;
 
 /* The library's own events are the first batch. */
 static struct side_events_register_handle *first_batch = &batches_first_block.batches[0];
@@ -87,7 +88,10 @@ static __attribute__((noinline, cold)) void registry_call_hook(void)
 	/* Acquire: pairs with the release in side_tracer_unlock_hook(). */
 	void (*hook)(void) = __atomic_load_n(&unlock_hook, __ATOMIC_ACQUIRE);
 
-	/* Sequentially consistent: the mark before what the hook does. Pairs with the store in side_tracer_trylock(). */
+	/*
+	 * Sequentially consistent: the mark before what the hook does. Pairs with the store in
+	 * side_tracer_trylock().
+	 */
 	if (__atomic_exchange_n(&hook_is_due, false, __ATOMIC_SEQ_CST) && hook)
 		hook();
 }
@@ -172,7 +176,10 @@ EXPORT bool side_tracer_trylock(void)
 {
 	if (registry_try_locks())
 		return true;
-	/* Sequentially consistent: the mark before the second attempt. Pairs with the load in registry_unlock(). */
+	/*
+	 * Sequentially consistent: the mark before the second attempt. Pairs with the load in
+	 * registry_unlock().
+	 */
 	__atomic_store_n(&hook_is_due, true, __ATOMIC_SEQ_CST);
 	/*
 	 * The owner may have read the mark before. Then the mark stays, and the hook is called once

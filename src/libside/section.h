@@ -84,11 +84,14 @@ static inline __attribute__((always_inline)) bool section_enter(
 		return false;
 	/*
 	 * Release: the reads of the last section, before a grace period may see the new epoch.
-	 * Pairs with the acquire in rcu_reader_is_older(). The membarrier in rcu_all_threads_barrier()
-	 * orders the loads after it.
+	 * Pairs with the acquire in rcu_reader_is_older(). The membarrier in
+	 * rcu_all_threads_barrier() orders the loads after it.
 	 */
 	__atomic_store_n(epoch, gp, __ATOMIC_RELEASE);
-	/* Compiler fence: the epoch before the loads of the section, in the program order of this thread. */
+	/*
+	 * Compiler fence: the epoch before the loads of the section, in the program order of this
+	 * thread.
+	 */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	return true;
 }

@@ -5,8 +5,8 @@
 /*
  * Handles the messages of agents and answers them.
  *
- * Callers: the main loop (run-turn.c), and the session's start and end. Main thread only: it owns the
- * connections and never waits for a program or for the disk. Without the session's lock.
+ * Callers: the main loop (run-turn.c), and the session's start and end. Main thread only: it owns
+ * the connections and never waits for a program or for the disk. Without the session's lock.
  */
 #include <stdbool.h>
 #include <stdint.h>

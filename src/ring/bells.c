@@ -98,8 +98,10 @@ static uint32_t bells_collect(const struct ring_bells *bells, size_t group, stru
 
 		if (bells->list[at].muted)
 			continue;
-		waits[nr++] = (struct ring_wait){
-				/* Acquire: what the ringing producer did before. Pairs with ring_doorbell_wake(). */
+		waits[nr++] = (struct ring_wait){/*
+				 * Acquire: what the ringing producer did before. Pairs with
+				 * ring_doorbell_wake().
+				 */
 				.value = __atomic_load_n(&bell->sequence, __ATOMIC_ACQUIRE),
 				.address = (uintptr_t)&bell->sequence,
 				.flags = RING_WAIT_32};
@@ -302,7 +304,9 @@ void ring_bells_arm(struct ring_bells *bells)
 		struct ring_bell *bell = &bells->list[i];
 		struct ring_doorbell *doorbell = ring_memory_doorbell(&bell->consumer->memory);
 
-		/* Acquire: what the ringing producer did before. Pairs with ring_doorbell_wake(). */
+		/*
+		 * Acquire: what the ringing producer did before. Pairs with ring_doorbell_wake().
+		 */
 		bell->seen = __atomic_load_n(&doorbell->sequence, __ATOMIC_ACQUIRE);
 		/*
 		 * Rings in overwrite mode ring only to ask for leased memory, not when a sub-buffer
@@ -311,7 +315,10 @@ void ring_bells_arm(struct ring_bells *bells)
 		if (bell->consumer->memory.geometry.mode != RING_MODE_OVERWRITE)
 			__atomic_store_n(&doorbell->sleeping, 1, __ATOMIC_RELAXED);
 	}
-	/* Full fence: sleeping before the heads that the caller reads next. Pairs with the fence in ring_doorbell_crossed(). */
+	/*
+	 * Full fence: sleeping before the heads that the caller reads next. Pairs with the fence in
+	 * ring_doorbell_crossed().
+	 */
 	ring_doorbell_fence();
 }
 
@@ -329,7 +336,9 @@ static void bells_hear(struct ring_bells *bells)
 		struct ring_bell *bell = &bells->list[at];
 		struct ring_doorbell *doorbell = ring_memory_doorbell(&bell->consumer->memory);
 
-		/* Acquire: what the ringing producer did before. Pairs with ring_doorbell_wake(). */
+		/*
+		 * Acquire: what the ringing producer did before. Pairs with ring_doorbell_wake().
+		 */
 		if (bell->muted ||
 				__atomic_load_n(&doorbell->sequence, __ATOMIC_ACQUIRE) ==
 						bell->seen)

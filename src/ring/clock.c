@@ -5,8 +5,8 @@
  * Sources of the TSC frequency, best first:
  *
  *	kernel	the conversion that the kernel itself uses for the TSC, as perf_event shows it
- *	cpuid	the value of the hypervisor (leaf 0x40000010) or the CPU (0x15, 0x16), unless a short
- *		measurement contradicts it
+ *	cpuid	the value of the hypervisor (leaf 0x40000010) or the CPU (0x15, 0x16), unless a
+ *		short measurement contradicts it
  *	measure	ticks against CLOCK_MONOTONIC between two samples
  *
  * These give the rate of CLOCK_MONOTONIC_RAW. NTP corrections make wall-clock time faster or slower
@@ -121,12 +121,18 @@ static bool ring_clock_read_conversion(
 {
 	/* The kernel's sequence lock: it changes the page while `lock` is odd. */
 	for (int tries = 0; tries < RING_CONVERSION_TRIES; tries++) {
-		/* Acquire: before what it guards. Pairs with the kernel's barrier behind its first increment. */
+		/*
+		 * Acquire: before what it guards. Pairs with the kernel's barrier behind its first
+		 * increment.
+		 */
 		uint32_t sequence = __atomic_load_n(&page->lock, __ATOMIC_ACQUIRE);
 		bool known = page->cap_user_time;
 
 		conversion->has_zero = page->cap_user_time_zero;
-		/* Acquire, all 3: each before the second load of `lock`. Pairs with the kernel's barrier before its second increment. */
+		/*
+		 * Acquire, all 3: each before the second load of `lock`. Pairs with the kernel's
+		 * barrier before its second increment.
+		 */
 		conversion->zero = __atomic_load_n(&page->time_zero, __ATOMIC_ACQUIRE);
 		conversion->multiplier = __atomic_load_n(&page->time_mult, __ATOMIC_ACQUIRE);
 		conversion->shift = __atomic_load_n(&page->time_shift, __ATOMIC_ACQUIRE);

@@ -12,12 +12,13 @@
  * = head, read in this order:
  *
  *	h1 == h		l is between the last record of the span and the next one
- *	h1 is further	a record begins at h. Its own time is used: an extended record has it complete; a
- *			compact one has the upper bits of its predecessor, 24 of which are the epoch in
- *			h. Its time t is at or after l0, and not after l in another epoch. So its upper
- *			bits are those of l, or the latest earlier ones with that epoch, provided that
- *			l0 and l differ by fewer than 2^51 ticks (days), after which epochs repeat.
- *			Otherwise this thread was suspended, and tries again
+ *	h1 is further	a record begins at h. Its own time is used: an extended record has it
+ *			complete; a compact one has the upper bits of its predecessor, 24 of which
+ *			are the epoch in h. Its time t is at or after l0, and not after l in another
+ *			epoch. So its upper bits are those of l, or the latest earlier ones with
+ *			that epoch, provided that l0 and l differ by fewer than 2^51 ticks (days),
+ *			after which epochs repeat. Otherwise this thread was suspended, and tries
+ *			again
  *
  * The first record of a span: if it is compact, it has the upper bits of its predecessor. The end
  * time of the previous span is between the two, so it has the same bits.
@@ -196,7 +197,10 @@ static const char *ring_view_end_once(const struct ring_view *view, uint64_t siz
 	uint64_t before, word, after, further;
 	const char *error;
 
-	/* Acquire, all 4: the loads in this order; see the top of the file. Pairs with the releases in ring_portable_write(). */
+	/*
+	 * Acquire, all 4: the loads in this order; see the top of the file. Pairs with the releases
+	 * in ring_portable_write().
+	 */
 	before = __atomic_load_n(&control->last_timestamp, __ATOMIC_ACQUIRE);
 	RING_CONSUMER_STEP();
 	/*
@@ -324,7 +328,10 @@ void ring_consumer_release(
 	RING_CONSUMER_STEP();
 	__atomic_store_n(&mark->position, view->tail, __ATOMIC_RELEASE);
 	RING_CONSUMER_STEP();
-	/* Release: the reads of the span before its reuse. Pairs with the acquires in ring_portable_has_space() and ring_space_is(). */
+	/*
+	 * Release: the reads of the span before its reuse. Pairs with the acquires in
+	 * ring_portable_has_space() and ring_space_is().
+	 */
 	__atomic_store_n(&view->control->tail, view->tail, __ATOMIC_RELEASE);
 	RING_CONSUMER_STEP();
 	if (consumer->memory.geometry.mode == RING_MODE_BLOCK)

@@ -40,7 +40,10 @@ void ring_doorbell_wake(struct ring_doorbell *doorbell)
 {
 	int saved = errno;
 
-	/* Release: what the producer did before. Pairs with the acquires in ring_doorbell_arm() and bells_collect(). */
+	/*
+	 * Release: what the producer did before. Pairs with the acquires in ring_doorbell_arm() and
+	 * bells_collect().
+	 */
 	__atomic_fetch_add(&doorbell->sequence, 1, __ATOMIC_RELEASE);
 	/* Not FUTEX_PRIVATE: the consumer is another process. */
 	syscall(SYS_futex, &doorbell->sequence, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
@@ -54,11 +57,17 @@ void ring_doorbell_ring(struct ring_doorbell *doorbell)
 
 uint32_t ring_doorbell_arm(struct ring_doorbell *doorbell)
 {
-	/* Acquire: what the ringing producer did before. Pairs with the release in ring_doorbell_wake(). */
+	/*
+	 * Acquire: what the ringing producer did before. Pairs with the release in
+	 * ring_doorbell_wake().
+	 */
 	uint32_t seen = __atomic_load_n(&doorbell->sequence, __ATOMIC_ACQUIRE);
 
 	__atomic_store_n(&doorbell->sleeping, 1, __ATOMIC_RELAXED);
-	/* Full fence: sleeping before the heads that the caller reads next. Pairs with the fence in ring_doorbell_crossed(). */
+	/*
+	 * Full fence: sleeping before the heads that the caller reads next. Pairs with the fence in
+	 * ring_doorbell_crossed().
+	 */
 	ring_doorbell_fence();
 	return seen;
 }

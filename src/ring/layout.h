@@ -6,8 +6,8 @@
  *	1024		struct ring_doorbell, by which the producer wakes the consumer
  *	2048		struct ring_lease: whether the memory from lost_offset on is present
  *	4096		struct ring_control[rings]
- *	lost_offset	lost[rings][event_slots][RING_LOSS_REASONS]; the counters of each ring begin on a page.
- *			Sparse: only pages with losses use memory
+ *	lost_offset	lost[rings][event_slots][RING_LOSS_REASONS]; the counters of each ring begin
+ *			on a page. Sparse: only pages with losses use memory
  *	data_offset	data[rings][size], on a huge page if RING_HUGE_PAGES; each ring is mapped
  *			twice in a row, so that neither a record nor a span ever wraps
  *

@@ -86,7 +86,10 @@ bool ring_lease_is_empty(const struct ring_consumer *consumer)
 
 	for (uint32_t ring = 0; ring < consumer->memory.geometry.rings; ring++) {
 		const struct ring_control *control = consumer->views[ring].control;
-		/* Acquire: the records before the head. Pairs with the release in ring_portable_write(). */
+		/*
+		 * Acquire: the records before the head. Pairs with the release in
+		 * ring_portable_write().
+		 */
 		uint64_t head = ring_head_position(
 				__atomic_load_n(&control->head, __ATOMIC_ACQUIRE));
 		/*

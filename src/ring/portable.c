@@ -199,7 +199,10 @@ static int ring_portable_try(struct ring_producer *producer, uint32_t ring, uint
 	}
 	code = ring_portable_write(producer, &producer->locations[ring], event_id, parts,
 			replay ? replay->ticks : ring_clock_read((enum ring_clock)producer->clock));
-	/* Release: our accesses before the next holder's. Pairs with the acquire in ring_portable_try(). */
+	/*
+	 * Release: our accesses before the next holder's. Pairs with the acquire in
+	 * ring_portable_try().
+	 */
 	__atomic_store_n(lock, 0, __ATOMIC_RELEASE);
 	return code;
 }

@@ -106,7 +106,10 @@ static void ring_producer_choose(struct ring_producer *producer)
 
 static ring_publish_fn ring_publish_one_other;
 
-/* Relaxed: the thread that closes the rings waits for publications that have begun. Pairs with ring_producer_set(). */
+/*
+ * Relaxed: the thread that closes the rings waits for publications that have begun. Pairs with
+ * ring_producer_set().
+ */
 static inline uint64_t ring_producer_limit(const struct ring_producer *producer)
 {
 	return __atomic_load_n(&producer->payload_limit, __ATOMIC_RELAXED);
@@ -119,7 +122,10 @@ static inline uint64_t ring_producer_limit(const struct ring_producer *producer)
  */
 static void ring_producer_set(struct ring_producer *producer, uint64_t limit, uint32_t usable)
 {
-	/* Release, both: a thread that loads the limit 0 must also load the reason. Pairs with the load in ring_publish_slow(). */
+	/*
+	 * Release, both: a thread that loads the limit 0 must also load the reason. Pairs with the
+	 * load in ring_publish_slow().
+	 */
 	__atomic_store_n(&producer->payload_limit, limit, __ATOMIC_RELEASE);
 	__atomic_store_n(&producer->usable, usable, __ATOMIC_RELEASE);
 }
@@ -522,7 +528,10 @@ static __attribute__((noinline, cold)) int ring_publish_slow(struct ring_produce
 	int saved = errno;
 	int ret;
 
-	/* Acquire: the reason why the rings are closed. Pairs with the release in ring_producer_stop(). */
+	/*
+	 * Acquire: the reason why the rings are closed. Pairs with the release in
+	 * ring_producer_stop().
+	 */
 	if (ring_producer_forked(producer)) {
 		__atomic_fetch_add(&ring_producer_cold(producer)->refused, 1, __ATOMIC_RELAXED);
 		ret = -ECHILD;
@@ -588,8 +597,8 @@ int ring_publish(
 	ring_publish_fn *publish = producer->publish;
 
 	/*
-	 * Compiler fence: the pointer before the limit. A signal handler may fork between the two loads. In the child both are 0,
-	 * and the sections find no ring.
+	 * Compiler fence: the pointer before the limit. A signal handler may fork between the two
+	 * loads. In the child both are 0, and the sections find no ring.
 	 */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (__builtin_expect(size >= ring_producer_limit(producer), 0))
@@ -650,7 +659,10 @@ void ring_producer_open(struct ring_producer *producer)
 	if (ring_producer_forked(producer) || __atomic_load_n(&producer->stopped, __ATOMIC_ACQUIRE))
 		return;
 	ring_producer_set(producer, ring_producer_cold(producer)->payload_max + 1, producer->rings);
-	/* Full fence: opened before `stopped` is read. Pairs with the fence in ring_producer_stop(). */
+	/*
+	 * Full fence: opened before `stopped` is read. Pairs with the fence in
+	 * ring_producer_stop().
+	 */
 	ring_doorbell_fence();
 	/* A signal handler may have forked: the child must not open the rings. */
 	if (ring_producer_forked(producer) || __atomic_load_n(&producer->stopped, __ATOMIC_RELAXED))
@@ -666,7 +678,10 @@ void ring_producer_stop(struct ring_producer *producer, bool stop)
 	if (!stop && !producer->lease)
 		ring_producer_set(producer, ring_producer_cold(producer)->payload_max + 1,
 				producer->rings);
-	/* Release: the limit before `stopped`. Pairs with the acquires in ring_publish_slow() and ring_producer_open(). */
+	/*
+	 * Release: the limit before `stopped`. Pairs with the acquires in ring_publish_slow() and
+	 * ring_producer_open().
+	 */
 	__atomic_store_n(&producer->stopped, stop, __ATOMIC_RELEASE);
 	if (!stop)
 		return;

@@ -11,7 +11,8 @@
  *
  *	state		area of the sections	cpu_id		who changes it
  *	unknown		ours			negative	ring_rseq_obtain(): to known or loan
- *	known		the C library's		the kernel's	stays; if the area loses its registration, cpu_id becomes
+ *	known		the C library's         the kernel's    stays; if the area loses its
+ *			registration, cpu_id becomes
  *							negative, and ring_rseq_obtain() starts again at unknown
  *	loan		ours			the kernel's	ring_rseq_return(): to unknown
  *

@@ -16,8 +16,8 @@
 #include <stdint.h>
 
 /*
- * The state of each thread. The first 32 bytes are an area in the kernel's format. It is registered only while a thread without any area
- * publishes a record; cpu_id is negative at all other times.
+ * The state of each thread. The first 32 bytes are an area in the kernel's format. It is registered
+ * only while a thread without any area publishes a record; cpu_id is negative at all other times.
  */
 struct ring_thread {
 	uint32_t cpu_id_start;

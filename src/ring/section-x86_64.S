@@ -7,7 +7,8 @@
  * the caller tries again. So the run executes on one CPU, exclusively, and its last instruction,
  * the store of the head word, is the commit. The stores before it:
  *
- *	bytes of the record	beyond the head: no reader uses them, and the next record overwrites them
+ *	bytes of the record	beyond the head: no reader uses them, and the next record overwrites
+ *				them
  *	last_timestamp		may be newer than the last record after an abort or a kill; the next
  *				record is not older, because its section reads last_timestamp
  *	limit			a cache of the consumer's tail; correct on its own
@@ -28,18 +29,18 @@
  *
  * Overwrite mode. The section never reads the tail. Before the first byte of the record it stores
  *
- *	claim			the end of the furthest record that was begun: everything more than a
- *				ring's size before it may be overwritten
+ *	claim			the end of the furthest record that was begun: everything more than
+ *				a ring's size before it may be overwritten
  *
  * and, if the record crosses a sub-buffer boundary, before the head:
  *
- *	block_crossed		the end of the record in all 64 bits, which gives readers the upper bits of
- *				the head
- *	blocks[]		the same, for the sub-buffers after the one in which the record begins, up to
- *				the one in which it ends: the position of the first record that begins
- *				there or later
- *	head			with an epoch that no current timestamp has, so that the next record becomes
- *				extended: a reader can begin there without an earlier record
+ *	block_crossed		the end of the record in all 64 bits, which gives readers the upper
+ *				bits of the head
+ *	blocks[]		the same, for the sub-buffers after the one in which the record
+ *				begins, up to the one in which it ends: the position of the first
+ *				record that begins there or later
+ *	head			with an epoch that no current timestamp has, so that the next record
+ *				becomes extended: a reader can begin there without an earlier record
  *
  * An aborted or killed section leaves marks beyond the head, which readers ignore. The section that
  * moves the head there rewrites all of them. The reader is snapshot.c.

@@ -11,10 +11,12 @@
  *	block_crossed	gives the head in 64 bits: it is less than a ring's size before the head
  *	claim		to see later whether it changed
  *	head		acquire: the records before it, their times and their marks
- *	marks		those up to the head are right, or were overwritten by newer ones beyond the head; those
- *			beyond it belong to later records, or to attempts that were not published
+ *	marks		those up to the head are right, or were overwritten by newer ones beyond the
+ *			head; those beyond it belong to later records, or to attempts that were not
+ *			published
  *	copy		from the oldest remaining mark; records may be overwritten meanwhile
- *	claim		after the copy: everything at or after claim - size was intact when it was copied
+ *	claim		after the copy: everything at or after claim - size was intact when it was
+ *			copied
  *
  * The oldest records are copied first, because they are overwritten first. If nothing of the copy
  * is intact, the next attempt copies less.
@@ -62,7 +64,10 @@ static const char *ring_window_scan(
 {
 	uint64_t block_crossed, word, ahead;
 
-	/* Acquire, all 4: the loads in this order. Pairs with the releases in ring_portable_write(). */
+	/*
+	 * Acquire, all 4: the loads in this order. Pairs with the releases in
+	 * ring_portable_write().
+	 */
 	block_crossed = __atomic_load_n(&control->block_crossed, __ATOMIC_ACQUIRE);
 	RING_CONSUMER_STEP();
 	window->claim = __atomic_load_n(&control->claim, __ATOMIC_ACQUIRE);
@@ -136,8 +141,8 @@ static int ring_snapshot_once(const struct ring_view *view, uint64_t size, uint6
 	RING_CONSUMER_STEP();
 	memcpy(buffer, view->data + (from & (size - 1)), (size_t)(window.head - from));
 	/*
-	 * Full fence: the copy before the claim. Pairs with the fence in ring_portable_claim(), and with the claim before the bytes in
-	 * section-x86_64.S.
+	 * Full fence: the copy before the claim. Pairs with the fence in ring_portable_claim(), and
+	 * with the claim before the bytes in section-x86_64.S.
 	 */
 	ring_doorbell_fence();
 	RING_CONSUMER_STEP();

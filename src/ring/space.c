@@ -33,7 +33,10 @@
 static bool ring_space_is(const struct ring_producer *producer, const struct ring_control *control,
 		uint64_t bytes)
 {
-	/* Acquire: the consumer's reads before the space is used again. Pairs with the release in ring_consumer_release(). */
+	/*
+	 * Acquire: the consumer's reads before the space is used again. Pairs with the release in
+	 * ring_consumer_release().
+	 */
 	uint64_t tail = __atomic_load_n(&control->tail, __ATOMIC_ACQUIRE);
 	uint64_t head = ring_head_position(__atomic_load_n(&control->head, __ATOMIC_RELAXED));
 	uint64_t used = (head - tail) & RING_POSITION_MASK;
@@ -80,9 +83,15 @@ bool ring_space_wait(struct ring_producer *producer, uint32_t ring, uint64_t byt
 	for (; now < timeout->deadline_ns; now = (uint64_t)ring_clock_read_ns(CLOCK_MONOTONIC)) {
 		__atomic_store_n(&control->waiting, 1, __ATOMIC_RELAXED);
 		RING_PRODUCER_STEP();
-		/* Full fence: waiting before the tail. Pairs with the fence in ring_space_released(). */
+		/*
+		 * Full fence: waiting before the tail. Pairs with the fence in
+		 * ring_space_released().
+		 */
 		ring_doorbell_fence();
-		/* Acquire: the tail of the last release. Pairs with the release in ring_space_released(). */
+		/*
+		 * Acquire: the tail of the last release. Pairs with the release in
+		 * ring_space_released().
+		 */
 		seen = __atomic_load_n(&control->space, __ATOMIC_ACQUIRE);
 		RING_PRODUCER_STEP();
 		if (ring_space_is(producer, control, bytes))

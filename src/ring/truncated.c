@@ -79,7 +79,9 @@ static void ring_bus_handler(int number, siginfo_t *info, void *context)
 		ring_bus_forward(number, info, context);
 		return;
 	}
-	/* Another thread may read that page. ThreadSanitizer would take mmap() for a write to it. */
+	/*
+	 * Another thread may read that page. ThreadSanitizer would take mmap() for a write to it.
+	 */
 	got = syscall(SYS_mmap, address & ~(ring_bus_page - 1), ring_bus_page,
 			PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0L);
 	if (got == -1)
@@ -141,7 +143,10 @@ int ring_truncation_watch(const void *base, size_t size, struct ring_truncation 
 void ring_truncation_forget(struct ring_truncation *one)
 {
 	pthread_mutex_lock(&ring_truncations_lock);
-	/* Release: no thread can find the entry, before the mapping is removed. Pairs with the acquire in ring_truncation_of(). */
+	/*
+	 * Release: no thread can find the entry, before the mapping is removed. Pairs with the
+	 * acquire in ring_truncation_of().
+	 */
 	__atomic_store_n(&one->size, 0, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&ring_truncations_lock);
 	NO_TAIL_CALL();
@@ -154,7 +159,10 @@ void ring_truncation_forget_at(const void *base)
 	pthread_mutex_lock(&ring_truncations_lock);
 	for (one = ring_truncations; one; one = one->next)
 		if (one->size && one->base == (uintptr_t)base)
-			/* Release: no thread can find the entry any more. Pairs with the acquire in ring_truncation_of(). */
+			/*
+			 * Release: no thread can find the entry any more. Pairs with the acquire in
+			 * ring_truncation_of().
+			 */
 			__atomic_store_n(&one->size, 0, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&ring_truncations_lock);
 	NO_TAIL_CALL();
@@ -162,6 +170,9 @@ void ring_truncation_forget_at(const void *base)
 
 bool ring_truncation_seen(const struct ring_truncation *one)
 {
-	/* Acquire: the handler's page. Pairs with the release in ring_bus_handler(), on the same thread or another. */
+	/*
+	 * Acquire: the handler's page. Pairs with the release in ring_bus_handler(), on the same
+	 * thread or another.
+	 */
 	return one && __atomic_load_n(&one->seen, __ATOMIC_ACQUIRE);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Dynamic values and variadic parts: exact node lists of docs/spec/recording.md, section 7. (Written
- * for little-endian hosts.)
+ * Dynamic values and variadic parts: exact node lists of docs/spec/recording.md, section 7.
+ * (Written for little-endian hosts.)
  */
 #include "expect.h"
 

@@ -158,7 +158,10 @@ static void test_reasons(void)
 					"%d and %d", i, j);
 }
 
-/* The largest number of operations in a plan, and one more. A string in an array takes two: one for the array, one for itself. */
+/*
+ * The largest number of operations in a plan, and one more. A string in an array takes two: one for
+ * the array, one for itself.
+ */
 static void test_most_operations(void)
 {
 	struct side_type text = make_string(1, HOST), *types;

@@ -463,8 +463,8 @@ static void test_memories(void **state)
 	control_memory_unmap(NULL);
 	assert_int_equal(nr_unmapped, 1);
 	/*
-	 * After a timeout the process waits for a while before its next attempt, and notes that in shared memory. Children of root must not
-	 * write to that memory.
+	 * After a timeout the process waits for a while before its next attempt, and notes that in
+	 * shared memory. Children of root must not write to that memory.
 	 */
 	begin();
 	no_memory = true;

@@ -792,7 +792,9 @@ static void test_recorder(void **state)
 		assert_true(session.channels == others && session.token == 0x1234 && !*taken);
 		session.channels = NULL;
 	}
-	/* A recorder that hangs is ignored: the process makes its own rings, as another instance. */
+	/*
+	 * A recorder that hangs is ignored: the process makes its own rings, as another instance.
+	 */
 	begin();
 	connect_result = 0;
 	hello_result = -ETIMEDOUT;

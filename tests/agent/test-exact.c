@@ -29,7 +29,10 @@
 #include "tracers/agent/core/session.h"
 #include "tracers/agent/probes/probes.h"
 
-/* Included first, because a variable of library-files.c has the same name as parameters in this file. */
+/*
+ * Included first, because a variable of library-files.c has the same name as parameters in this
+ * file.
+ */
 #include "tracers/agent/core/boot-directory.c"
 
 static size_t played_size; /* of /proc/self/maps; 0: the real one is read */
@@ -463,7 +466,10 @@ static void test_pages(void)
 	for (int i = 0; i < 6; i++)
 		agent_pages_give(pages[i], 4097);
 #ifndef RAW_IS_WATCHED
-	/* The agent keeps four blocks and reuses them in this order. It does not keep blocks of other sizes. */
+	/*
+	 * The agent keeps four blocks and reuses them in this order. It does not keep blocks of
+	 * other sizes.
+	 */
 	again = agent_pages_take(4096);
 	CHECK(again != pages[0]);
 	agent_pages_give(again, 4096);

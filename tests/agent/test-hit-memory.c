@@ -412,7 +412,10 @@ static void *play_mmap(void *address, size_t size, int protection, int flags, in
 
 #define DISTANCE(member) (offsetof(__typeof__(module), member))
 
-/* The file begins 0x1000 before its first address; the header of the unwinder's data is in the second segment. */
+/*
+ * The file begins 0x1000 before its first address; the header of the unwinder's data is in the
+ * second segment.
+ */
 static void make_image(void)
 {
 	memset(&module, 0, sizeof(module));

@@ -165,7 +165,10 @@ static void test_found(void)
 	begin();
 	loader.first_is_unknown = loader.is_preloaded = true;
 	CHECK(find_functions() && nr_found() == NR_FUNCTIONS);
-	/* Calls of a function that the program defines, or that the agent lacks, are not redirected. */
+	/*
+	 * Calls of a function that the program defines, or that the agent lacks, are not
+	 * redirected.
+	 */
 	begin();
 	loader.program_has = "chroot";
 	CHECK(find_functions() && nr_found() == NR_FUNCTIONS - 1 && !functions[0].replacement);

@@ -373,7 +373,10 @@ static void test_join_fails(void **state)
 	assert_true(!agent.process.nr_sessions &&
 			agent.process.sessions[0].state == AGENT_SESSION_FREE && !nr_maps &&
 			!nr_wire_closed);
-	/* The second of two rings cannot be mapped: both descriptors are closed, the first ring is unmapped. */
+	/*
+	 * The second of two rings cannot be mapped: both descriptors are closed, the first ring is
+	 * unmapped.
+	 */
 	begin();
 	map_fails_at = 1;
 	assert_int_equal(join_path("/run/a"), -ENOMEM);
@@ -911,7 +914,10 @@ static void test_change(void **state)
 	agent.process.is_prepared = false;
 	assert_int_equal(change_to(NULL, NULL, true), -EPERM);
 	are_calls("ask-drop(0)");
-	/* The callback is called before and after, even if nothing can change, but not where the update may not wait. */
+	/*
+	 * The callback is called before and after, even if nothing can change, but not where the
+	 * update may not wait.
+	 */
 	agent_on_change(note_change);
 	assert_int_equal(change_to(NULL, NULL, true), -EPERM);
 	are_calls("tell(0) ask-drop(0) tell(1)");
@@ -956,7 +962,10 @@ static void leave_beside(void)
 static void test_rechecks(void **state)
 {
 	(void)state;
-	/* Another thread joins the session meanwhile: it is not joined twice, and the question is dropped. */
+	/*
+	 * Another thread joins the session meanwhile: it is not joined twice, and the question is
+	 * dropped.
+	 */
 	begin();
 	while_asking = join_beside;
 	assert_int_equal(change_to("/run/a", NULL, true), 0);

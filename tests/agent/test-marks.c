@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact bytes of the steps that make a record of a hit, and the bits by which filters select calls. Between a check and the exchange that
- * follows it, the test acts as another thread. The file is included.
+ * Exact bytes of the steps that make a record of a hit, and the bits by which filters select calls.
+ * Between a check and the exchange that follows it, the test acts as another thread. The file is
+ * included.
  */
 #include <setjmp.h>
 #include <stdarg.h>

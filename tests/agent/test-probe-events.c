@@ -258,7 +258,10 @@ static void test_failing(void **unused)
 	table_events[0].nr_fields = 1;
 	assert_int_equal(probes_events_make(&table), 0);
 	most = played.nr_takes;
-	/* The events, their descriptions, and of each event its builder, its fields and its counters. */
+	/*
+	 * The events, their descriptions, and of each event its builder, its fields and its
+	 * counters.
+	 */
 	assert_int_equal(most, 2 + 3 * NR_EVENTS);
 	end(&table);
 	for (unsigned int i = 1; i <= most; i++) {

@@ -381,7 +381,10 @@ static void test_hooks(void **unused)
 	end();
 }
 
-/* What the kernel watches: in the file that it knows, in this process, and not in the child of a fork. */
+/*
+ * What the kernel watches: in the file that it knows, in this process, and not in the child of a
+ * fork.
+ */
 static void test_kernel(void **unused)
 {
 	(void)unused;

@@ -775,7 +775,9 @@ static void test_refusals(void **state)
 static void test_refused_channels(void **state)
 {
 	(void)state;
-	/* Without a descriptor, with two, in another order, and with the rule of another channel. */
+	/*
+	 * Without a descriptor, with two, in another order, and with the rule of another channel.
+	 */
 	for (unsigned int nr = 0; nr < 3; nr++) {
 		begin();
 		hears_config(config_of(1, 0), 0);

@@ -405,7 +405,10 @@ static void test_refresh(void **unused)
 	(void)unused;
 	reset_control();
 	again("turn\nrefresh\ntrylock\nunlock\ngive\n");
-	/* No thread has the turn: the owner finds the note, or the handler takes the turn at the second attempt. */
+	/*
+	 * No thread has the turn: the owner finds the note, or the handler takes the turn at the
+	 * second attempt.
+	 */
 	side.notes = true;
 	again("turn\nnote\n");
 	side.notes = false;

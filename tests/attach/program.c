@@ -2,11 +2,12 @@
 /*
  * A program to attach to while it runs. Its first argument selects what it does:
  *
- *	calm	threads wait in read(), in nanosleep(), for a condition, in epoll_wait() and in poll(); each counts
- *		how often its call returned without a reason
+ *	calm	threads wait in read(), in nanosleep(), for a condition, in epoll_wait() and in
+ *		poll(); each counts how often its call returned without a reason
  *	busy	threads call malloc() and free() and check the memory; only main() waits
  *	alone	the same in main(), and no thread waits; SIGTERM ends it
- *	ids	threads change the ids of all threads, one of them with the lock of the loader; main() waits
+ *	ids	threads change the ids of all threads, one of them with the lock of the loader;
+ *		main() waits
  *	serve	fires an event each millisecond; this is the default
  *
  *	calm strict-main

@@ -5,7 +5,8 @@
  *
  *   work N        makes N calls of service_work(), with 0, 1, …; the sum of the results
  *   fork N        a child makes the calls; its process id and the sum
- *   spawn         a child gives up root's rights as the worker of a server does, and calls service_work()
+ *   spawn         a child gives up root's rights as the worker of a server does, and calls
+ *   service_work()
  *                 until its input ends; its process id
  *   user ID       gives up root's rights
  *   secret        becomes undumpable, so that its files in /proc belong to root

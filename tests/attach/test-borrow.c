@@ -42,7 +42,8 @@ static struct {
 	int status;
 } waited[8];
 static size_t nr_waits, at_wait;
-static bool interrupted; /* PTRACE_INTERRUPT was the last request, and the next waitpid() reports its stop */
+/* PTRACE_INTERRUPT was the last request, and the next waitpid() reports its stop */
+static bool interrupted;
 static bool stops; /* a thread that is interrupted stops at once */
 static const char *state_text, *seccomp_text;
 static int seccomp_error;

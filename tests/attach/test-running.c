@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Running programs that have libside, as /proc shows them: paths, names and order. The test includes the file, and maps files of these names. */
+/*
+ * Running programs that have libside, as /proc shows them: paths, names and order. The test
+ * includes the file, and maps files of these names.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <stdbool.h>

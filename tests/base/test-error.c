@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Errors of libraries: messages, hints and positions at the limits of their space, and the meaning of errno values. */
+/*
+ * Errors of libraries: messages, hints and positions at the limits of their space, and the meaning
+ * of errno values.
+ */
 #include "base/error.h"
 
 #include <errno.h>

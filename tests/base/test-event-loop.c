@@ -51,7 +51,10 @@ static uint64_t deadline_of(size_t i)
 	return 1 + i * 7919 % TIMERS / 2;
 }
 
-/* Deadlines in the past, each twice. Every third timer is cancelled, every fifth is set a second time. */
+/*
+ * Deadlines in the past, each twice. Every third timer is cancelled, every fifth is set a second
+ * time.
+ */
 static void test_order(void)
 {
 	struct event_loop loop;

@@ -11,7 +11,8 @@
  *   plugin=PATH   loads a library that fires one event when it is loaded
  *   hide=DIR      mounts an empty file system over DIR
  *   chroot=DIR    changes its root to DIR
- *   root=DIR      makes the file system at DIR the root, as switch_root(8) does it; moves /proc and /run
+ *   root=DIR      makes the file system at DIR the root, as switch_root(8) does it; moves /proc and
+ *   /run
  *   say=WORD      prints a line on standard output
  *   wait          waits for a line on standard input
  *   fill=N        fires N events, some of which may be lost

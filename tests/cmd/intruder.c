@@ -110,7 +110,10 @@ static void try_network(void)
 	print("listen", listen(STDIN_FILENO, 1));
 }
 
-/* The same call as tcgetattr() of newer C libraries: TCGETS2. It fails with ENOTTY, because the input is no terminal. */
+/*
+ * The same call as tcgetattr() of newer C libraries: TCGETS2. It fails with ENOTTY, because the
+ * input is no terminal.
+ */
 static void try_terminal(void)
 {
 #ifdef TCGETS2

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Preloaded: in the sending process, the first thread reports its start only after another thread has reported something. */
+/*
+ * Preloaded: in the sending process, the first thread reports its start only after another thread
+ * has reported something.
+ */
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>

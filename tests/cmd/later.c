@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Preloaded: each query of the clock returns a time that is two seconds later, so that all work takes long. */
+/*
+ * Preloaded: each query of the clock returns a time that is two seconds later, so that all work
+ * takes long.
+ */
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>

@@ -7,7 +7,8 @@
  *	stable:0 .. stable:99	registered all the time, by builders; a tracer listens to stable:7
  *	gone:0 .. gone:9	unregistered again
  *	hand:one, hand:two	a batch with NULLs and with one of them twice; hand:one also alone
- *	churn:N			with the argument "busy": threads register and unregister them all the time
+ *	churn:N			with the argument "busy": threads register and unregister them all
+ *				the time
  */
 #include <side/builder.h>
 #include <side/trace.h>

@@ -789,7 +789,10 @@ static void test_follow(void **unused)
 
 	(void)unused;
 	reset();
-	/* Directories that do not exist yet are opened, too. Both processes end, one after the other. */
+	/*
+	 * Directories that do not exist yet are opened, too. Both processes end, one after the
+	 * other.
+	 */
 	link_all();
 	boots[1].next = NULL;
 	sessions[0].turns_to_end = 1;

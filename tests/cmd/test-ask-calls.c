@@ -687,7 +687,9 @@ static void test_find(void **unused)
 		assert_called(i ? ""
 				: "/opt/bin/prog;/opt/bin/../lib/side/prog;/opt/bin/../prog/prog;");
 	}
-	/* Paths of PATH_MAX bytes are too long: first the second, then the third, then the first. */
+	/*
+	 * Paths of PATH_MAX bytes are too long: first the second, then the third, then the first.
+	 */
 	for (int i = 0; i < 6; i++) {
 		static const size_t lengths[] = {4078, 4079, 4082, 4083, 4090, 4091};
 		static const char *const tried[] = {"4083;4095;4091;", "4084;4092;", "4087;4095;",

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Options of channels in the order of a command line: the channels, rules and filters that a session gets, and each mistake. */
+/*
+ * Options of channels in the order of a command line: the channels, rules and filters that a
+ * session gets, and each mistake.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>

@@ -393,7 +393,10 @@ static void test_notes(void **unused)
 	assert_true(take(notes, size, version));
 	assert_string_equal(version, "7.8");
 	assert_int_equal(version[4], '#');
-	/* Others before it: of another type, of another name, with another length of the name, without text, too long, without end. */
+	/*
+	 * Others before it: of another type, of another name, with another length of the name,
+	 * without text, too long, without end.
+	 */
 	size = add_note(notes, 0, "SIDE", 5, 1, "1", 2);
 	assert_false(take(notes, size, version));
 	size = add_note(notes, size, "SIDF", 5, 2, "2", 2);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Limits inside the commands: the last permitted value, and one more. The files are included; programs, traces, connections and addresses
- * are played.
+ * Limits inside the commands: the last permitted value, and one more. The files are included;
+ * programs, traces, connections and addresses are played.
  */
 #include <errno.h>
 #include <netdb.h>
@@ -647,7 +647,10 @@ static void test_reports(void)
 	add_keys(&report.caller_keys, 500000);
 }
 
-/* The directory of a recording of the kernel, with a number if there are others. The last one is taken in any case. */
+/*
+ * The directory of a recording of the kernel, with a number if there are others. The last one is
+ * taken in any case.
+ */
 static void test_directories(void)
 {
 	static const struct {

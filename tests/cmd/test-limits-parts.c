@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Limits of the commands at the last permitted value and one more: the registry of a program, listings, files of definitions, starters. */
+/*
+ * Limits of the commands at the last permitted value and one more: the registry of a program,
+ * listings, files of definitions, starters.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>

@@ -285,7 +285,10 @@ static void test_resolve_reasons(void)
 
 /* ---- tables ---- */
 
-/* If one table of a choice cannot be made, the other ones are closed, and the table for the process stays. */
+/*
+ * If one table of a choice cannot be made, the other ones are closed, and the table for the process
+ * stays.
+ */
 static void test_tables(void)
 {
 	static const int alone[3] = {[PROBE_KERNEL_ALONE] = 1, [PROBE_KERNEL_MARKED] = 1},

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The main functions of side and side-more with verbs that the test plays: which verb a command line calls, in which program, with which
- * preparations; and `side kernel status` with a kernel that the test plays.
+ * The main functions of side and side-more with verbs that the test plays: which verb a command
+ * line calls, in which program, with which preparations; and `side kernel status` with a kernel
+ * that the test plays.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The pager with processes, signals and a terminal that the test plays: which calls each of the three processes makes, in order. */
+/*
+ * The pager with processes, signals and a terminal that the test plays: which calls each of the
+ * three processes makes, in order.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Copies of a probe table: only the chosen probes, or all probes with a mark on the chosen ones. Every value is kept. */
+/*
+ * Copies of a probe table: only the chosen probes, or all probes with a mark on the chosen ones.
+ * Every value is kept.
+ */
 #include "programs/side/probe/kernel.h"
 
 #include "probe/table/table.h"
@@ -143,7 +146,9 @@ static void same_definitions(const struct probe_table *was, const struct probe_t
 	}
 }
 
-/* Probe `to` of the copy equals probe `from` of the table, except for the flags and the semaphore. */
+/*
+ * Probe `to` of the copy equals probe `from` of the table, except for the flags and the semaphore.
+ */
 static void same_probe(const struct probe_table *was, uint32_t from, const struct probe_table *is,
 		uint32_t to, uint32_t flags, uint64_t semaphore)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Verbs of sessions with a daemon, a side-kernel and processes that the test plays: the events of the kernel, the current session, and
- * `side daemon`.
+ * Verbs of sessions with a daemon, a side-kernel and processes that the test plays: the events of
+ * the kernel, the current session, and `side daemon`.
  */
 #include <errno.h>
 #include <fcntl.h>

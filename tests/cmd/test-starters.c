@@ -77,7 +77,10 @@ static void test_options(void **unused)
 			{"setarch x86_64", "0 setarch"},
 			{"setarch", "0 setarch"},
 			{"nice env", "1 env"},
-			/* Options with and without arguments, short and long, and their abbreviations. */
+			/*
+			 * Options with and without arguments, short and long, and their
+			 * abbreviations.
+			 */
 			{"env -u FOO prog", "3 prog"},
 			{"env -uFOO prog", "2 prog"},
 			{"env -vu FOO prog", "3 prog"},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `side send`, traces by the names of sessions, and events that a session does not find, with a sender, daemons and programs that the
- * test plays.
+ * `side send`, traces by the names of sessions, and events that a session does not find, with a
+ * sender, daemons and programs that the test plays.
  */
 #include <dirent.h>
 #include <errno.h>

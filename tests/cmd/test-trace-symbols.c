@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of addresses from a played recording: the records and maps that are passed on and their values, each failing call, and a symbol
- * in both forms.
+ * Names of addresses from a played recording: the records and maps that are passed on and their
+ * values, each failing call, and a symbol in both forms.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -170,7 +170,10 @@ static void test_records(void **unused)
 
 	(void)unused;
 	make_record(&first, "/lib/a.", "a.debug.", 3, &list_type);
-	/* Without a path, nothing is loaded. Then without a link, and with build IDs of 64 and 65 bytes. */
+	/*
+	 * Without a path, nothing is loaded. Then without a link, and with build IDs of 64 and 65
+	 * bytes.
+	 */
 	make_record(&second, NULL, "x.", 0, &list_type);
 	make_record(&third, "/lib/b.", NULL, SYMBOLS_BUILD_ID_MAX, &array_type);
 	make_record(&fourth, "/lib/c.", "c.", SYMBOLS_BUILD_ID_MAX + 1, &list_type);

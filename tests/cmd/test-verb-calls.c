@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Short verbs and their parts with calls that the test plays: `expand`, `recover`, `list --kernel`, the start of side-more, confinement,
- * temporary directories, and the helper process that names an output. Whole outputs, and each failing allocation.
+ * Short verbs and their parts with calls that the test plays: `expand`, `recover`, `list --kernel`,
+ * the start of side-more, confinement, temporary directories, and the helper process that names an
+ * output. Whole outputs, and each failing allocation.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Descriptions that the console tracer cannot read: it reports each, and enables the others of the batch. */
+/*
+ * Descriptions that the console tracer cannot read: it reports each, and enables the others of the
+ * batch.
+ */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -75,7 +78,10 @@ static void test_versions(void **unused)
 			"Tracer notified of events removed\nprovider: p, event: good\n" DASHES);
 }
 
-/* A description that another batch contains is registered already. A description that cannot be enabled is reported. */
+/*
+ * A description that another batch contains is registered already. A description that cannot be
+ * enabled is reported.
+ */
 static void test_twice(void **unused)
 {
 	struct side_event_description *events[] = {&ev_other}, without = ev_good,

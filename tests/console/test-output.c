@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines of the console tracer: lengths around each growth, memory, errno, the lock, and lines that cannot be written. */
+/*
+ * Lines of the console tracer: lengths around each growth, memory, errno, the lock, and lines that
+ * cannot be written.
+ */
 #include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>

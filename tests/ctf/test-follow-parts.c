@@ -258,7 +258,10 @@ static void test_locks(void)
 	missing = "/x";
 	missing_error = ENOENT;
 	lock_error = EWOULDBLOCK;
-	/* The lock of the directory, then that of a trace's metadata. A trace's directory is opened unless it is open already. */
+	/*
+	 * The lock of the directory, then that of a trace's metadata. A trace's directory is opened
+	 * unless it is open already.
+	 */
 	locked_file = "/dir";
 	CHECK(is_recording(&reader) && has_noted("open -100 /dir;close 0;"));
 	locked_file = NULL;

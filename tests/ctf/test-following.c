@@ -255,7 +255,10 @@ static void test_members(void **state)
 		assert_true(member.rank == cases[i].rank);
 		assert_int_equal(is_of_losses(&member), i == 2);
 	}
-	/* A later window is a later snapshot of the same directory, or a trace in it or in a chunk of it. */
+	/*
+	 * A later window is a later snapshot of the same directory, or a trace in it or in a chunk
+	 * of it.
+	 */
 	snapshot = (struct member){.output = text_of("/o"), .rank = 2};
 	for (unsigned int i = 0; i < 9; i++) {
 		static const struct {
@@ -329,7 +332,9 @@ static void test_overlaps(void **state)
 	assert_read("out/snapshot-2", "20 20 30 40 ");
 }
 
-/* A window that appears while a trace is followed begins after the last record of each earlier one. */
+/*
+ * A window that appears while a trace is followed begins after the last record of each earlier one.
+ */
 static void test_continued(void **state)
 {
 	struct ctf_stream_reader streams[4] = {0};

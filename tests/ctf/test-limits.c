@@ -78,7 +78,10 @@ static void test_find_depth(void **state)
 		assert_int_equal(nr_found, depth < 17 ? depth - 14 : 2);
 		assert_int_equal(nr_directories, depth < 17 ? depth + 1 : 17);
 	}
-	/* Directories with a dot are hidden, except unfinished chunks. The index of LTTng is skipped. */
+	/*
+	 * Directories with a dot are hidden, except unfinished chunks. The index of LTTng is
+	 * skipped.
+	 */
 	for (unsigned int i = 0; i < 4; i++) {
 		static const char *const names[] = {
 				"found/.chunk-1", "found/.other", "found/index", "found/.chunk"};
@@ -277,7 +280,10 @@ static void test_metadata_size(void **state)
 	snprintf(path, sizeof(path), "%s/metadata", scratch);
 	for (unsigned int beyond = 0; beyond < 2; beyond++) {
 		assert_int_equal(truncate(path, (1 << 30) + (off_t)beyond), 0);
-		/* The classes, the path and the state of the file; then the memory for the text, which this test does not need. */
+		/*
+		 * The classes, the path and the state of the file; then the memory for the text,
+		 * which this test does not need.
+		 */
 		failing_arm(4);
 		assert_int_equal(read_metadata(&classes), beyond ? -EFBIG : -ENOMEM);
 		assert_int_equal(failing_has_failed(), !beyond);
@@ -394,7 +400,9 @@ static void test_packets(void **state)
 	assert_int_equal(ctf_packet_read(fd, "stream", 4, &packet), 0);
 	assert_int_equal(ftruncate(fd, 4 + HEADER - 1), 0);
 	assert_int_equal(ctf_packet_read(fd, "stream", 4, &packet), 0);
-	/* No packet: another magic number, sizes in bits, of less than a header, and that differ. */
+	/*
+	 * No packet: another magic number, sizes in bits, of less than a header, and that differ.
+	 */
 	for (unsigned int i = 0; i < 5; i++) {
 		static const struct {
 			size_t at;

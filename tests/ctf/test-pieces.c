@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Parts of traces one by one: blocks of an arena, packets of metadata, packets of streams, their counter, cut ends, usual headers. */
+/*
+ * Parts of traces one by one: blocks of an arena, packets of metadata, packets of streams, their
+ * counter, cut ends, usual headers.
+ */
 #include "../failing-calls.h"
 #define NUMBERS_COMPRESSION 0
 #include "numbers.h"

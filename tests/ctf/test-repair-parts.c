@@ -500,7 +500,10 @@ static void test_refused(void)
 	CHECK(repair() == -ENOENT && !strncmp(error.text, "there is no trace in /", 22));
 }
 
-/* Two traces: the message is about the first one that cannot be repaired, and the other one is repaired. */
+/*
+ * Two traces: the message is about the first one that cannot be repaired, and the other one is
+ * repaired.
+ */
 static void test_two(void)
 {
 	char other[80];

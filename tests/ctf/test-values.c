@@ -224,7 +224,9 @@ static void test_elements(void **state)
 	}
 }
 
-/* An array of fixed-size numbers is one value. Other elements are one value each, up to the limit. */
+/*
+ * An array of fixed-size numbers is one value. Other elements are one value each, up to the limit.
+ */
 static void test_packed(void **state)
 {
 	static unsigned char bytes[(1 << 20) + 2];

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* `side view` without its command line: viewer [-j] [-c] [-a] [-n COUNT] [-t THREADS] [-e NAME] DIR */
+/*
+ * `side view` without its command line: viewer [-j] [-c] [-a] [-n COUNT] [-t THREADS] [-e NAME] DIR
+ */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>

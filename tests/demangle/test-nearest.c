@@ -70,7 +70,10 @@ static void test_costs(void **unused)
 		assert_int_equal(cost_of(word, name), length < 65 ? 512 : -1);
 		assert_int_equal(cost_of(name, word), length < 65 ? 512 : -1);
 	}
-	/* 256 missing letters cost as much as none: the cost of a prefix stays below the cost of two changes. */
+	/*
+	 * 256 missing letters cost as much as none: the cost of a prefix stays below the cost of
+	 * two changes.
+	 */
 	memset(name, 'n', sizeof(name));
 	name[255] = '\0';
 	assert_int_equal(cost_of("nn", name), 256 + 253);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Archives, sets of addresses, reads of files, and states of events in memory of either byte order. */
+/*
+ * Archives, sets of addresses, reads of files, and states of events in memory of either byte order.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -106,7 +108,9 @@ static void begin(const char *magic)
 	add_bytes(magic, 8);
 }
 
-/* Prints each member as NAME@OFFSET+SIZE, with an o if it is outside of the archive, then the end. */
+/*
+ * Prints each member as NAME@OFFSET+SIZE, with an o if it is outside of the archive, then the end.
+ */
 static void assert_members(const char *wanted)
 {
 	static struct archive_member member;
@@ -246,7 +250,10 @@ static void test_objects(void **unused)
 	assert_int_equal(read_objects("a.a", 0), 0);
 	assert_string_equal(seen, "-: the archive is truncated or damaged; ");
 	assert_int_equal(read_objects("a.a", 7), 7);
-	/* Members of a thin archive: a file beside it, an absolute path, a directory, and a missing file. */
+	/*
+	 * Members of a thin archive: a file beside it, an absolute path, a directory, and a missing
+	 * file.
+	 */
 	assert_non_null(mkdtemp(directory));
 	snprintf(path, sizeof(path), "%s/own", directory);
 	assert_int_equal(symlink(own, path), 0);
@@ -346,7 +353,9 @@ static void test_states(void **unused)
 		assert_int_equal(state.nr_callbacks, 0x01020304);
 		assert_int_equal(state.enabled, 0x11223344);
 		assert_int_equal(state.description, 0x55667788);
-		/* First one byte is missing; then the version differs; then the state is complete. */
+		/*
+		 * First one byte is missing; then the version differs; then the state is complete.
+		 */
 		memory_end--;
 		image_read_state(&reader, width, 0x1000, &state);
 		assert_true(state.there && !state.readable && !state.nr_callbacks);

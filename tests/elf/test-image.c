@@ -391,7 +391,10 @@ static void test_relocation_sections(void **unused)
 	assert_int_equal(read_pointer(image, 0x1008), 0xeeeeeeeeeeeeeeee);
 	image_close(image);
 	close(fd);
-	/* Left by --emit-relocs; without the size of an entry; of a table of symbols that does not exist. */
+	/*
+	 * Left by --emit-relocs; without the size of an entry; of a table of symbols that does not
+	 * exist.
+	 */
 	for (unsigned int i = 0; i < 4; i++) {
 		static const uint64_t values[] = {0x7310, 0xaa0, 0xaa0, 0};
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Environment variables of trusted programs and of programs with AT_SECURE, and whether a program has an interpreter. */
+/*
+ * Environment variables of trusted programs and of programs with AT_SECURE, and whether a program
+ * has an interpreter.
+ */
 #include <link.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The functions of the C library that fail: their errors and results. Functions that return an error number fail with their result. */
+/*
+ * The functions of the C library that fail: their errors and results. Functions that return an
+ * error number fail with their result.
+ */
 #ifndef TESTS_FAULTS_FAULTS_CALLS_H
 #define TESTS_FAULTS_FAULTS_CALLS_H
 

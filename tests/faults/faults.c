@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fails calls of allocations and system calls as faults.h describes. Preloaded, it reads the environment:
+ * Fails calls of allocations and system calls as faults.h describes. Preloaded, it reads the
+ * environment:
  *
  *   FAULTS_CONTROL   the file with a struct faults_control, shared with the test
- *   FAULTS_MODULES   names of modules, separated by colons: the executable, or libraries by the beginning of their names. Calls of
- *                    others never fail. A process that has none of the modules is as without this library.
+ *   FAULTS_MODULES   names of modules, separated by colons: the executable, or libraries by the
+ *   beginning of their names. Calls of
+ *                    others never fail. A process that has none of the modules is as without this
+ *                    library.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -302,9 +305,10 @@ static void *faults_real(void **real, const char *function)
 typedef long faults_call(long, long, long, long, long, long, long);
 
 /*
- * A function with the arguments and the result in general registers, whatever their types: the calling conventions of x86-64 and
- * AArch64 pass all of them the same way. Further arguments are passed on and not used. The name of the symbol differs from that of
- * the C function, which has no prototype in a header.
+ * A function with the arguments and the result in general registers, whatever their types: the
+ * calling conventions of x86-64 and AArch64 pass all of them the same way. Further arguments are
+ * passed on and not used. The name of the symbol differs from that of the C function, which has no
+ * prototype in a header.
  */
 #define FAULTS_DEFINE(name, condition, number, bad)                                                \
 	EXPORT long faults_##name(long a, long b, long c, long d, long e, long f, long g) __asm__( \

@@ -2,8 +2,9 @@
 /*
  * Failing calls: one call of an allocation or system call fails, chosen by its site.
  *
- * A site is a called function and the return addresses of its nearest callers in the modules under test. faults.c is preloaded into a
- * program, or linked into a test, which arms it through faults_control.
+ * A site is a called function and the return addresses of its nearest callers in the modules under
+ * test. faults.c is preloaded into a program, or linked into a test, which arms it through
+ * faults_control.
  */
 #ifndef TESTS_FAULTS_FAULTS_H
 #define TESTS_FAULTS_FAULTS_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rings in this process, with one failing call for each site (faults.c, linked into this test). Each operation succeeds, or returns
- * the error of the failed call. No descriptor, mapping, file or allocation remains.
+ * Rings in this process, with one failing call for each site (faults.c, linked into this test).
+ * Each operation succeeds, or returns the error of the failed call. No descriptor, mapping, file or
+ * allocation remains.
  */
 #include <errno.h>
 #include <fcntl.h>

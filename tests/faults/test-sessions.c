@@ -460,7 +460,10 @@ static bool is_memory(const struct faults_site *site)
 	return is_listed(memory, site->function);
 }
 
-/* Calls whose failure is no error. So is memory for them: another site of the same call is in the table. */
+/*
+ * Calls whose failure is no error. So is memory for them: another site of the same call is in the
+ * table.
+ */
 static bool is_optional(const struct faults_site *sites, const struct faults_site *site)
 {
 	static const char *const optional[] = {"access", "epoll_wait", "flock", "getrlimit64",

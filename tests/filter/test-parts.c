@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Parts of filters: tokens, texts in each encoding, and programs that are refused, each with its reason. */
+/*
+ * Parts of filters: tokens, texts in each encoding, and programs that are refused, each with its
+ * reason.
+ */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A hostile traced program: registers events whose descriptions take all the memory that a session has for them, and waits for the
- * end of its standard input.
+ * A hostile traced program: registers events whose descriptions take all the memory that a session
+ * has for them, and waits for the end of its standard input.
  */
 #include <stdio.h>
 #include <stdlib.h>

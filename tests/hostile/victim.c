@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The traced program of another user: prints when main() begins, how long the program ran until then, how long it and its other
- * threads waited for a processor, all in nanoseconds, emits COUNT events `app:tick`, PER_MS of them each millisecond,
- * and prints how many it emitted. With a third argument it waits for the end of its standard input before it exits.
+ * The traced program of another user: prints when main() begins, how long the program ran until
+ * then, how long it and its other threads waited for a processor, all in nanoseconds, emits COUNT
+ * events `app:tick`, PER_MS of them each millisecond, and prints how many it emitted. With a third
+ * argument it waits for the end of its standard input before it exits.
  */
 #include <dirent.h>
 #include <inttypes.h>

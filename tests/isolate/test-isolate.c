@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rules of a confined process. The test replaces the calls to the kernel. It compares landlock rules with those of each kernel
- * version, and interprets the filters of system calls for each number and argument.
+ * The rules of a confined process. The test replaces the calls to the kernel. It compares landlock
+ * rules with those of each kernel version, and interprets the filters of system calls for each
+ * number and argument.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -288,7 +289,10 @@ static void test_refused_rule(void **unused)
 	}
 }
 
-/* The rights that each version handles (files, network, scopes), and the size of the structure that it knows. */
+/*
+ * The rights that each version handles (files, network, scopes), and the size of the structure that
+ * it knows.
+ */
 static void test_versions(void **unused)
 {
 	static const struct {
@@ -571,7 +575,9 @@ static void test_refused_by_the_kernel(void **unused)
 	assert_false(isolate_parser(&limits));
 	assert_false(isolate_resolver());
 	assert_true(kernel.filter_size);
-	/* Without this right nothing else is attempted, because the kernel would refuse the filter. */
+	/*
+	 * Without this right nothing else is attempted, because the kernel would refuse the filter.
+	 */
 	begin();
 	kernel.version = 7;
 	kernel.privileges_error = -1;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Kernel records that become arguments of events: the types, each value, truncated records, and the memory of arguments. */
+/*
+ * Kernel records that become arguments of events: the types, each value, truncated records, and the
+ * memory of arguments.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

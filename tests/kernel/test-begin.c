@@ -395,7 +395,10 @@ static void test_number(void **unused)
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	if (limit.rlim_max < 4096)
 		skip();
-	/* Each row lowers the upper limit, which only root can raise again: each row runs in a process of its own. */
+	/*
+	 * Each row lowers the upper limit, which only root can raise again: each row runs in a
+	 * process of its own.
+	 */
 	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
 		pid_t child = fork();
 		int status;

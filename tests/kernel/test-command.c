@@ -293,7 +293,10 @@ static void test_arguments(void **unused)
 	assert_int_equal(take(&command, list("--record", text, "--kernel", "a:*", "--", NULL)), 0);
 	assert_null(command.argv);
 	free(command.choices);
-	/* A filter of nothing; no event; no descriptor; an option that is none, or that lacks its value. */
+	/*
+	 * A filter of nothing; no event; no descriptor; an option that is none, or that lacks its
+	 * value.
+	 */
 	assert_int_equal(take(&command,
 					 list("--record", text, "--kernel-filter", "x", "--kernel",
 							 "a:*", NULL)),
@@ -389,7 +392,10 @@ static void test_open_kernel(void **unused)
 	create_result = 0;
 }
 
-/* An event that appears without a notice of its program is late, unless a notice arrives within half a second. */
+/*
+ * An event that appears without a notice of its program is late, unless a notice arrives within
+ * half a second.
+ */
 static void test_turn(void **unused)
 {
 	struct side_kernel_command command = {
@@ -615,7 +621,10 @@ static void test_life(void **unused)
 	assert_int_equal(live(log, sizeof(log), NULL, "--other", "x", NULL), COMMAND_USAGE);
 	assert_string_equal(log,
 			"error 2 this program is a part of side, which runs it by itself [see `side record --help`];0;");
-	/* If the request is invalid, the command does not run. If the kernel refuses the recording, it runs. */
+	/*
+	 * If the request is invalid, the command does not run. If the kernel refuses the recording,
+	 * it runs.
+	 */
 	listen_result = -EINVAL;
 	assert_int_equal(live(log, sizeof(log), NULL, "--kernel", "a:*", "--", "true", NULL),
 			COMMAND_USAGE);
@@ -641,7 +650,10 @@ static void test_life(void **unused)
 	assert_int_equal(last_notice.events, 17);
 	assert_non_null(strstr(log, "wait 50;drain 0;look;"));
 	assert_non_null(strstr(log, "end;close 1;free 1;"));
-	/* The command starts with the previous signal mask, and gets signals that other processes send. */
+	/*
+	 * The command starts with the previous signal mask, and gets signals that other processes
+	 * send.
+	 */
 	assert_int_equal(live(log, sizeof(log), NULL, "--kernel", "a:*", "--", "/bin/sh", "-c",
 					 "kill -TERM $$", NULL),
 			128 + SIGTERM);
@@ -680,7 +692,10 @@ static void test_life(void **unused)
 			26);
 }
 
-/* Each call that prepares the recording fails once. Only a call that fails after fork() leaves a process. */
+/*
+ * Each call that prepares the recording fails once. Only a call that fails after fork() leaves a
+ * process.
+ */
 static void test_failures(void **unused)
 {
 	static const char *const messages[] = {
@@ -726,7 +741,10 @@ static void test_failures(void **unused)
 	assert_int_equal(side_kernel_command_exit_status(&command), COMMAND_FAILED);
 }
 
-/* The command has ended when no child is left. A child that runs keeps it, regardless of the last error. */
+/*
+ * The command has ended when no child is left. A child that runs keeps it, regardless of the last
+ * error.
+ */
 static void test_children(void **unused)
 {
 	struct side_kernel_command command = {.wait_all = true, .epoll = -1, .pidfd = -1};

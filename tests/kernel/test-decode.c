@@ -95,8 +95,9 @@ static void show(const char *format, ...)
 }
 
 /*
- * u8, s16, x32 (hexadecimal), x8b (a byte), >u16 (big-endian), e8 (with labels), f64, t (text), {NAME TYPE ...}; a hidden member has
- * a * behind its name. Of arrays and sequences the element is before [LENGTH], of options ?TAG is.
+ * u8, s16, x32 (hexadecimal), x8b (a byte), >u16 (big-endian), e8 (with labels), f64, t (text),
+ * {NAME TYPE ...}; a hidden member has a * behind its name. Of arrays and sequences the element is
+ * before [LENGTH], of options ?TAG is.
  */
 static void show_type(const struct ctf_type *type)
 {
@@ -548,7 +549,10 @@ static void test_parts(void **unused)
 	assert_int_equal(split("\2\1\2\3\4\5\6\7\3\0\1\0evnp", 16), -EINVAL);
 	for (size_t nr = 0; nr <= 15; nr++)
 		assert_int_equal(split("\6\1\2\3\4\5\6\7\3\0\1\0evn", nr), nr < 15 ? -EINVAL : 0);
-	/* An extension without a type, one that comes twice, and one of an unknown type, which is ignored. */
+	/*
+	 * An extension without a type, one that comes twice, and one of an unknown type, which is
+	 * ignored.
+	 */
 	assert_int_equal(split("\6\1\2\3\4\5\6\7\1\0\0\x80x\3\0\1\0evn", 20), -EINVAL);
 	assert_int_equal(split("\6\1\2\3\4\5\6\7\1\0\1\x80x\3\0\1\0evn", 20), -EINVAL);
 	assert_int_equal(split("\6\1\2\3\4\5\6\7\1\0\5\x80x\3\0\1\0evn", 20), 0);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Descriptions of events for the kernel as exact texts, bytes of records, records that are truncated at their limits, and settings. */
+/*
+ * Descriptions of events for the kernel as exact texts, bytes of records, records that are
+ * truncated at their limits, and settings.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

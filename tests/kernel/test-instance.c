@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Instances of tracefs: which ones are removed, how an exited process is detected, and how many pages one round reads. */
+/*
+ * Instances of tracefs: which ones are removed, how an exited process is detected, and how many
+ * pages one round reads.
+ */
 #include <fcntl.h>
 #include <poll.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parts of libside-kernel.so: the table of events, names and levels, buffers of records, answers of the kernel, settings, and calls
- * that fail.
+ * Parts of libside-kernel.so: the table of events, names and levels, buffers of records, answers of
+ * the kernel, settings, and calls that fail.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -365,7 +365,10 @@ static void test_perf_records(void **unused)
 			assert_int_equal(page->data_tail, page->data_head);
 		}
 	assert_false(kernel_listen_drain(record, false));
-	/* A fork has the name of its parent. A sample at the exit has no thread, and an exited thread has no name. */
+	/*
+	 * A fork has the name of its parent. A sample at the exit has no thread, and an exited
+	 * thread has no name.
+	 */
 	put_task(0, PERF_RECORD_FORK, 5000005, 5000001, 5000006, 5000002, base + later + 50);
 	put_sample(0, 11, base + later + 60, 5000005, 5000006, "\1\0\0\0\1\0", 6);
 	put_sample(0, 11, base + later + 61, -1, -1, "\2\0\0\0\1\0", 6);
@@ -467,7 +470,10 @@ static void test_perf_losses(void **unused)
 	assert_int_equal(kernel_listen_switch(record, event_named(record, "switch"), true, &error),
 			0);
 	*heard = '\0';
-	/* The kernel reports 7 losses without their event. Then it names the event of 5 of them, on the second CPU. */
+	/*
+	 * The kernel reports 7 losses without their event. Then it names the event of 5 of them, on
+	 * the second CPU.
+	 */
 	put_lost(0, 7);
 	assert_true(kernel_listen_drain(record, false));
 	assert_heard("lost - cpu 0 7;");
@@ -693,7 +699,10 @@ static void test_choices(void **unused)
 			"the kernel has no trace event that sched:swich means", lists);
 	refuse(KERNEL_RECORD_PERF, "x", NULL, -EINVAL, "the kernel has no trace event that x means",
 			"`--syscall NAME` means a system call");
-	/* An event that is not a trace event, one with a damaged format, and a system without tracefs. */
+	/*
+	 * An event that is not a trace event, one with a damaged format, and a system without
+	 * tracefs.
+	 */
 	refuse(KERNEL_RECORD_PERF, "ftrace:function", NULL, -EINVAL,
 			"the kernel has no trace event that ftrace:function means", lists);
 	played_file("events/sched/broken/format", "no description");
@@ -740,7 +749,9 @@ static void test_perf_less(void **unused)
 	assert_non_null(played_find(11, 1));
 	kernel_record_close(record);
 	played_open_errors[0] = 0;
-	/* The buffer is as large as the kernel permits; 16 KiB is the smallest size that is tried. */
+	/*
+	 * The buffer is as large as the kernel permits; 16 KiB is the smallest size that is tried.
+	 */
 	{
 		const struct kernel_record_options options = {.machine = true,
 				.backend = KERNEL_RECORD_PERF,

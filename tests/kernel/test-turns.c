@@ -772,7 +772,10 @@ static void test_life(void **unused)
 	assert_string_equal(log,
 			"start;error 1 the kernel's events cannot be recorded: No such file or directory [-];close 0;free 0;unwant 0;open own;-");
 	place_there = folder;
-	/* Without requests, side-kernel ends after its timeout. The clock advances only when it is read. */
+	/*
+	 * Without requests, side-kernel ends after its timeout. The clock advances only when it is
+	 * read.
+	 */
 	reached_there = false;
 	listen_result = -EACCES;
 	assert_int_equal(live("--method", log, sizeof(log)), COMMAND_NOT_PERMITTED);
@@ -831,7 +834,10 @@ static void test_failures(void **unused)
 	failing_at = 0;
 }
 
-/* The start reports the method of recording, asks the daemon, and lets the waiting process continue. */
+/*
+ * The start reports the method of recording, asks the daemon, and lets the waiting process
+ * continue.
+ */
 static void test_start(void **unused)
 {
 	char log[2000];

@@ -436,7 +436,10 @@ static void check_record(bool with_remainder, size_t size, uint32_t text_word, u
 static void test_records(void **unused)
 {
 	(void)unused;
-	/* The texts are at the record's bytes 24 to 27 (YZ[\) and end with a 0 at 28; 29 to 31 are ^_`. */
+	/*
+	 * The texts are at the record's bytes 24 to 27 (YZ[\) and end with a 0 at 28; 29 to 31 are
+	 * ^_`.
+	 */
 	RECORD(false, 32, WORD(8, 24), WORD(4, 0), "IJKLOPYZ[\\\0\2\0\0\0YZ[\\");
 	RECORD(false, 32, WORD(3, 25), WORD(3, 1), "IJKLOPZ[\\\0\1\0\0\0Z[");
 	RECORD(true, 32, WORD(0, 0), WORD(0, 0), "IJKLOP\0\0\0\0\0\x8\0\0\0YZ[\\\0^_`");

@@ -27,7 +27,10 @@
 /* The exported object is an array of bytes. */
 extern const char side_empty_callback[];
 
-/* The library refuses keys that it has not returned. From here on, the keys up to this one belong to the test. */
+/*
+ * The library refuses keys that it has not returned. From here on, the keys up to this one belong
+ * to the test.
+ */
 static inline void test_take_keys(uint64_t last)
 {
 	uint64_t key = 0;

@@ -196,7 +196,9 @@ static void test_turnstile(void)
 	turnstile_wait(&turnstile, &owned, 1030);
 	CHECK(monotonic_ms() - begin >= 1029 && owned.depth == 2 && owned_lock_is_mine(&owned) &&
 			!turnstile.turns);
-	/* Without a timeout: the other thread gets the lock and releases it, which ends the wait. */
+	/*
+	 * Without a timeout: the other thread gets the lock and releases it, which ends the wait.
+	 */
 	CHECK(!pthread_create(&thread, NULL, turn, NULL));
 	while (!turnstile.turns)
 		turnstile_wait(&turnstile, &owned, -1);

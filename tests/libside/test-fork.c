@@ -174,8 +174,8 @@ static void test_thread_holds_lock(void)
 }
 
 /*
- * Notifications that end only after the fork: a fork that waits for them hangs, and alarm() ends the test. `early` is
- * notified before that tracer, `late` after it.
+ * Notifications that end only after the fork: a fork that waits for them hangs, and alarm() ends
+ * the test. `early` is notified before that tracer, `late` after it.
  */
 static struct test_event other;
 static int waiting_for = -1; /* the notification that waits */

@@ -73,8 +73,8 @@ static uint32_t nr_taken(void)
 }
 
 /*
- * The handler runs before signals are blocked, or before a thread in a sandbox takes the lock. The thread keeps the reader of the
- * handler.
+ * The handler runs before signals are blocked, or before a thread in a sandbox takes the lock. The
+ * thread keeps the reader of the handler.
  */
 static void test_handler(struct rcu_reader *(*attach)(void))
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact values of readers, grace periods, and of the choice of the libraries that libside loads. The files are included: the test decides
- * what system calls, the dynamic loader and the environment return.
+ * Exact values of readers, grace periods, and of the choice of the libraries that libside loads.
+ * The files are included: the test decides what system calls, the dynamic loader and the
+ * environment return.
  */
 #include <dlfcn.h>
 #include <limits.h>

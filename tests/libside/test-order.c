@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The system calls of locks and turnstiles, the lock around keys, and the order of what a fork, the beginning and the end of the library do.
- * The files are included, and each call is noted.
+ * The system calls of locks and turnstiles, the lock around keys, and the order of what a fork, the
+ * beginning and the end of the library do. The files are included, and each call is noted.
  */
 #include <errno.h>
 #include <limits.h>

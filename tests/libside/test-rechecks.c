@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Conditions that registry.c and armed.c check without a lock and again with it. The calls between the two checks pass through
- * hooks, in which the test acts as another thread.
+ * Conditions that registry.c and armed.c check without a lock and again with it. The calls between
+ * the two checks pass through hooks, in which the test acts as another thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -80,7 +80,10 @@ static void check_free(void)
 	CHECK(lock.lock.word == 0 && gate.lock.word == 0);
 }
 
-/* The owner unlocks between the first attempt and the mark. The second attempt gets the lock, and the mark causes one superfluous call. */
+/*
+ * The owner unlocks between the first attempt and the mark. The second attempt gets the lock, and
+ * the mark causes one superfluous call.
+ */
 static void test_unlocked_before_mark(void)
 {
 	side_tracer_unlock_hook(count_unlock);
@@ -176,7 +179,10 @@ static void test_armed(void)
 	CHECK_EQUAL(busy, 0);
 }
 
-/* Another thread disarms after the first check, when this thread is about to run the hook: the hook is not called. */
+/*
+ * Another thread disarms after the first check, when this thread is about to run the hook: the hook
+ * is not called.
+ */
 static void test_disarmed_meanwhile(void)
 {
 	nr_hooks = identities = 0;
@@ -190,7 +196,10 @@ static void test_disarmed_meanwhile(void)
 	hook_at = NEVER;
 }
 
-/* Another thread begins to run the hook after the first check: this thread waits for a bounded time, and does not call the hook again. */
+/*
+ * Another thread begins to run the hook after the first check: this thread waits for a bounded
+ * time, and does not call the hook again.
+ */
 static void test_busy_meanwhile(void)
 {
 	int64_t begun;
@@ -221,7 +230,10 @@ static void test_busy_meanwhile(void)
 	CHECK_EQUAL(nr_hooks, 1);
 }
 
-/* Another thread holds the registry: the hook waits, and gives up. If this thread holds it, the hook is not called immediately. */
+/*
+ * Another thread holds the registry: the hook waits, and gives up. If this thread holds it, the
+ * hook is not called immediately.
+ */
 static void test_registry_is_held(void)
 {
 	nr_hooks = identities = 0;

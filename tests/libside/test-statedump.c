@@ -446,7 +446,10 @@ static uint64_t delayed_ns(void)
 	return delayed;
 }
 
-/* Returns the time of one registration under the loader's lock, without the time in which no processor was free. */
+/*
+ * Returns the time of one registration under the loader's lock, without the time in which no
+ * processor was free.
+ */
 static uint64_t registration_ns(void)
 {
 	uint64_t delayed = delayed_ns(), ns;
@@ -467,8 +470,8 @@ static uint64_t registration_ns(void)
 }
 
 /*
- * As in a constructor that dlopen() runs, a registration waits for at most 100 ms. Takes the best of several attempts, because a virtual
- * machine can pause.
+ * As in a constructor that dlopen() runs, a registration waits for at most 100 ms. Takes the best
+ * of several attempts, because a virtual machine can pause.
  */
 static void test_loader_lock(void)
 {

@@ -14,7 +14,9 @@
 
 #include <cmocka.h>
 
-/* The first descriptor that a test opens is 0, which checks of results must accept as a descriptor. */
+/*
+ * The first descriptor that a test opens is 0, which checks of results must accept as a descriptor.
+ */
 __attribute__((constructor)) static void limits_free_descriptor(void)
 {
 	(void)close(0);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Limits of session definitions, of the JSON of requests and of the messages of the control protocol. */
+/*
+ * Limits of session definitions, of the JSON of requests and of the messages of the control
+ * protocol.
+ */
 #include "driver.h"
 
 #include <errno.h>

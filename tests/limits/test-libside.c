@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Limits of libside: application contexts, requests of state dumps, and findings about descriptions. */
+/*
+ * Limits of libside: application contexts, requests of state dumps, and findings about
+ * descriptions.
+ */
 #include "driver.h"
 
 #include <errno.h>
@@ -236,7 +239,10 @@ static void put_fields(struct side_builder *builder, struct side_builder_type *i
 	}
 }
 
-/* Each type counts as often as it is used: structures with 1,022 structures of 1,023 fields, and single fields. */
+/*
+ * Each type counts as often as it is used: structures with 1,022 structures of 1,023 fields, and
+ * single fields.
+ */
 static int built_parts(uint64_t count)
 {
 	struct side_builder *builder = begin();

@@ -62,7 +62,9 @@ static void test_suggestions(void **state)
 	assert_string_equal(nearest.names[2].name, "abcdeZ");
 }
 
-/* A procedure of Fortran in the module `m`: the C++ library has a limit of its own, which is lower. */
+/*
+ * A procedure of Fortran in the module `m`: the C++ library has a limit of its own, which is lower.
+ */
 static int symbol(uint64_t count)
 {
 	char *name = limit_text('n', count - 8), *mangled = limit_text(' ', count), *readable;

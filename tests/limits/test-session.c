@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Limits of channels, rules, tracking and chunks of a session, and of the files of a state directory. */
+/*
+ * Limits of channels, rules, tracking and chunks of a session, and of the files of a state
+ * directory.
+ */
 #include "driver.h"
 
 #include <errno.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Limits of the messages between agent, consumer and daemon, of patterns, contexts and early boot. The encoders refuse values above
- * a limit, so this test writes the messages for the decoders itself.
+ * Limits of the messages between agent, consumer and daemon, of patterns, contexts and early boot.
+ * The encoders refuse values above a limit, so this test writes the messages for the decoders
+ * itself.
  */
 #include "driver.h"
 
@@ -354,7 +355,10 @@ static int rule_contexts(uint64_t count)
 	return decode_rule(0, 0, count);
 }
 
-/* Encodes a rule or channel with `count` strings. The bytes of all strings are present, so that only the number is refused. */
+/*
+ * Encodes a rule or channel with `count` strings. The bytes of all strings are present, so that
+ * only the number is refused.
+ */
 static int send_rule(uint64_t patterns, uint64_t contexts)
 {
 	struct wire_rule rule = {.nr_patterns = (uint32_t)patterns,
@@ -893,7 +897,10 @@ static int context_text(uint64_t count, const char *begin, const char *kept)
 	return ret;
 }
 
-/* All known names are shorter. A name of the last permitted length is therefore unknown, which is another error. */
+/*
+ * All known names are shorter. A name of the last permitted length is therefore unknown, which is
+ * another error.
+ */
 static int context_word(uint64_t count)
 {
 	int ret = context_text(count, "x", "x");

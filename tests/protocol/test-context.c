@@ -311,7 +311,10 @@ static void any_text(void **state)
 	assert_true(good > 1000);
 }
 
-/* A software counter of the kernel cannot be read without a system call. The check for this releases its descriptors and mappings. */
+/*
+ * A software counter of the kernel cannot be read without a system call. The check for this
+ * releases its descriptors and mappings.
+ */
 static void refused_counters_are_released(void **state)
 {
 	struct resources before = resources_now();

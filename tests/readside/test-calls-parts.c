@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The parts that follow code: the effect of one instruction on a state (calls-step.c), the common state of two paths (calls-memory.c), how
- * far a function is followed (calls-flow.c), and the verdict about arguments (calls-compare.c). The instructions are assembled into this
- * program. Each expected value follows from the manual of the processor.
+ * The parts that follow code: the effect of one instruction on a state (calls-step.c), the common
+ * state of two paths (calls-memory.c), how far a function is followed (calls-flow.c), and the
+ * verdict about arguments (calls-compare.c). The instructions are assembled into this program. Each
+ * expected value follows from the manual of the processor.
  */
 #include "programs/readside/calls.h"
 

@@ -171,7 +171,10 @@ static void test_texts(void)
 	const struct visit_node nameless = {.role = VISIT_ROLE_FIELD, .up = &field};
 	char offset[64];
 
-	/* Control characters of ASCII and of UTF-8; the first and the last one, and their neighbours. */
+	/*
+	 * Control characters of ASCII and of UTF-8; the first and the last one, and their
+	 * neighbours.
+	 */
 	put_printable(out, "\x1f \x7e\x7f\x80\xc2\x7f\xc2\x80\xc2\x9f\xc2\xa0\xc3\x80\xc2", 16);
 	putc('\n', out);
 	put_at_field(out, "a\tb", "x\ny");
@@ -621,7 +624,10 @@ static const char bits_differ[] =
 		"more:bits: not compatible: field e: the label \"" LONG_LABEL "\" is gone\n"
 		"more:bits: compatible: field e: the label \"1st\" is new\n";
 
-/* Bits compared with bytes, truncated labels, and events of one name: the limit of printed differences counts for each event alone. */
+/*
+ * Bits compared with bytes, truncated labels, and events of one name: the limit of printed
+ * differences counts for each event alone.
+ */
 static void test_more_differences(void)
 {
 	struct diff_side old = {0}, new = {0};

@@ -4,8 +4,9 @@
  * them reach the disk.
  *
  *	crowd fire PROCESSES THREADS EVENTS	each thread fires EVENTS events
- *	crowd obey				reads lines from standard input: a number of events to
- *						fire, or "mark NUMBER"; answers with the number fired so far
+ *	crowd obey				reads lines from standard input: a number of events
+ *						to fire, or "mark NUMBER"; answers with the number
+ *						fired so far
  *	crowd crash SIGNAL EVENTS		fires events and dies of the signal
  *	crowd family SIGNAL EVENTS		the same in a child
  */

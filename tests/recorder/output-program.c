@@ -2,7 +2,8 @@
 /*
  * A program whose recordings need robust recorders.
  *
- *	counters	overwrites the counters of lost records in its rings with numbers that no program can reach
+ *	counters	overwrites the counters of lost records in its rings with numbers that no
+ *			program can reach
  *	mappings N LIB	has N mappings of code before it loads a library with events
  *	wait LIB	loads a library with events when it reads a line
  */

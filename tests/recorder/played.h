@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A live session and the programs that it records, in one process and one thread: the test plays the programs. */
+/*
+ * A live session and the programs that it records, in one process and one thread: the test plays
+ * the programs.
+ */
 #ifndef TESTS_RECORDER_PLAYED_H
 #define TESTS_RECORDER_PLAYED_H
 

@@ -350,7 +350,10 @@ static void test_refusals(void)
 	free(answer.refusals);
 }
 
-/* A rate is compared with the count of the last second, of which 32 samples are kept, at most one each 50 ms. */
+/*
+ * A rate is compared with the count of the last second, of which 32 samples are kept, at most one
+ * each 50 ms.
+ */
 static void test_samples(void)
 {
 	const uint64_t ms = 1000000;

@@ -151,7 +151,10 @@ static void test_headers(void **unused)
 	}
 }
 
-/* A file that ends too early may have a loader, and a file that is too short, or of another kind, is for the kernel to refuse. */
+/*
+ * A file that ends too early may have a loader, and a file that is too short, or of another kind,
+ * is for the kernel to refuse.
+ */
 static void test_truncated(void **unused)
 {
 	static const char script[] = "#!/bin/sh\nexit 3\n";

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A child is forked while connections are due to be closed. It closes its own connections, and no descriptor that has the number of one of
- * the parent's. The thread of thread_defer() is held until the child has exited.
+ * A child is forked while connections are due to be closed. It closes its own connections, and no
+ * descriptor that has the number of one of the parent's. The thread of thread_defer() is held until
+ * the child has exited.
  */
 #include "../check.h"
 #include "recorder/core/peer.h"
@@ -26,7 +27,10 @@ static void hold(struct deferred *deferred)
 	sem_wait(&is_released);
 }
 
-/* Two connected sockets. The first one has a message with a descriptor, so a thread has to close it. */
+/*
+ * Two connected sockets. The first one has a message with a descriptor, so a thread has to close
+ * it.
+ */
 static void connect_both(int pair[2])
 {
 	union {
@@ -49,7 +53,10 @@ static void connect_both(int pair[2])
 	CHECK(sendmsg(pair[1], &header, 0) == 1);
 }
 
-/* The message in the closed socket contains a duplicate of the other end, so only the descriptor number shows the close. */
+/*
+ * The message in the closed socket contains a duplicate of the other end, so only the descriptor
+ * number shows the close.
+ */
 static void await_close(int fd)
 {
 	while (fcntl(fd, F_GETFD) >= 0)

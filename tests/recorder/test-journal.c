@@ -165,7 +165,9 @@ static void test_losses(int directory)
 	CHECK(!journal_write_losses(session, instance, "1234", 4));
 	CHECK(!fstatat(folder, LOSSES_FILE, &status, 0));
 	CHECK(status.st_size == (off_t)sizeof(struct losses_file_head) + 4);
-	/* The limit lies behind the head: the write of the losses is partial, the next one fails. */
+	/*
+	 * The limit lies behind the head: the write of the losses is partial, the next one fails.
+	 */
 	signal(SIGXFSZ, SIG_IGN);
 	CHECK(!setrlimit(RLIMIT_FSIZE, &few));
 	CHECK(journal_write_losses(session, instance, "12345678", 8) == -EFBIG);

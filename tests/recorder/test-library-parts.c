@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The value of LD_PRELOAD: the locations and the order of libraries, and each refusal. The test includes libraries.c, and
- * plays the environment, the path of the executable, and the loader.
+ * The value of LD_PRELOAD: the locations and the order of libraries, and each refusal. The test
+ * includes libraries.c, and plays the environment, the path of the executable, and the loader.
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -475,7 +475,10 @@ static void test_reported(void)
 	close(folder);
 }
 
-/* Packets behind the length in the journal are skipped, 64 at most. Those without records change no time. */
+/*
+ * Packets behind the length in the journal are skipped, 64 at most. Those without records change no
+ * time.
+ */
 static void test_packets(void)
 {
 	const struct instance_channel channel = {.geometry.placement = RING_PER_CPU};

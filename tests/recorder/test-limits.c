@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Limits of a session while it records: the last permitted value, and one more. The files are included; rings and clocks are played. */
+/*
+ * Limits of a session while it records: the last permitted value, and one more. The files are
+ * included; rings and clocks are played.
+ */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sessions without a command: the steps of their start and end, and changes and requests in between. The test includes live.c, and plays
- * the other parts of a session.
+ * Sessions without a command: the steps of their start and end, and changes and requests in
+ * between. The test includes live.c, and plays the other parts of a session.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -208,7 +208,10 @@ static void test_refusals(void)
 	for (i = 0; i < REFUSALS_OF_USER; i++)
 		CHECK(note(session, pids[i], 7, i ? "name" : NULL, true));
 	CHECK(session->refusals.nr == REFUSALS_OF_USER);
-	/* A known process; a process above the limit, with and without a later request; a process of another user. */
+	/*
+	 * A known process; a process above the limit, with and without a later request; a process
+	 * of another user.
+	 */
 	CHECK(!note(session, pids[3], 7, "name", false));
 	CHECK(!note(session, pids[i], 7, "name", true) && note(session, pids[i], 7, "name", false));
 	CHECK(session->refusals.nr == REFUSALS_OF_USER);
@@ -352,7 +355,10 @@ static void test_runtime(void)
 	CHECK(!stat(session->listener.directory, &status));
 	CHECK((status.st_mode & 07777) == (geteuid() == 0 ? 0711 : 0700));
 	CHECK(session->listener.is_secret == (geteuid() == 0));
-	/* A directory of another recorder that contains only a socket is removed. A locked directory, or one with a file, stays. */
+	/*
+	 * A directory of another recorder that contains only a socket is removed. A locked
+	 * directory, or one with a file, stays.
+	 */
 	snprintf(left, sizeof(left), "%.*sAbCdEf", (int)strlen(session->listener.directory) - 6,
 			session->listener.directory);
 	CHECK(!mkdir(left, 0700));
@@ -388,7 +394,10 @@ static void test_runtime(void)
 	runtime_remove(session);
 	CHECK(!nr_entries(work));
 	CHECK(resources_now().descriptors == before.descriptors);
-	/* A relative path is not used, and neither is one that leaves no space for the name of the socket. */
+	/*
+	 * A relative path is not used, and neither is one that leaves no space for the name of the
+	 * socket.
+	 */
 	CHECK(!chdir(work) && !mkdir("relative", 0711));
 	setenv("XDG_RUNTIME_DIR", "relative", 1);
 	setenv("TMPDIR", work, 1);
@@ -396,7 +405,9 @@ static void test_runtime(void)
 	CHECK(!strncmp(session->listener.directory, work, strlen(work)));
 	runtime_remove(session);
 	rmdir("relative");
-	/* If neither variable is set, /tmp is used. A failure to create the directory is reported. */
+	/*
+	 * If neither variable is set, /tmp is used. A failure to create the directory is reported.
+	 */
 	unsetenv("XDG_RUNTIME_DIR");
 	unsetenv("TMPDIR");
 	CHECK(!runtime_make(session));

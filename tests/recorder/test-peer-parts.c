@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The process behind a connection, on kernels with and without SO_PEERPIDFD, and sessions that cannot be allocated. The test plays calls. */
+/*
+ * The process behind a connection, on kernels with and without SO_PEERPIDFD, and sessions that
+ * cannot be allocated. The test plays calls.
+ */
 #include <errno.h>
 #include <poll.h>
 #include <stdint.h>
@@ -89,7 +92,9 @@ static int played_poll(struct pollfd *each, nfds_t nr, int timeout)
 #undef fopen
 #undef poll
 
-/* `expected`: 0 if there is a descriptor. It is the one that was opened, and no other remains open. */
+/*
+ * `expected`: 0 if there is a descriptor. It is the one that was opened, and no other remains open.
+ */
 static void check(pid_t pid, uid_t uid, int expected, const char *all)
 {
 	const struct ucred cred = {.pid = pid, .uid = uid, .gid = 9};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Deferred work that arrives between the last element and the sleep of its thread: the thread must not sleep. The system calls of
- * thread.c pass through a hook, which adds that work.
+ * Deferred work that arrives between the last element and the sleep of its thread: the thread must
+ * not sleep. The system calls of thread.c pass through a hook, which adds that work.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -36,7 +36,10 @@ static void run_one(struct deferred *deferred)
 		sem_post(&done);
 }
 
-/* Each time before the thread sleeps, the next element arrives. The word has then changed, so the kernel returns immediately. */
+/*
+ * Each time before the thread sleeps, the next element arrives. The word has then changed, so the
+ * kernel returns immediately.
+ */
 static long hooked_futex(void *word, int operation, uint32_t value)
 {
 	const struct timespec timeout = {.tv_sec = TIMEOUT_S};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Starting a command and the loop that records it: each call, its order, each failure and its message. The test includes spawn.c and
- * run.c, and plays processes, signals, events and the other parts of a session.
+ * Starting a command and the loop that records it: each call, its order, each failure and its
+ * message. The test includes spawn.c and run.c, and plays processes, signals, events and the other
+ * parts of a session.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -823,7 +824,10 @@ static void test_signals(void **state)
 	the_session.loop.interrupts = 0;
 	come(1, terminate, 0);
 	assert_called("");
-	/* SIGTERM and SIGHUP are passed on. SIGINT is passed on only if a user sent it and `pass_on` is set. */
+	/*
+	 * SIGTERM and SIGHUP are passed on. SIGINT is passed on only if a user sent it and
+	 * `pass_on` is set.
+	 */
 	the_session.command.status = -1;
 	for (int i = 0; i < 2; i++) {
 		the_session.loop.interrupts = 0;
@@ -867,7 +871,10 @@ static void test_turn(void **state)
 	assert_int_equal(run_turn(&the_session, 8), 3);
 	assert_called("turn(8)\nexited(12)\ncrash(13)\nend(13)\nwait(4711,0)\nclose(14)\nexpire\nfree\n");
 	assert_true(the_session.command.status == 0x300 && the_session.command.watch.fd == -1);
-	/* The command's watch is closed by then. A turn with a connection or a message delays exits, 63 times. */
+	/*
+	 * The command's watch is closed by then. A turn with a connection or a message delays
+	 * exits, 63 times.
+	 */
 	nr_events = 4;
 	events_of_test[0] = &the_session.command.watch;
 	events_of_test[3] = &the_session.loop.signals;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sessions of a command: the steps of their start and end, environment, clock, limits of the process, and the summary. The test includes
- * session.c, and plays the other parts of a session.
+ * Sessions of a command: the steps of their start and end, environment, clock, limits of the
+ * process, and the summary. The test includes session.c, and plays the other parts of a session.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -201,7 +201,10 @@ static int remove_one(const char *path, const struct stat *status, int kind, str
 	return remove(path);
 }
 
-/* The first program has a plain channel and two that overwrite; the second one has plain channels only. */
+/*
+ * The first program has a plain channel and two that overwrite; the second one has plain channels
+ * only.
+ */
 static int begin(void **unused)
 {
 	(void)unused;

@@ -500,7 +500,10 @@ static void test_expired(void)
 							session->connections.list->hello_deadline >=
 					(LIMIT_CONNECTION_MS - LIMIT_HELLO_MS) * UINT64_C(1000000) -
 							1000000000);
-	/* The youngest connection is first. The send deadline of a connection without messages does not matter. */
+	/*
+	 * The youngest connection is first. The send deadline of a connection without messages does
+	 * not matter.
+	 */
 	session->connections.list->hello_deadline = wire_deadline(0) - 1;
 	session->connections.list->next->deadline = wire_deadline(0) - 1;
 	session->connections.list->next->next->send_deadline = 1;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The environment of a process is searched whole: signals, reads of a part, and errors. The file is included, for its static functions. */
+/*
+ * The environment of a process is searched whole: signals, reads of a part, and errors. The file is
+ * included, for its static functions.
+ */
 #include "recorder/survivors.c"
 
 #include "recorder/session-life.h"

@@ -91,7 +91,10 @@ static void test_limits(void)
 	int peers[3] = {begin(&one, 7), begin(&two, 7), begin(&other, 8)};
 
 	CHECK(unread_limit(&session, &one) == 8 * MIB);
-	/* Messages of this connection and of other users do not count. Those of the same user count above half of 16 MiB. */
+	/*
+	 * Messages of this connection and of other users do not count. Those of the same user count
+	 * above half of 16 MiB.
+	 */
 	one.outbox.size = 8 * MIB;
 	other.outbox.size = 16 * MIB;
 	CHECK(unread_limit(&session, &one) == 8 * MIB && unread_limit(&session, &two) == 8 * MIB);
@@ -268,7 +271,10 @@ static void test_expiry(void)
 	session.connections.closed = NULL;
 }
 
-/* An instance that ends while a connection of its process has a copy of its descriptor: epoll must not report it later. */
+/*
+ * An instance that ends while a connection of its process has a copy of its descriptor: epoll must
+ * not report it later.
+ */
 static void test_ended_instance(void)
 {
 	struct instance *instance = instance_allocate("name", "/exe", session.channels, 0);

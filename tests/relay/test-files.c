@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Frames of files: pieces that reach the end of the file are written, those that go beyond it are not. */
+/*
+ * Frames of files: pieces that reach the end of the file are written, those that go beyond it are
+ * not.
+ */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -205,7 +205,10 @@ static void test_locks(void)
 			!ctf_is_locked(AT_FDCWD, path_of("link"), O_NOFOLLOW));
 	close(fd);
 	CHECK(follow_is_over(&follow));
-	/* Without descriptors or memory, the lock is assumed. Any other error means that there is none. */
+	/*
+	 * Without descriptors or memory, the lock is assumed. Any other error means that there is
+	 * none.
+	 */
 	open_refused = root;
 	for (unsigned int i = 0; i < 6; i++) {
 		open_error = (const int[]){EMFILE, ENFILE, ENOMEM, ENOLCK, EACCES, ELOOP}[i];

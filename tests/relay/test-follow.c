@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds and removes traces of a directory. A sender frees the disk space of delivered data, and leaves no file open. */
+/*
+ * Finds and removes traces of a directory. A sender frees the disk space of delivered data, and
+ * leaves no file open.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -247,7 +247,10 @@ static void test_waits(void)
 	CHECK(await(3, POLLIN, 5350, &timeout) == -ETIMEDOUT && played_ms == 5450);
 	CHECK(has_noted("poll 3 in 9 200;tick;poll 3 in 9 200;tick;poll 3 in 9 50;tick;"));
 	CHECK(await(3, POLLIN, 5600, &plain) == -ETIMEDOUT && has_noted("poll 3 in 9 150;"));
-	/* A wait ends by an error other than EINTR, by the line's descriptor, and by the stop descriptor. The stop flag precedes both. */
+	/*
+	 * A wait ends by an error other than EINTR, by the line's descriptor, and by the stop
+	 * descriptor. The stop flag precedes both.
+	 */
 	expect(-EINTR, 0);
 	outcomes[0].code = 0;
 	expect(1, POLLHUP);

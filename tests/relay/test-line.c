@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines: a peer that closes at each point of an answer, the events that end a wait, and the settings of connections and terminals. */
+/*
+ * Lines: a peer that closes at each point of an answer, the events that end a wait, and the
+ * settings of connections and terminals.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>

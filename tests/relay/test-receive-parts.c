@@ -211,7 +211,9 @@ static void test_metadata(void)
 	take_metadata(&receive, &trace, &file);
 	CHECK(has_noted("open /o/t/.metadata.new;write 4 3 at 4;close 0;rename /o/t/.metadata.new /o/t/metadata;"));
 	CHECK(trace.generation == 2 && trace.metadata == 7);
-	/* Growing metadata: only new bytes are written. Metadata of an older generation is ignored. */
+	/*
+	 * Growing metadata: only new bytes are written. Metadata of an older generation is ignored.
+	 */
 	file = part(2, 5, 4, 9);
 	take_metadata(&receive, &trace, &file);
 	CHECK(has_noted("open /o/t/metadata;write 7 2 at 7;close 0;") && trace.metadata == 9);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A receiver of frames that the test makes: the bytes of each file, each number of the summary, and each refusal. */
+/*
+ * A receiver of frames that the test makes: the bytes of each file, each number of the summary, and
+ * each refusal.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>

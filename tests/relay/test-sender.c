@@ -480,7 +480,9 @@ static void test_spool(void **unused)
 	assert_int_equal(status.dropped_packets, 3);
 	assert_int_equal(status.dropped_events, 17);
 	assert_int_equal(status.dropped_bytes, 84 + second + last);
-	/* The reverse case: after delivery, a full spool releases the space and removes the trace. */
+	/*
+	 * The reverse case: after delivery, a full spool releases the space and removes the trace.
+	 */
 	make_trace(CTF_FORMAT_1);
 	options = options_of(path_of("out"));
 	options.spool = 1;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Addresses of senders and receivers: each part at its limit, and each mistake with its own error and hint. */
+/*
+ * Addresses of senders and receivers: each part at its limit, and each mistake with its own error
+ * and hint.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>

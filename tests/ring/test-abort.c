@@ -6,8 +6,8 @@
  * unregistered from the thread (otherwise each step would abort it). Then it sets a breakpoint at
  * each of them within a section, and repeats the publication:
  *
- *	nested	the handler of the trap publishes a record itself. Both must be complete, the inner one first,
- *		although the outer one had written up to that instruction.
+ *	nested	the handler of the trap publishes a record itself. Both must be complete, the inner
+ *		one first, although the outer one had written up to that instruction.
  *	killed	the handler kills the process. The ring must be unchanged, and usable.
  *
  * The same for rings that overwrite (where the marks of sub-buffers and the claim must stay valid),

@@ -263,7 +263,9 @@ static void test_loss_visits(void)
 	for (visit_fails_at = 1; visit_fails_at <= 4; visit_fails_at++)
 		CHECK(each(consumer) == -77 && nr_visits == visit_fails_at);
 	visit_fails_at = 0;
-	/* Records without leased memory are counted by ring only, and reported with the last slot. */
+	/*
+	 * Records without leased memory are counted by ring only, and reported with the last slot.
+	 */
 	controls[1].lost_groups[0] = 1;
 	*counter(0, RING_LOST_FULL) = 0;
 	*counter(0, RING_LOST_NO_MEMORY) = 9;

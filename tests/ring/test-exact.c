@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact values: layout, spans, times, counters and windows of memory whose words the test writes. The test includes the files, so
- * that it can call their static functions with chosen numbers.
+ * Exact values: layout, spans, times, counters and windows of memory whose words the test writes.
+ * The test includes the files, so that it can call their static functions with chosen numbers.
  */
 #include <fcntl.h>
 #include <malloc.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact values of the functions that create rings, choose a clock, publish without restartable sequences, and handle the results of
- * sections. The files are included: the test decides which call of the C library fails, and what a section returns.
+ * Exact values of the functions that create rings, choose a clock, publish without restartable
+ * sequences, and handle the results of sections. The files are included: the test decides which
+ * call of the C library fails, and what a section returns.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -1570,7 +1571,10 @@ static void test_no_ring(void)
 	may_take = false;
 	CHECK(attempt(producer, RING_SECTION_NO_RING, RING_SECTION_DONE, 0) == -ENXIO);
 	CHECK(nr_sections == 1 && nr_takes == 2 && nr_lost(1, RING_LOST_NO_RING) == 1);
-	/* A thread without rseq gets a loan of it for this record, and a ring if these are per thread. */
+	/*
+	 * A thread without rseq gets a loan of it for this record, and a ring if these are per
+	 * thread.
+	 */
 	has_no_rseq = true;
 	CHECK(attempt(producer, RING_SECTION_NO_RING, RING_SECTION_DONE, 0) == -ENXIO);
 	CHECK(nr_takes == 2 && nr_returned == 0 && nr_lost(1, RING_LOST_NO_RING) == 2);
@@ -1591,7 +1595,10 @@ static void test_no_ring(void)
 	is_loan = false;
 	CHECK(attempt(producer, RING_SECTION_NO_RING, RING_SECTION_DONE, 0) == 0);
 	CHECK(nr_takes == 5 && nr_returned == 4);
-	/* A signal handler published first, so the thread is known. Its CPU is the last one with a ring, and then the next one. */
+	/*
+	 * A signal handler published first, so the thread is known. Its CPU is the last one with a
+	 * ring, and then the next one.
+	 */
 	has_no_rseq = may_obtain = false;
 	known_cpu = &cpus[0];
 	CHECK(attempt(producer, RING_SECTION_NO_RING, RING_SECTION_DONE, 0) == 0 &&

@@ -4,10 +4,10 @@
  * repeatedly. The process notes each publication in separate memory after ring_publish() has
  * returned, which gives the records that must be present.
  *
- *	discard		a prefix: everything noted, without a hole, and at most one record more per publisher, which it
- *			had not noted yet
- *	overwrite	the last window of each ring: everything that was published after the latest beginning of any
- *			ring's window, up to the last noted record (or one more)
+ *	discard		a prefix: everything noted, without a hole, and at most one record more per
+ *			publisher, which it had not noted yet
+ *	overwrite	the last window of each ring: everything that was published after the latest
+ *			beginning of any ring's window, up to the last noted record (or one more)
  */
 #include <pthread.h>
 #include <signal.h>

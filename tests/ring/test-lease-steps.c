@@ -4,9 +4,9 @@
  * through a publication. After each instruction in turn, the test closes the rings as another
  * thread would do at that time.
  *
- *	recall	The consumer recalls the memory and the agent leaves it. After the call, as a grace period later,
- *		the agent returns it. If the consumer can then take the memory back, the next record must find
- *		the rings closed: an access to them ends the test.
+ *	recall	The consumer recalls the memory and the agent leaves it. After the call, as a grace
+ *		period later, the agent returns it. If the consumer can then take the memory back,
+ *		the next record must find the rings closed: an access to them ends the test.
  *	stop	The producer stops. The record is read or counted as lost, once.
  */
 #include <fcntl.h>

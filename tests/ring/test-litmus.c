@@ -15,7 +15,10 @@
 
 static uint32_t nr_sleeps, slept_with, nr_times;
 
-/* Of space.c: the value with which the thread would sleep, and the point at which both threads wait for each other. */
+/*
+ * Of space.c: the value with which the thread would sleep, and the point at which both threads wait
+ * for each other.
+ */
 static void hooked_call(
 		const uint32_t *word, int operation, uint32_t value, const struct timespec *timeout)
 {
@@ -132,7 +135,10 @@ static void space_release(void)
 	litmus_space_released(&memory, 0);
 }
 
-/* The producer sleeps, the tail has moved, and the futex still has the value with which the producer sleeps. */
+/*
+ * The producer sleeps, the tail has moved, and the futex still has the value with which the
+ * producer sleeps.
+ */
 static bool space_is_lost(void)
 {
 	return nr_sleeps && slept_with == space &&

@@ -138,7 +138,9 @@ static void test_header_bits(void)
 		CHECK(pwrite(copy, header, sizeof(header), 0) == sizeof(header), "write");
 		header[bit / 8] ^= (unsigned char)(1 << bit % 8);
 		rc = ring_producer_map(copy, &producer);
-		/* Clock, modes, placement, timeout, and numbers of slots that take as many pages. */
+		/*
+		 * Clock, modes, placement, timeout, and numbers of slots that take as many pages.
+		 */
 		if (rc == 0) {
 			accepted++;
 			ring_producer_unmap(producer);

@@ -137,7 +137,10 @@ static void test_lease(void)
 	rings->payload_limit = 0;
 	CHECK(lease_open(rings, &lease) && is_open(), "the other half");
 	CHECK(lease.word == before, "the word is the same");
-	/* The consumer recalls the memory while the rings are opened: the producer must claim it again. */
+	/*
+	 * The consumer recalls the memory while the rings are opened: the producer must claim it
+	 * again.
+	 */
 	ring_producer_close(rings);
 	on_open = recall_beside;
 	CHECK(!lease_open(rings, &lease), "recalled while it was opened");

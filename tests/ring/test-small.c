@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact values of slots, leases, doorbells, waits for space, replays and of the choice of functions. The test includes the files: it
- * decides what clocks and system calls return, and makes producers of its own.
+ * Exact values of slots, leases, doorbells, waits for space, replays and of the choice of
+ * functions. The test includes the files: it decides what clocks and system calls return, and makes
+ * producers of its own.
  */
 #include <errno.h>
 #include <fcntl.h>

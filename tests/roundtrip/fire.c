@@ -3,7 +3,8 @@
  * Fires the events of a script through libside.
  *
  *	fire SCRIPT		a tracer records them (side record -- fire SCRIPT)
- *	fire SCRIPT DIRECTORY	this program records them: plan, record header, trace writer, no ring
+ *	fire SCRIPT DIRECTORY	this program records them: plan, record header, trace writer, no
+ *				ring
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -115,7 +115,8 @@ static void test_no_daemon(void **unused)
 
 static struct played {
 	int listener;
-	const char *answer; /* NULL: close the connection; "": send nothing until the client has closed */
+	/* NULL: close the connection; "": send nothing until the client has closed */
+	const char *answer;
 	char got[512];
 	bool has_fd;
 } played;

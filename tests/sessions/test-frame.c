@@ -156,7 +156,10 @@ static void test_a_full_socket(void **unused)
 	close_pair(&pair);
 }
 
-/* The peer answers and closes its connection before it reads our request. The kernel reports this before the answer. */
+/*
+ * The peer answers and closes its connection before it reads our request. The kernel reports this
+ * before the answer.
+ */
 static void test_answer_before_a_reset(void **unused)
 {
 	struct json_object *object = make_long(100), *got = NULL;

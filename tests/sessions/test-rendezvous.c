@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Rendezvous sockets: each call with its arguments, each call that fails, paths at their limits, and what stays open. */
+/*
+ * Rendezvous sockets: each call with its arguments, each call that fails, paths at their limits,
+ * and what stays open.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>

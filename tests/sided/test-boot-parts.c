@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sessions of a static configuration, and the privileges that each process of the daemon drops. The test includes boot.c and isolate.c,
- * and plays sessions, system calls and rules.
+ * Sessions of a static configuration, and the privileges that each process of the daemon drops. The
+ * test includes boot.c and isolate.c, and plays sessions, system calls and rules.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The whole daemon in this process: requests, programs and state files at their limits. Each mistake is refused with its own error. */
+/*
+ * The whole daemon in this process: requests, programs and state files at their limits. Each
+ * mistake is refused with its own error.
+ */
 #include "daemon.h"
 
 #include <ftw.h>
@@ -122,7 +125,10 @@ static void test_sessions(void)
 	turn();
 }
 
-/* The 65th connection of a user replaces the one that has been idle for the longest time, or is refused. */
+/*
+ * The 65th connection of a user replaces the one that has been idle for the longest time, or is
+ * refused.
+ */
 static void test_clients(void)
 {
 	struct resources before = resources_now();
@@ -688,7 +694,10 @@ static void test_runtime(void)
 	CHECK(readlink(in_work("run/serial"), link, sizeof(link) - 1) == 19 &&
 			!strcmp(link + 16, "-41"));
 	the_daemon.serial = 1;
-	/* Root's daemon has programs of all users; all users can read the directory of the system daemon. */
+	/*
+	 * Root's daemon has programs of all users; all users can read the directory of the system
+	 * daemon.
+	 */
 	for (int system = 0; system < 2; system++) {
 		daemon = (struct daemon){.lock_fd = -1,
 				.uid = geteuid(),

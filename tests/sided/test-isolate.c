@@ -21,7 +21,10 @@
 
 #include "programs/sided/sided.h"
 
-/* Not that of check.h: prints errno, and ends by a system call that each sandbox permits, unlike those of abort(). */
+/*
+ * Not that of check.h: prints errno, and ends by a system call that each sandbox permits, unlike
+ * those of abort().
+ */
 #define CHECK(condition)                                                                    \
 	do {                                                                                \
 		if (!(condition)) {                                                         \

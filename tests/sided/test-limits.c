@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Limits of the daemon for its clients, programs and session processes: the last permitted value, and one more. */
+/*
+ * Limits of the daemon for its clients, programs and session processes: the last permitted value,
+ * and one more.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -457,7 +460,9 @@ static void test_held(void)
 	end_programs();
 }
 
-/* A program that joins some of its sessions only is asked 6 times, each time after twice the pause. */
+/*
+ * A program that joins some of its sessions only is asked 6 times, each time after twice the pause.
+ */
 static void test_parts_done(void)
 {
 	struct wire_done done = {.token = 5, .serial = 1, .state = WIRE_DONE_PART};
@@ -555,7 +560,10 @@ static void note_failure(struct daemon *daemon, struct session_entry *entry,
 	nr_failed++;
 }
 
-/* A request is made 4 times. Each early death of the process doubles the pause before the next one starts. */
+/*
+ * A request is made 4 times. Each early death of the process doubles the pause before the next one
+ * starts.
+ */
 static void test_deaths(void)
 {
 	static const unsigned int pauses[] = {100, 200, 400, 800, 1600, 3200, 6400, 10000, 10000};

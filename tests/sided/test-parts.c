@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Parts of the daemon, each by itself: probe tables at their limits, rules that are pushed to programs, timers, references. */
+/*
+ * Parts of the daemon, each by itself: probe tables at their limits, rules that are pushed to
+ * programs, timers, references.
+ */
 #include <errno.h>
 #include <limits.h>
 #include <fcntl.h>
@@ -187,7 +190,10 @@ static void test_tables(void **unused)
 	entries[0].uid = 0;
 	store(&entries[1], make_table(1000, ALL_SEALS), 0, NULL);
 	assert_int_equal(size_of("two.probes/7"), 1000);
-	/* Only tables that the definition names are kept. With the last one, the directory is removed. */
+	/*
+	 * Only tables that the definition names are kept. With the last one, the directory is
+	 * removed.
+	 */
 	definitions[0].probes = calloc(2, sizeof(*definitions[0].probes));
 	definitions[0].nr_probes = 2;
 	assert_non_null(definitions[0].probes);
@@ -355,7 +361,10 @@ static void destroy(struct daemon *daemon, struct sided_object *object)
 	nr_reported += 100;
 }
 
-/* Moves each timer to a different time in the past. They expire in this order, except cancelled ones. */
+/*
+ * Moves each timer to a different time in the past. They expire in this order, except cancelled
+ * ones.
+ */
 static void test_timers(void **unused)
 {
 	struct daemon daemon = {.loop = {.epoll = -1}};
@@ -443,7 +452,8 @@ static struct {
 	unsigned int good_wait;           /* but not the one with this number; 0: all of them */
 	int wait_error;
 	unsigned int failed_reallocs; /* this number of the next calls fail */
-	int failed_operation; /* of epoll_ctl(): EPOLL_CTL_MOD fails, or both it and EPOLL_CTL_ADD */
+	/* of epoll_ctl(): EPOLL_CTL_MOD fails, or both it and EPOLL_CTL_ADD */
+	int failed_operation;
 } loop_calls;
 
 int __real_epoll_wait(int epoll, struct epoll_event *events, int most, int timeout);
@@ -501,7 +511,10 @@ static int run_with_failed_waits(struct daemon *daemon, unsigned int failed, int
 	return ret;
 }
 
-/* 16 failed waits in a row change nothing, one more ends the loop. A signal is no failure, and timers expire meanwhile. */
+/*
+ * 16 failed waits in a row change nothing, one more ends the loop. A signal is no failure, and
+ * timers expire meanwhile.
+ */
 static void test_failed_waits(void **unused)
 {
 	struct daemon daemon = {.loop = {.epoll = -1}};

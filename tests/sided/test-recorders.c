@@ -265,7 +265,10 @@ static void check_heard(const char *expected)
 	check_json(found, expected);
 }
 
-/* An answer of `side start` or another verb about programs. The session process reports a generation after a change. */
+/*
+ * An answer of `side start` or another verb about programs. The session process reports a
+ * generation after a change.
+ */
 static void check_done(unsigned int programs, bool changed, unsigned int generation)
 {
 	char expected[200], number[32];
@@ -758,7 +761,9 @@ static void test_queue(void)
 	stop();
 }
 
-/* A session whose process fails while it is destroyed stays; one that cannot begin again does not. */
+/*
+ * A session whose process fails while it is destroyed stays; one that cannot begin again does not.
+ */
 static void test_destroy(void)
 {
 	char expected[400], state_dir[200];

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The search for a debug file: each path in its order, and which file is accepted. Files are replaced by functions of this test. */
+/*
+ * The search for a debug file: each path in its order, and which file is accepted. Files are
+ * replaced by functions of this test.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -212,7 +215,9 @@ static void test_accepted(void **unused)
 	assert_false(search_for("/one/program.debug"));
 	existing_inode = 5;
 	assert_true(search_for("/one/program.debug"));
-	/* Without a build ID: by the sum beside the link, which the link of a trace does not have. */
+	/*
+	 * Without a build ID: by the sum beside the link, which the link of a trace does not have.
+	 */
 	module.name.build_id_size = 0;
 	assert_false(search_for("/one/program.debug"));
 	own_link = "own";

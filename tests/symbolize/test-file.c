@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of one file: limits of functions, names and sizes, and lines of this program, also without the index of addresses. */
+/*
+ * The parts of one file: limits of functions, names and sizes, and lines of this program, also
+ * without the index of addresses.
+ */
 #include <fcntl.h>
 #include <link.h>
 #include <setjmp.h>

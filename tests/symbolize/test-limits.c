@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Libraries of one process at their limit, the memory for each, and maps that are read with descriptor 0. */
+/*
+ * Libraries of one process at their limit, the memory for each, and maps that are read with
+ * descriptor 0.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

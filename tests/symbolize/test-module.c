@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Files that the test writes byte by byte: the file that is used, the function at an address, and the search for debug files. */
+/*
+ * Files that the test writes byte by byte: the file that is used, the function at an address, and
+ * the search for debug files.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -53,7 +56,10 @@ static const char *in_directory(const char *name)
 	return path;
 }
 
-/* Sections: names, build ID, debug link, texts, symbols. Two segments with code, at different offsets. */
+/*
+ * Sections: names, build ID, debug link, texts, symbols. Two segments with code, at different
+ * offsets.
+ */
 static void make_image(struct image *image)
 {
 	static const char names[] = "\0.names\0.note\0.gnu_debuglink\0.texts\0.symbols";
@@ -195,7 +201,10 @@ static void test_files(void **unused)
 	assert_memory_equal(id, image.note.id, 20);
 	file_close(&file);
 	assert_int_equal(file.fd, -1);
-	/* A directory and a descriptor that is not open have no sum: a part of a file would be another file's. */
+	/*
+	 * A directory and a descriptor that is not open have no sum: a part of a file would be
+	 * another file's.
+	 */
 	fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_int_equal(file_sum(fd, &sum), -EISDIR);
 	close(fd);
@@ -506,8 +515,8 @@ static void test_debug_files(void **unused)
 	image.segments[1].p_vaddr = 0x40100;
 	unlink(path);
 	/*
-	 * With the link in the trace: in a directory, in the path of the program below it, and beside the program. A link cannot
-	 * leave the directory.
+	 * With the link in the trace: in a directory, in the path of the program below it, and
+	 * beside the program. A link cannot leave the directory.
 	 */
 	name.debug_link = "program.debug";
 	snprintf(path, sizeof(path), "%s/d/program.debug", directory);

@@ -154,7 +154,9 @@ static void test_overlaps(void **unused)
 	struct symbols *symbols = make();
 
 	(void)unused;
-	/* A library that overlaps an earlier one ends it; neighbours and the same library do not. */
+	/*
+	 * A library that overlaps an earlier one ends it; neighbours and the same library do not.
+	 */
 	load(symbols, 10, "/low", 0x1000, 0x100);
 	load(symbols, 10, "/middle", 0x1100, 0x100);
 	load(symbols, 10, "/high", 0x1200, 0x100);

@@ -416,7 +416,10 @@ static void test_questions(void **unused)
 	assert_int_equal(symbol.offset, 0x41234);
 	assert_int_equal(symbol.inside, 0x33);
 	forget(&symbol);
-	/* A call is before its address; the same module is not opened again, even with another name. */
+	/*
+	 * A call is before its address; the same module is not opened again, even with another
+	 * name.
+	 */
 	question.call = true;
 	name.path = "/other";
 	assert_true(worker_ask(worker, &question, &symbol));
@@ -672,7 +675,10 @@ static void test_restarts(void **unused)
 	assert_int_equal(worker->socket, -1);
 	worker_free(worker);
 	assert_ended();
-	/* A worker that ends after its answer: the answer counts, and the next question gets another worker. */
+	/*
+	 * A worker that ends after its answer: the answer counts, and the next question gets
+	 * another worker.
+	 */
 	worker = make();
 	assert_function(worker, "ends after the answer",
 			"700 ends after the answer 0 0 0000  41234");

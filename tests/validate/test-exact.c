@@ -748,7 +748,10 @@ static void copied_functions(void)
 	CHECK(!validate_copy_get(&event, &other, &error) && other != copy);
 }
 
-/* Freed blocks that the C library keeps for each thread count as used, so only later rounds are compared. */
+/*
+ * Freed blocks that the C library keeps for each thread count as used, so only later rounds are
+ * compared.
+ */
 #define ROUNDS 20
 
 static int get_copies(unsigned int failing, bool *has_failed, struct visit_error *error)

@@ -374,7 +374,10 @@ static void test_surplus_codes(void **unused)
 	assert_true(is_text(&writer, "a"));
 }
 
-/* Codes of each length from 1 to 15 bits; the lengths themselves have codes of 4 bits, in the order of the format. */
+/*
+ * Codes of each length from 1 to 15 bits; the lengths themselves have codes of 4 bits, in the order
+ * of the format.
+ */
 static void test_long_codes(void **unused)
 {
 	struct writer writer = begin_stream();

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Line tables (.debug_line), built byte by byte, in a file with two sections: ends of units, and code that the linker left out. */
+/*
+ * Line tables (.debug_line), built byte by byte, in a file with two sections: ends of units, and
+ * code that the linker left out.
+ */
 #include <link.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,7 +44,10 @@ static void begin_unit(struct table *table, const char *name)
 	table->unit = table->size;
 	ADD(table, 0, 0, 0, 0, 4, 0);
 	add(table, &header, sizeof(header));
-	/* Lengths of instructions, operations in one, statements, line base, line range, opcode base. */
+	/*
+	 * Lengths of instructions, operations in one, statements, line base, line range, opcode
+	 * base.
+	 */
 	ADD(table, 1, 1, 1, 0xfb, 14, 13);
 	add(table, opcodes, sizeof(opcodes));
 	ADD(table, 'b', 'e', 'l', 'o', 'w', 0, 0);
@@ -202,8 +208,8 @@ static void test_last_operation(void **unused)
 }
 
 /*
- * The length of the last operation continues in the next unit. The first bytes of that unit would make it an operation that ends the
- * sequence.
+ * The length of the last operation continues in the next unit. The first bytes of that unit would
+ * make it an operation that ends the sequence.
  */
 static void test_length_across_units(void **unused)
 {
@@ -340,7 +346,10 @@ static void test_state_of_sequences(void **unused)
 
 /* ---- headers ---- */
 
-/* One row at 0x1000, after a header with these bytes. The length of the header is too large by `program`. */
+/*
+ * One row at 0x1000, after a header with these bytes. The length of the header is too large by
+ * `program`.
+ */
 static struct table with_header(const unsigned char *header, size_t size, unsigned int program)
 {
 	struct table table = {.size = 0};
@@ -413,7 +422,10 @@ static void test_headers(void **unused)
 		assert_line(&table, 0x1100, cases[i].at || cases[i].value != 2 ? NULL : "a:1");
 		assert_line(&table, 0x4000, "second.c:1");
 	}
-	/* The program may begin at the end of the unit. If it begins after the end, the table is refused. */
+	/*
+	 * The program may begin at the end of the unit. If it begins after the end, the table is
+	 * refused.
+	 */
 	for (unsigned int beyond = 0; beyond < 3; beyond++) {
 		unsigned int program = 11 + 1 + 3 + 3 + beyond;
 
@@ -429,7 +441,9 @@ static void test_headers(void **unused)
 	assert_line(&table, 0x4000, "second.c:1");
 }
 
-/* Versions 2 to 5 are read, others are skipped. A length with 8 bytes, and a unit that is too long. */
+/*
+ * Versions 2 to 5 are read, others are skipped. A length with 8 bytes, and a unit that is too long.
+ */
 static void test_units(void **unused)
 {
 	static const unsigned char header[] = {

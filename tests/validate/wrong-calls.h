@@ -32,7 +32,10 @@ side_define_static_vla_visitor(
 
 #define GATHER_U32 side_type_gather_unsigned_integer(0, 4, 0, 0, DIRECT)
 
-/* (identifier, label that the argument must have, whether it holds a pointer that is followed, field) */
+/*
+ * (identifier, label that the argument must have, whether it holds a pointer that is followed,
+ * field)
+ */
 #define EVERY_TYPE(_)                                                                      \
 	_(null, NULL, 0, side_field_null("x"))                                             \
 	_(bool_, BOOL, 0, side_field_bool("x"))                                            \

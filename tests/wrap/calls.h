@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Declarations that the parts of the program wrap-calls share. expect() writes one JSON object a line
- * to descriptor 3: the event that the wrapper of the previous call must emit. It uses a raw system
- * call, which no wrapper sees.
+ * Declarations that the parts of the program wrap-calls share. expect() writes one JSON object a
+ * line to descriptor 3: the event that the wrapper of the previous call must emit. It uses a raw
+ * system call, which no wrapper sees.
  */
 #ifndef TESTS_WRAP_CALLS_H
 #define TESTS_WRAP_CALLS_H
@@ -29,7 +29,10 @@ __attribute__((format(printf, 1, 2))) static inline void expect(const char *form
 		_exit(99);
 }
 
-/* Not that of check.h: prints errno of the wrapped call, and ends by one system call, which no wrapper records. */
+/*
+ * Not that of check.h: prints errno of the wrapped call, and ends by one system call, which no
+ * wrapper records.
+ */
 #define CHECK(condition)                                                                         \
 	do {                                                                                     \
 		if (!(condition)) {                                                              \

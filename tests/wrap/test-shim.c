@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The bytes that the shim sends, and their receiver. The test includes the file, and this process is the recorder to which the shim
- * reports.
+ * The bytes that the shim sends, and their receiver. The test includes the file, and this process
+ * is the recorder to which the shim reports.
  */
 #include <errno.h>
 #include <pthread.h>

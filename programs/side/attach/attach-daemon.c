@@ -79,7 +79,10 @@ static bool attach_daemon_is_visible(const struct attached *attached, const char
 static int attach_daemon_request_rendezvous(struct attached *attached, struct ask *ask,
 		const char *path, int fd, bool *ret_known)
 {
-	/* "door" is the former name of "rendezvous": a daemon of the earlier release knows only that. */
+	/*
+	 * "door" is the former name of "rendezvous": a daemon of the earlier release knows only
+	 * that.
+	 */
 	struct json_object *request = control_request("door", NULL), *answer = NULL;
 	int status;
 

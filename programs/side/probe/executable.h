@@ -2,7 +2,10 @@
 #ifndef PROGRAMS_SIDE_PROBE_EXECUTABLE_H
 #define PROGRAMS_SIDE_PROBE_EXECUTABLE_H
 
-/* The file that `--exe` names, which may be in another mount namespace: /proc/PID/exe, /proc/PID/root/... */
+/*
+ * The file that `--exe` names, which may be in another mount namespace: /proc/PID/exe,
+ * /proc/PID/root/...
+ */
 
 #include <limits.h>
 #include <sys/types.h>

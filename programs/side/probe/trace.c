@@ -92,7 +92,9 @@ static int trace_find_program(const char *name, char exe[PATH_MAX])
 
 /* ---- probes ---- */
 
-/* Refuse an event with the name of another probe's event: their records could not be distinguished. */
+/*
+ * Refuse an event with the name of another probe's event: their records could not be distinguished.
+ */
 static int trace_add_pattern(struct tracing *tracing, const char *provider, const char *event)
 {
 	char name[600];

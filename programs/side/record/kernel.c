@@ -251,7 +251,9 @@ static void record_kernel_print_json(
 {
 	size_t i;
 
-	/* "way" and "kinds" are the former names of "method" and "classes", until the next release. */
+	/*
+	 * "way" and "kinds" are the former names of "method" and "classes", until the next release.
+	 */
 	fprintf(stderr, "{\"schema\":%d,\"type\":\"kernel_summary\",\"method\":",
 			OUTPUT_JSON_SCHEMA);
 	print_json_string(stderr, summary->backend);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Explains lost events: a table from the reasons of sessions (recorder/storage/losses.c) to a sentence
- * and a hint for the user. A reason that is missing in the table is printed unchanged.
+ * Explains lost events: a table from the reasons of sessions (recorder/storage/losses.c) to a
+ * sentence and a hint for the user. A reason that is missing in the table is printed unchanged.
  */
 #include <string.h>
 

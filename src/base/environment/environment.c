@@ -6,7 +6,10 @@
 
 #define ENVIRONMENT_AT_SECURE 23
 
-/* Weak: the preloaded shim is loaded into programs of any C library. Without getauxval() every program counts as AT_SECURE. */
+/*
+ * Weak: the preloaded shim is loaded into programs of any C library. Without getauxval() every
+ * program counts as AT_SECURE.
+ */
 extern char **environ __attribute__((weak));
 extern unsigned long getauxval(unsigned long type) __attribute__((weak));
 
@@ -15,7 +18,10 @@ enum { ENVIRONMENT_UNKNOWN, ENVIRONMENT_TRUSTED, ENVIRONMENT_SECURE };
 static bool environment_is_secure(void)
 {
 	static int state;
-	/* Relaxed, here and below: each thread stores the same value, and nothing else depends on it. */
+	/*
+	 * Relaxed, here and below: each thread stores the same value, and nothing else depends on
+	 * it.
+	 */
 	int known = __atomic_load_n(&state, __ATOMIC_RELAXED);
 
 	if (known == ENVIRONMENT_UNKNOWN) {

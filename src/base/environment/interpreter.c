@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether the dynamic loader has loaded the program: part of libside.a, which may be linked into static programs. */
+/*
+ * Whether the dynamic loader has loaded the program: part of libside.a, which may be linked into
+ * static programs.
+ */
 #include "base/environment/environment.h"
 
 #include <link.h>

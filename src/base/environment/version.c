@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* An ELF note with the version of side, in libside and in the agent: `side doctor` compares them. */
+/*
+ * An ELF note with the version of side, in libside and in the agent: `side doctor` compares them.
+ */
 __asm__(".pushsection .note.side.version, \"a\", @note\n\t"
 	".balign 4\n\t"
 	".long 5, 2f - 1f, 2\n\t"

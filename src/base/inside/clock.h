@@ -2,8 +2,9 @@
 /*
  * Reads clocks and converts times, in code of traced programs and everywhere else.
  *
- * Every function is async-signal-safe, allocates nothing, and reads no thread-local variable but errno. A time is a number of
- * nanoseconds or milliseconds since the epoch of its clock, as its name says. Sums that do not fit are UINT64_MAX.
+ * Every function is async-signal-safe, allocates nothing, and reads no thread-local variable but
+ * errno. A time is a number of nanoseconds or milliseconds since the epoch of its clock, as its
+ * name says. Sums that do not fit are UINT64_MAX.
  */
 #ifndef SIDE_BASE_INSIDE_CLOCK_H
 #define SIDE_BASE_INSIDE_CLOCK_H
@@ -37,7 +38,10 @@ static inline uint64_t clock_ns_from_timespec(const struct timespec *time)
 	return (uint64_t)time->tv_sec * CLOCK_NS_PER_S + (uint64_t)time->tv_nsec;
 }
 
-/* UINT64_MAX ns are 584 years, which the 32-bit time_t of some machines cannot hold: it is the last second then. */
+/*
+ * UINT64_MAX ns are 584 years, which the 32-bit time_t of some machines cannot hold: it is the last
+ * second then.
+ */
 static inline struct timespec clock_timespec_from_ns(uint64_t ns)
 {
 	const uint64_t seconds = ns / CLOCK_NS_PER_S;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Descriptors as ancillary data of a message (SCM_RIGHTS): written into a header before sendmsg(), taken out of it after recvmsg().
+ * Descriptors as ancillary data of a message (SCM_RIGHTS): written into a header before sendmsg(),
+ * taken out of it after recvmsg().
  *
  * For code that calls the kernel itself; programs use base/descriptors.h.
  */
@@ -20,7 +21,10 @@
 		struct cmsghdr align;                          \
 	}
 
-/* Attach descriptors to a message; nr may be 0. The control buffer has space for them and is zeroed. */
+/*
+ * Attach descriptors to a message; nr may be 0. The control buffer has space for them and is
+ * zeroed.
+ */
 static inline void descriptors_attach(
 		struct msghdr *header, void *control, const int *fds, size_t nr)
 {
@@ -38,8 +42,9 @@ static inline void descriptors_attach(
 }
 
 /*
- * Take the descriptors out of a received message. The sender is not trusted: what does not fit is closed, and the result is then false.
- * Messages whose flags have MSG_CTRUNC have lost descriptors before, in the kernel.
+ * Take the descriptors out of a received message. The sender is not trusted: what does not fit is
+ * closed, and the result is then false. Messages whose flags have MSG_CTRUNC have lost descriptors
+ * before, in the kernel.
  */
 static inline bool descriptors_take(
 		struct msghdr *header, int *ret_fds, size_t capacity, size_t *ret_nr)

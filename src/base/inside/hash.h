@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hashes: FNV-1a for tables and identities, CRC-32 for files that carry one. None resists an attacker.
+ * Hashes: FNV-1a for tables and identities, CRC-32 for files that carry one. None resists an
+ * attacker.
  *
  * All are incremental: begin with the constant, and pass the result of one piece to the next.
  */
@@ -58,7 +59,10 @@ static inline uint64_t hash_fnv1a_64_text(uint64_t hash, const char *text)
 	return hash;
 }
 
-/* For a table whose size is a power of two: FNV-1a leaves the most entropy in the high bits, a mask takes the low ones. */
+/*
+ * For a table whose size is a power of two: FNV-1a leaves the most entropy in the high bits, a mask
+ * takes the low ones.
+ */
 static inline uint64_t hash_fold_64(uint64_t hash)
 {
 	return hash ^ hash >> 32;

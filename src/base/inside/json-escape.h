@@ -21,7 +21,9 @@
 #define JSON_ESCAPE_BYTES 6 /* \uXXXX */
 
 enum json_escape_flags {
-	/* Escape U+0080 to U+009F, which terminals obey like the control characters below U+0020. */
+	/*
+	 * Escape U+0080 to U+009F, which terminals obey like the control characters below U+0020.
+	 */
 	JSON_ESCAPE_C1 = 1,
 	/* Write the end of a line as \n, not as \u000a. */
 	JSON_ESCAPE_NEWLINE_SHORT = 2,
@@ -32,7 +34,10 @@ static inline bool json_is_c1(const unsigned char *text, unsigned int length)
 	return length == 2 && text[0] == 0xc2 && text[1] < 0xa0;
 }
 
-/* Number of bytes at the beginning of the text that need no escape. Most texts are printable ASCII: a comparison for each byte. */
+/*
+ * Number of bytes at the beginning of the text that need no escape. Most texts are printable ASCII:
+ * a comparison for each byte.
+ */
 static inline size_t json_plain(const char *text, size_t size, unsigned int flags)
 {
 	const unsigned char *bytes = (const unsigned char *)text;
@@ -55,8 +60,8 @@ static inline size_t json_plain(const char *text, size_t size, unsigned int flag
 }
 
 /*
- * Escape the character that the text begins with, for which json_plain() returned 0. Returns how many bytes of the text the escape stands
- * for. `left` is at least 1.
+ * Escape the character that the text begins with, for which json_plain() returned 0. Returns how
+ * many bytes of the text the escape stands for. `left` is at least 1.
  */
 static inline size_t json_escape(const char *text, size_t left, unsigned int flags,
 		char ret_escape[JSON_ESCAPE_BYTES], size_t *ret_length)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads and writes of code in traced programs, without the C library's named functions, which may be traced.
+ * Reads and writes of code in traced programs, without the C library's named functions, which may
+ * be traced.
  *
- * They continue after a signal and after a part, and return a negative errno on failure. Async-signal-safe except for errno, which the
- * caller saves.
+ * They continue after a signal and after a part, and return a negative errno on failure.
+ * Async-signal-safe except for errno, which the caller saves.
  */
 #ifndef SIDE_BASE_INSIDE_RAW_IO_H
 #define SIDE_BASE_INSIDE_RAW_IO_H
@@ -14,7 +15,10 @@
 
 #include "base/inside/raw.h"
 
-/* Write all of it. A descriptor that accepts nothing fails with -EIO. What was written before a failure remains written. */
+/*
+ * Write all of it. A descriptor that accepts nothing fails with -EIO. What was written before a
+ * failure remains written.
+ */
 static inline int raw_io_write_all(int fd, const void *bytes, size_t size)
 {
 	const char *from = bytes;
@@ -57,7 +61,10 @@ static inline long raw_io_read_from_start(int fd, void *ret_bytes, size_t size)
 	size_t filled = 0;
 
 	while (filled < size) {
-		/* An offset of 64 bits takes two registers on some machines of 32 bits: a long is enough for a buffer. */
+		/*
+		 * An offset of 64 bits takes two registers on some machines of 32 bits: a long is
+		 * enough for a buffer.
+		 */
 		long got = raw_call(SYS_pread64, fd, (char *)ret_bytes + filled, size - filled,
 				(long)filled);
 

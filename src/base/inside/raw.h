@@ -2,8 +2,9 @@
 /*
  * System calls without the C library's named functions, for code that runs in traced programs.
  *
- * A traced program may run under our own wrappers of close(), mmap() and others. The recorder's own calls must neither appear in the
- * trace nor recurse. These functions return the result or a negative errno. They change errno, which the recorder saves around its work.
+ * A traced program may run under our own wrappers of close(), mmap() and others. The recorder's own
+ * calls must neither appear in the trace nor recurse. These functions return the result or a
+ * negative errno. They change errno, which the recorder saves around its work.
  */
 #ifndef SIDE_BASE_INSIDE_RAW_H
 #define SIDE_BASE_INSIDE_RAW_H
@@ -26,7 +27,8 @@ static inline int raw_close(int fd)
 }
 
 /*
- * ThreadSanitizer must see that an address is mapped anew. It intercepts the library's functions only: a build with it calls them.
+ * ThreadSanitizer must see that an address is mapped anew. It intercepts the library's functions
+ * only: a build with it calls them.
  */
 #if defined(__SANITIZE_THREAD__)
 #define RAW_IS_WATCHED

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Binary search in a sorted array: the number of elements at its beginning for which a condition is true.
+ * Binary search in a sorted array: the number of elements at its beginning for which a condition is
+ * true.
  *
- * The condition is an expression over `i`, an index that exists inside the macro only. It must be true for all elements up to some point
- * and false behind it. It is compiled into the loop, so that a search costs no calls.
+ * The condition is an expression over `i`, an index that exists inside the macro only. It must be
+ * true for all elements up to some point and false behind it. It is compiled into the loop, so that
+ * a search costs no calls.
  *
- *     search_leading(i, nr, items[i].key < key)        the first element whose key is `key` or larger, or nr ("lower bound")
- *     search_leading(i, nr, items[i].begin <= key)     the first that begins behind `key`; the one before it begins at or before `key`
+ *     search_leading(i, nr, items[i].key < key)        the first element whose key is `key` or
+ *     larger, or nr ("lower bound")
+ *     search_leading(i, nr, items[i].begin <= key)     the first that begins behind `key`; the one
+ *     before it begins at or before `key`
  */
 #ifndef SIDE_BASE_INSIDE_SEARCH_H
 #define SIDE_BASE_INSIDE_SEARCH_H

@@ -6,7 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Number of bytes of the character that the text begins with; 0 if it is not well-formed or cut. `left` is at least 1. */
+/*
+ * Number of bytes of the character that the text begins with; 0 if it is not well-formed or cut.
+ * `left` is at least 1.
+ */
 static inline unsigned int utf8_length(const unsigned char *text, size_t left)
 {
 	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * "Did you mean": the optimal string alignment distance (insertions, deletions, changes and swaps of neighbours),
- * without regard to case, and with `-` and `_` alike.
+ * "Did you mean": the optimal string alignment distance (insertions, deletions, changes and swaps
+ * of neighbours), without regard to case, and with `-` and `_` alike.
  */
 #include "base/nearest/nearest.h"
 

@@ -31,8 +31,8 @@ size_t nearest_likely(const struct nearest *nearest);
 /* The nearest name, or NULL if none is near. */
 const char *nearest_best(const struct nearest *nearest);
 /*
- * "did you mean `PREFIXone`, `PREFIXtwo` or `PREFIXthree`?" with what is equally likely; "" if no name is near.
- * True if there is one.
+ * "did you mean `PREFIXone`, `PREFIXtwo` or `PREFIXthree`?" with what is equally likely; "" if no
+ * name is near. True if there is one.
  */
 bool nearest_text(const struct nearest *nearest, const char *prefix, char *text, size_t size);
 

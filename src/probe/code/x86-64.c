@@ -97,8 +97,8 @@ static bool x86_exchanges_stack(const ZydisDecodedInstruction *decoded)
 
 /*
  * Notes memory at a distance from the stack or frame pointer. The bits of the base register are in
- * another prefix for each encoding (REX, VEX, EVEX), so the decoder interprets them. It does so only
- * where the low bits select one of the two registers.
+ * another prefix for each encoding (REX, VEX, EVEX), so the decoder interprets them. It does so
+ * only where the low bits select one of the two registers.
  */
 static void x86_describe_stack(const ZydisDecoderContext *context,
 		const ZydisDecodedInstruction *decoded, struct x86_instruction *instruction)

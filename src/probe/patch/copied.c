@@ -80,7 +80,10 @@ static void patch_copied_begin_healing(uint64_t copy)
 {
 	int expected = 0;
 
-	/* Acquire: what the last thread has written. Pairs with the release in patch_copied_end_healing(). */
+	/*
+	 * Acquire: what the last thread has written. Pairs with the release in
+	 * patch_copied_end_healing().
+	 */
 	for (unsigned int i = 0; i < SPINS &&
 			!__atomic_compare_exchange_n(&is_healing, &expected, 1, false,
 					__ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
@@ -94,7 +97,10 @@ static void patch_copied_begin_healing(uint64_t copy)
 
 static void patch_copied_end_healing(uint64_t copy)
 {
-	/* Release, all 3: the bytes. Pairs with the acquires in patch_copied_is_healed() and patch_copied_begin_healing(). */
+	/*
+	 * Release, all 3: the bytes. Pairs with the acquires in patch_copied_is_healed() and
+	 * patch_copied_begin_healing().
+	 */
 	__atomic_store_n(&healed[nr_healed++ % HEALED_KEPT], copy, __ATOMIC_RELEASE);
 	__atomic_store_n(&healing, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&is_healing, 0, __ATOMIC_RELEASE);
@@ -103,7 +109,8 @@ static void patch_copied_end_healing(uint64_t copy)
 static bool patch_copied_is_healed(uint64_t at)
 {
 	/*
-	 * Acquire, both: the bytes. Pairs with the releases in patch_copied_begin_healing() and patch_copied_end_healing().
+	 * Acquire, both: the bytes. Pairs with the releases in patch_copied_begin_healing() and
+	 * patch_copied_end_healing().
 	 */
 	bool found = __atomic_load_n(&healing, __ATOMIC_ACQUIRE) == at;
 
@@ -126,8 +133,8 @@ static bool patch_copied_read_copy(uint64_t copy, uint8_t *there, size_t size, c
 		return false;
 	after = patch_copied_is_healed(copy);
 	/*
-	 * Acquire: the bytes. Pairs with the release in patch_copied_begin_healing(). An entry that was there
-	 * before may be of earlier bytes.
+	 * Acquire: the bytes. Pairs with the release in patch_copied_begin_healing(). An entry that
+	 * was there before may be of earlier bytes.
 	 */
 	*ret_healed = after &&
 			(!before || !memcmp(there, own, nr_own) ||

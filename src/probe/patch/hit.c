@@ -261,7 +261,9 @@ static bool patch_hit_may_ask(void)
 
 static bool patch_hit_claim_thread(struct hit_thread *thread, pid_t owner, pid_t tid, pid_t pid)
 {
-	/* Acquire: what its last owner stored. Pairs with the release in patch_hit_count_foreign(). */
+	/*
+	 * Acquire: what its last owner stored. Pairs with the release in patch_hit_count_foreign().
+	 */
 	if (!__atomic_compare_exchange_n(
 			    &thread->tid, &owner, tid, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return false;
@@ -684,7 +686,10 @@ bool patch_hit_is_inside(const struct patch_hot *probe)
 	uint32_t count = __atomic_load_n(&nr_threads, __ATOMIC_RELAXED);
 
 	for (uint32_t i = 0; i < count && i < THREADS_MAX; i++) {
-		/* Acquire: all that the handler did. Pairs with the release in patch_hit_leave_thread(). */
+		/*
+		 * Acquire: all that the handler did. Pairs with the release in
+		 * patch_hit_leave_thread().
+		 */
 		if (&threads[i] != self &&
 				__atomic_load_n(&threads[i].inside, __ATOMIC_ACQUIRE) == probe &&
 				!patch_hit_has_ended(threads[i].pid, threads[i].tid))
@@ -893,7 +898,8 @@ static __attribute__((noinline)) bool patch_hit_close_special(const struct hit_t
 		return false;
 	/*
 	 * If it returns in another thread than its owner, the owner may have read the slot a moment
-	 * ago, after patch_hit_leave() had written the return address to it: such a call was never in a copy.
+	 * ago, after patch_hit_leave() had written the return address to it: such a call was never
+	 * in a copy.
 	 */
 	if (each->state & PATCH_ASIDE)
 		patch_hit_is_back(each, each->owner == thread->number);
@@ -915,7 +921,8 @@ static inline __attribute__((always_inline)) void patch_hit_close_call(
 		thread->free_list = (uint32_t)(each - returns);
 	} else {
 		/*
-		 * Release: all that was done with it. Pairs with the acquire in patch_hit_find_abandoned().
+		 * Release: all that was done with it. Pairs with the acquire in
+		 * patch_hit_find_abandoned().
 		 */
 		__atomic_store_n(&each->state, PATCH_RETURNED, __ATOMIC_RELEASE);
 	}
@@ -1023,7 +1030,8 @@ static void patch_hit_add_block(struct hit_thread *thread, uint32_t block)
 		patch_hit_release_gate(thread, block * BLOCK + i);
 	}
 	/*
-	 * Release: the returns of the block. Pairs with the acquire in patch_hit_index_of() and patch_hit_count_open().
+	 * Release: the returns of the block. Pairs with the acquire in patch_hit_index_of() and
+	 * patch_hit_count_open().
 	 */
 	__atomic_store_n(&block_ready[block], true, __ATOMIC_RELEASE);
 }
@@ -1063,8 +1071,8 @@ static __attribute__((noinline)) uint32_t patch_hit_more_returns(struct hit_thre
 
 /*
  * Watches the return of the call whose return address is at the stack pointer; `index` is the first
- * free one. The return address is in that slot, or in the call `tail_of` it, which has jumped to this
- * function.
+ * free one. The return address is in that slot, or in the call `tail_of` it, which has jumped to
+ * this function.
  */
 static inline __attribute__((always_inline)) struct patch_return *patch_hit_follow_call(
 		struct hit_thread *thread, struct patch_hot *probe, struct patch_hit *hit,

@@ -294,8 +294,8 @@ bool patch_calls_for_frames(uint64_t start, uint64_t end);
 
 /*
  * Returns private copies of pages that contain probed locations or springboards to their files if
- * their bytes are equal. Returns the number of bytes that differ. If `ret_returned` is not NULL, stores
- * the number of bytes that were returned to files.
+ * their bytes are equal. Returns the number of bytes that differ. If `ret_returned` is not NULL,
+ * stores the number of bytes that were returned to files.
  */
 uint64_t patch_pages_give_back(uint64_t *ret_returned);
 
@@ -592,9 +592,9 @@ bool patch_is_guarded(void);
 /* ---- springboards.c ---- */
 
 /*
- * Claims the springboard of a probe by a short jump, and describes it to unwinders. *ret_is_written is
- * set if a jump is there already; it may lead to another trampoline of the same location. Returns 0, or
- * -ERANGE if the bytes differ from those of the file.
+ * Claims the springboard of a probe by a short jump, and describes it to unwinders. *ret_is_written
+ * is set if a jump is there already; it may lead to another trampoline of the same location.
+ * Returns 0, or -ERANGE if the bytes differ from those of the file.
  */
 int patch_springboard_claim(const struct patch *patch, bool *ret_is_written);
 /* Undoes the claim: nothing was written there. */

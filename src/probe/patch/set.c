@@ -605,7 +605,10 @@ static int patch_set_prepare(struct patch_setup *setup, struct patch_writer *wri
 	__atomic_store_n(&patch->hot->user, setup->user, __ATOMIC_RELAXED);
 	__atomic_store_n(&patch->hot->follows, setup->flags & PATCH_EXIT, __ATOMIC_RELAXED);
 	__atomic_store_n(&patch->hot->entry, setup->entry, __ATOMIC_RELAXED);
-	/* Release: the data of the calls that it takes is_invalid. Pairs with the acquire in patch_hit_leave(). */
+	/*
+	 * Release: the data of the calls that it takes is_invalid. Pairs with the acquire in
+	 * patch_hit_leave().
+	 */
 	__atomic_store_n(&patch->hot->exit, setup->exit, __ATOMIC_RELEASE);
 	patch->armed = true;
 	setup->patch = patch;

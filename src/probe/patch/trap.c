@@ -281,8 +281,8 @@ static __attribute__((noinline, no_stack_protector)) uint64_t patch_trap_target_
 
 /*
  * Reads no thread-local memory, which may be the program's own (hit.c), before it knows that the
- * trap is the program's. Passes no address of a local variable to patch_trap_pass_on(), so that the compiler
- * makes that call a jump.
+ * trap is the program's. Passes no address of a local variable to patch_trap_pass_on(), so that the
+ * compiler makes that call a jump.
  */
 static __attribute__((no_stack_protector)) void patch_trap_handle(
 		int number, siginfo_t *info, void *context)

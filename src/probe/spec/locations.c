@@ -252,7 +252,9 @@ const char *piece_hint(const struct location *piece, char *text, size_t size)
 	return text;
 }
 
-/* Whether the probe spec names this module: the libraries of its LIB:, or the program without LIB:. */
+/*
+ * Whether the probe spec names this module: the libraries of its LIB:, or the program without LIB:.
+ */
 static bool spec_location_module_is_selected(
 		const struct location_search *search, const struct resolve_module *module)
 {

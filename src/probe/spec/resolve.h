@@ -60,8 +60,10 @@ struct resolve;
 struct resolve *resolve_new(void);
 void resolve_free(struct resolve *resolve);
 
-/* Functions that return int: 0, or a negative errno with `error` set. An empty hint: the user cannot fix the
-   problem. */
+/*
+ * Functions that return int: 0, or a negative errno with `error` set. An empty hint: the user
+ * cannot fix the problem.
+ */
 
 /* Add all files that the process executes, as the process sees them. */
 int resolve_add_process(struct resolve *resolve, pid_t pid, struct error *error);

@@ -90,12 +90,13 @@ static bool is_gnu(Dwarf_Die *function)
 }
 
 /*
- * Compilers based on LLVM do not pass an argument that they know to be unused, even to functions that other files may call. The register
- * of such an argument, or of an unused half of a 16-byte integer, has an arbitrary value. Debug information then has no location for it,
- * or an invalid one.
+ * Compilers based on LLVM do not pass an argument that they know to be unused, even to functions
+ * that other files may call. The register of such an argument, or of an unused half of a 16-byte
+ * integer, has an arbitrary value. Debug information then has no location for it, or an invalid
+ * one.
  *
- * Debug information also has no location for structures that the compiler takes apart. It passes only the members that are used, so
- * spec_variable_add_passed_argument() checks each register.
+ * Debug information also has no location for structures that the compiler takes apart. It passes
+ * only the members that are used, so spec_variable_add_passed_argument() checks each register.
  */
 static bool spec_variable_argument_is_passed(Dwarf_Die *function, Dwarf_Die *argument)
 {
@@ -130,8 +131,8 @@ static bool function_reads_piece(const struct location *location, const struct f
 }
 
 /*
- * Add `size` bytes of an argument from `offset` on, as callers pass them. Bytes whose register the function does not read have no
- * location.
+ * Add `size` bytes of an argument from `offset` on, as callers pass them. Bytes whose register the
+ * function does not read have no location.
  */
 static int spec_variable_add_passed_argument(const struct location *location,
 		const struct located *argument, uint64_t offset, uint64_t size,
@@ -160,8 +161,8 @@ static int spec_variable_add_passed_argument(const struct location *location,
 }
 
 /*
- * Complete an argument that is passed in registers and that debug information locates only in part: add the registers that the function
- * reads. False: no byte has a location.
+ * Complete an argument that is passed in registers and that debug information locates only in part:
+ * add the registers that the function reads. False: no byte has a location.
  */
 static bool complete_from_registers(const struct location *location, Dwarf_Die *variable,
 		const struct located *argument, struct located *located)
@@ -194,7 +195,10 @@ static bool complete_from_registers(const struct location *location, Dwarf_Die *
 	return some && !ret;
 }
 
-/* Locate an argument by the calling convention, which callers in other files follow. False: the argument may not be passed. */
+/*
+ * Locate an argument by the calling convention, which callers in other files follow. False: the
+ * argument may not be passed.
+ */
 static bool spec_variable_locate_by_convention(
 		struct expression *expression, Dwarf_Die *variable, struct located *located)
 {

@@ -184,7 +184,8 @@ enum probe_fetch_code {
 	/* These operations set the number to: */
 	PROBE_FETCH_CONSTANT = 1, /* value */
 	PROBE_FETCH_REGISTER,     /* register `reg`, see below */
-	PROBE_FETCH_VECTOR, /* the 8 bytes at byte `value` (0, 8) of vector register `reg` (0 to 15) */
+	/* the 8 bytes at byte `value` (0, 8) of vector register `reg` (0 to 15) */
+	PROBE_FETCH_VECTOR,
 	/* the runtime address of `value`, an address in the probe's own module */
 	PROBE_FETCH_MODULE,
 	PROBE_FETCH_SITE,     /* the runtime address of the probe */
@@ -359,9 +360,9 @@ struct probe_table {
 };
 
 /*
- * Returns 0, or -EPROTO and in *ret_reason why, as a part of a sentence: "a probe's event is none of
- * its events"; or -EPROTONOSUPPORT for another version. After 0, all numbers of the table have been
- * checked.
+ * Returns 0, or -EPROTO and in *ret_reason why, as a part of a sentence: "a probe's event is none
+ * of its events"; or -EPROTONOSUPPORT for another version. After 0, all numbers of the table have
+ * been checked.
  */
 int probe_table_open(
 		struct probe_table *table, const void *bytes, size_t size, const char **ret_reason);

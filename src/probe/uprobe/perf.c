@@ -59,7 +59,8 @@ struct uprobe_perf {
 	 * CPUs: hits have no gaps only while all events are enabled.
 	 */
 	uint64_t from, until;
-	uint64_t nr_unknown_users; /* hits of processes that had exited before their user was known */
+	/* hits of processes that had exited before their user was known */
+	uint64_t nr_unknown_users;
 	unsigned char *record, *raw;
 };
 

@@ -5,8 +5,8 @@
 /*
  * Finds the exit status of a process that died.
  *
- * Callers: the main loop (run-turn.c), and snapshots for the name of a signal. Main thread, without the
- * session's lock; crash_of() and crash_name() from any thread.
+ * Callers: the main loop (run-turn.c), and snapshots for the name of a signal. Main thread, without
+ * the session's lock; crash_of() and crash_name() from any thread.
  */
 #include <sys/types.h>
 

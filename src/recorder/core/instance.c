@@ -190,9 +190,9 @@ void instance_end(struct session *session, struct instance *instance)
 	pthread_mutex_unlock(&session->lock);
 	if (instance->watch.fd >= 0) {
 		/*
-		 * A connection of the process can have a copy of the descriptor (handle_hello()). Closing it
-		 * here would then not remove its events, and they point to the instance, which is freed before
-		 * the connection is closed.
+		 * A connection of the process can have a copy of the descriptor (handle_hello()).
+		 * Closing it here would then not remove its events, and they point to the instance,
+		 * which is freed before the connection is closed.
 		 */
 		watch_remove(session, &instance->watch);
 		close(instance->watch.fd);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Notes which descriptors of the main loop are ready, because run_turn() handles them in an order of its own. */
+/*
+ * Notes which descriptors of the main loop are ready, because run_turn() handles them in an order
+ * of its own.
+ */
 #include <stddef.h>
 
 #include "recorder/core/watch.h"

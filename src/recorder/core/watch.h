@@ -27,10 +27,14 @@ struct recorder_watch {
 };
 
 /*
- * Adds the descriptor to the session's loop. When it is readable, run_turn() handles the watch. Returns 0 or a negative errno.
+ * Adds the descriptor to the session's loop. When it is readable, run_turn() handles the watch.
+ * Returns 0 or a negative errno.
  */
 int watch_add(struct session *session, struct recorder_watch *watch);
-/* Call before the descriptor is closed, if another one of the same file may stay open. Does nothing if it was not added. */
+/*
+ * Call before the descriptor is closed, if another one of the same file may stay open. Does nothing
+ * if it was not added.
+ */
 void watch_remove(struct session *session, struct recorder_watch *watch);
 
 #endif

@@ -45,7 +45,10 @@ enum {
 };
 #define SHIM_IS_64 1
 
-/* The fifth argument is 0. Only sendto() has a sixth one, the length of the address, and ignores it without an address. */
+/*
+ * The fifth argument is 0. Only sendto() has a sixth one, the length of the address, and ignores it
+ * without an address.
+ */
 static long shim_call(long number, long a, long b, long c, long d)
 {
 	register long fourth __asm__("r10") = d;

@@ -75,7 +75,10 @@ struct user_event *events_find(const struct side_event_state_0 *state)
 
 	if (!in)
 		return NULL;
-	/* Acquire: the members of the event are visible. Pairs with the release in user_event_put_state(). */
+	/*
+	 * Acquire: the members of the event are visible. Pairs with the release in
+	 * user_event_put_state().
+	 */
 	return __atomic_load_n(&user_event_find_entry(in, state)->event, __ATOMIC_ACQUIRE);
 }
 

@@ -4,9 +4,9 @@
  *
  * The values are laid out independently of the metadata: a structure is its members, an array or an
  * optional value is a count and its contents. One walk therefore writes them, and also writes the
- * metadata, except while `static_depth` is not 0: inside a field with a static type, whose metadata is
- * already complete. While `skip_depth` is not 0, it writes nothing: elements beyond the limit, and
- * members that no decoder accepts. Both count the nested fields, elements and compounds.
+ * metadata, except while `static_depth` is not 0: inside a field with a static type, whose metadata
+ * is already complete. While `skip_depth` is not 0, it writes nothing: elements beyond the limit,
+ * and members that no decoder accepts. Both count the nested fields, elements and compounds.
  */
 #include <stdio.h>
 #include <string.h>

@@ -63,7 +63,10 @@ static int user_events_write_take_buffer(void)
 
 static void user_events_write_release_buffer(int index)
 {
-	/* Release: this owner's accesses come before the next owner's. Pairs with user_events_write_take_buffer(). */
+	/*
+	 * Release: this owner's accesses come before the next owner's. Pairs with
+	 * user_events_write_take_buffer().
+	 */
 	(void)__atomic_and_fetch(&taken, ~((uint64_t)1 << index), __ATOMIC_RELEASE);
 }
 

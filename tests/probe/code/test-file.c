@@ -97,7 +97,10 @@ static void test_headers(void **unused)
 	}
 }
 
-/* The file is open for writing only, so that a size within the limit fails at the read, without 2 GiB of data. */
+/*
+ * The file is open for writing only, so that a size within the limit fails at the read, without 2
+ * GiB of data.
+ */
 static void test_size(void **unused)
 {
 	char path[] = "/tmp/side-probe-file-XXXXXX";

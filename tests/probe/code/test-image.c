@@ -295,7 +295,9 @@ static void test_versions(void **unused)
 			strings);
 	assert_open();
 	show_functions(shown);
-	/* `f` at the first address has a former version, and a version whose number is not defined. */
+	/*
+	 * `f` at the first address has a former version, and a version whose number is not defined.
+	 */
 	assert_string_equal(shown, "40+8 f g; 80+8 f; ");
 	function = code_function_at(file, a);
 	*versioned = '\0';
@@ -917,7 +919,9 @@ static void test_sleds(void **unused)
 
 static void test_keys(void **unused)
 {
-	/* Nops of 5, 2, 4 and 3 bytes, a jump of 5 and one of 2, a call, another instruction of 5. */
+	/*
+	 * Nops of 5, 2, 4 and 3 bytes, a jump of 5 and one of 2, a call, another instruction of 5.
+	 */
 	static const char code[] =
 			"\x0f\x1f\x44\0\0\x66\x90\x0f\x1f\x40\0\x0f\x1f\0\xe9\0\0\0\0\xeb\0\xe8\0\0\0\0\xb8\0\0\0\0\xc3";
 	static const uint8_t at[] = {0, 5, 7, 11, 14, 19, 21, 26};
@@ -958,7 +962,10 @@ static void test_keys(void **unused)
 		assert_string_equal(shown, "0+5 5+2 14+5 19+2 ");
 		code_close(file);
 	}
-	/* Addresses in data of a file with fixed addresses: only nops inside a function, but not in a section for tracers. */
+	/*
+	 * Addresses in data of a file with fixed addresses: only nops inside a function, but not in
+	 * a section for tracers.
+	 */
 	for (unsigned int i = 0; i < 4; i++) {
 		static const char *const names[] = {"data", "__mcount_loc",
 				"__patchable_function_entries", "static_key"};
@@ -1031,7 +1038,10 @@ static void test_text_relocations(void **unused)
 	code_close(file);
 }
 
-/* The builtins of V8: of the size that the file contains, else up to the end of the functions with such names. */
+/*
+ * The builtins of V8: of the size that the file contains, else up to the end of the functions with
+ * such names.
+ */
 static void test_embedded(void **unused)
 {
 	static const char texts[] =
@@ -1069,10 +1079,16 @@ static void test_embedded(void **unused)
 
 static void test_landings(void **unused)
 {
-	/* Augmentation zPLR: no personality encoding, a pointer to call sites of 8 bytes, addresses of 8 bytes. */
+	/*
+	 * Augmentation zPLR: no personality encoding, a pointer to call sites of 8 bytes, addresses
+	 * of 8 bytes.
+	 */
 	static const uint8_t common[] = {24, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'L', 'R', 0, 1, 0x78, 16,
 			2, 0x00, 0x00, 0x0c, 7, 8, 0x90, 1, 0, 0, 0, 0};
-	/* No base, no types; the encoding of udata2; three call sites, of which the second has no landing. */
+	/*
+	 * No base, no types; the encoding of udata2; three call sites, of which the second has no
+	 * landing.
+	 */
 	uint8_t sites[] = {0xff, 0xff, 0x02, 21, 0, 0, 1, 0, 9, 0, 0, 1, 0, 1, 0, 0, 0, 0, 2, 0, 1,
 			0, 5, 0, 0};
 	uint8_t frames[sizeof(common) + 36] = {0};
@@ -1115,7 +1131,10 @@ static void test_landings(void **unused)
 		assert_int_equal(file->landings[0], address + 9);
 		assert_int_equal(file->landings[1], address + 5);
 		assert_int_equal(file->call_sites, 3);
-		/* A personality routine of a language; without tables of symbols the owner is unknown. */
+		/*
+		 * A personality routine of a language; without tables of symbols the owner is
+		 * unknown.
+		 */
 		assert_int_equal(code_has_exceptions(file), i < 6 || i == 7);
 		code_close(file);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The analysis of instructions, row by row: the assembler encodes the instructions of a row, and the test compares what the analysis reports
- * with the text of the row.
+ * The analysis of instructions, row by row: the assembler encodes the instructions of a row, and
+ * the test compares what the analysis reports with the text of the row.
  */
 #include <elf.h>
 #include <errno.h>
@@ -25,7 +25,10 @@ struct row {
 	const char *setup, *wanted;
 };
 
-/* Adds a row to a table, which is a section. Labels of the assembler from 990 on are those of the row. */
+/*
+ * Adds a row to a table, which is a section. Labels of the assembler from 990 on are those of the
+ * row.
+ */
 #define SETUP_ROW(table, setup, code, wanted)                              \
 	__asm__(".pushsection code_bytes,\"a\"\n990: " code "\n991:\n"     \
 		"992: .asciz \"" setup "\"\n993: .asciz \"" wanted "\"\n"  \
@@ -390,10 +393,11 @@ static struct {
 		bool chooses;
 	} functions[SYMBOLS_MAX];
 	uint32_t entry;
-	char name[14];   /* of the first function */
-	bool has_frames; /* unwind data of all functions: the return address is on top of the stack */
-	int shifted;     /* a function whose return address is one word above; negative: none */
-	int uncovered;   /* a function without unwind data; negative: none */
+	char name[14]; /* of the first function */
+	/* unwind data of all functions: the return address is on top of the stack */
+	bool has_frames;
+	int shifted;   /* a function whose return address is one word above; negative: none */
+	int uncovered; /* a function without unwind data; negative: none */
 } setup;
 
 static struct code_file *file;
@@ -1247,7 +1251,10 @@ static void add_targets(size_t size)
 	}
 }
 
-/* Words of data are addresses if the addresses of the file are fixed, or if its relocations are packed or unknown. */
+/*
+ * Words of data are addresses if the addresses of the file are fixed, or if its relocations are
+ * packed or unknown.
+ */
 static void test_words(void **unused)
 {
 	static const uint8_t code[64] = {0x90};

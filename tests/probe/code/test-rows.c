@@ -122,7 +122,9 @@ static void assert_plain(const struct code_row *row, unsigned int depth)
 	assert_int_equal(row->offset, offset_of(depth));
 }
 
-/* One address for each row: rows are remembered and replaced `nested` times, then all are restored. */
+/*
+ * One address for each row: rows are remembered and replaced `nested` times, then all are restored.
+ */
 static void nest(unsigned int nested)
 {
 	struct rules rules = {.size = 0};
@@ -331,7 +333,10 @@ static void test_pointers(void **unused)
 
 static void test_cies(void **unused)
 {
-	/* After the lengths: 4 bytes, a version, letters, factors, the column of the return address. */
+	/*
+	 * After the lengths: 4 bytes, a version, letters, factors, the column of the return
+	 * address.
+	 */
 	static const struct {
 		uint8_t bytes[40];
 		size_t size;
@@ -379,7 +384,10 @@ static void test_cies(void **unused)
 
 static void test_entries(void **unused)
 {
-	/* After the length: the position of the CIE, an address, a size, the augmentation data, and a rule. */
+	/*
+	 * After the length: the position of the CIE, an address, a size, the augmentation data, and
+	 * a rule.
+	 */
 	static const uint8_t bytes[] = {0, 0, 0, 0, 9, 9, 9, 9, 0x10, 0, 0, 0, 0x20, 0, 0, 0, 4,
 			0x30, 0, 0, 0, 0x41};
 	const struct code_cursor all = {bytes, 0, sizeof(bytes), 0x5000, false};

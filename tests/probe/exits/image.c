@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Code in a file that is no ELF file, mapped as Lisp systems map their images: image FILE. The callee searches the image for its caller by
- * the return address on the stack.
+ * Code in a file that is no ELF file, mapped as Lisp systems map their images: image FILE. The
+ * callee searches the image for its caller by the return address on the stack.
  */
 #include <dlfcn.h>
 #include <fcntl.h>

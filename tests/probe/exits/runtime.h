@@ -40,8 +40,9 @@ static inline void opaque(uint64_t &value)
 }
 
 /*
- * A statically linked unwinder prepares itself at the first exception that is thrown. The C library ends threads with the shared
- * unwinder, which calls functions of the static one: before that exception they abort the program.
+ * A statically linked unwinder prepares itself at the first exception that is thrown. The C library
+ * ends threads with the shared unwinder, which calls functions of the static one: before that
+ * exception they abort the program.
  */
 static inline void prepare_unwinder(void)
 {

@@ -3,9 +3,12 @@
  * A program that copies parts of its stack away and back.
  *
  * usage: stacks once COROUTINES: coroutines that share one stack; each copy comes back once
- *        stacks often: a continuation that returns several times, in a program with a name that side knows (-DKNOWN)
- *        stacks late LIBRARY: the same, with a library that has this name and is loaded when the calls are open
- *        stacks refused CALLS: so many open calls, in a sandbox that refuses to read the memory of a process
+ *        stacks often: a continuation that returns several times, in a program with a name that
+ *        side knows (-DKNOWN)
+ *        stacks late LIBRARY: the same, with a library that has this name and is loaded when the
+ *        calls are open
+ *        stacks refused CALLS: so many open calls, in a sandbox that refuses to read the memory of
+ *        a process
  *        stacks thrown: calls that longjmp() leaves, more than are set aside
  *
  * Prints each function's calls and returns.
@@ -52,8 +55,8 @@ __attribute__((used)) void put_back(const struct part *part)
 }
 
 /*
- * Copies the stack from the caller's frame on, and returns 0. After resume() it returns 1. Neither has unwind data: their returns are
- * not watched.
+ * Copies the stack from the caller's frame on, and returns 0. After resume() it returns 1. Neither
+ * has unwind data: their returns are not watched.
  */
 int put_aside(struct part *part);
 void resume(const struct part *part) __attribute__((noreturn));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact values of global probes, without a kernel that permits them: definitions of tracefs, samples of perf, calls and their
- * returns, changed code in processes. The test includes the files, so that it can call their static functions with chosen values.
+ * Exact values of global probes, without a kernel that permits them: definitions of tracefs,
+ * samples of perf, calls and their returns, changed code in processes. The test includes the files,
+ * so that it can call their static functions with chosen values.
  */
 #include "probe/uprobe/assemble.c"
 #include "probe/uprobe/conflict.c"
@@ -349,7 +350,10 @@ static void test_pairs(void)
 	CHECK(note_at(pairs, &in, 9, 900, 61).call == 6 && pairs->open == CALLS_MAX);
 	CHECK(note_at(pairs, &out, 9, 908, 62).call == 0);
 	CHECK(note_at(pairs, &out, 9, 1008, 63).call == 5);
-	/* Calls that are open at the end: of the first bucket, of several threads in one, and of the last number. */
+	/*
+	 * Calls that are open at the end: of the first bucket, of several threads in one, and of
+	 * the last number.
+	 */
 	pairs->open = 0;
 	CHECK(note_at(pairs, &in, BUCKETS, 1000, 64).call == 7 && pairs->buckets[0]);
 	CHECK(note_at(pairs, &in, 3 * BUCKETS, 1000, 65).call == 8);
@@ -510,7 +514,10 @@ static void test_filter(void)
 			perf.nr_unknown_users == 1);
 }
 
-/* A buffer in the form of the kernel, with a record that begins at its end and continues at its beginning. */
+/*
+ * A buffer in the form of the kernel, with a record that begins at its end and continues at its
+ * beginning.
+ */
 static void test_buffer(void)
 {
 	struct perf_event_mmap_page *page = calloc(1, BUFFER_SIZE + (size_t)sysconf(_SC_PAGESIZE));
@@ -718,7 +725,10 @@ static void test_changed(void)
 	CHECK(!check_with(memory + 16, &scan, &side, true));
 	memory[11] = 11;
 	CHECK(check_with(memory + 16, &scan, &side, true));
-	/* Jumps that end before the location: their bytes are no difference, and those after their end are. */
+	/*
+	 * Jumps that end before the location: their bytes are no difference, and those after their
+	 * end are.
+	 */
 	memcpy(memory, bytes, 32);
 	for (int begin = 7; begin <= 12; begin++) {
 		for (int changed = 12; changed < 16; changed++) {
@@ -827,7 +837,10 @@ static void test_conflict(void)
 		CHECK(conflict_check(&global, &error) ==
 				(offset == 4096 || offset == 8191 ? -EBUSY : 0));
 	}
-	/* Memory that is not executed, or a breakpoint of a process without a recorder, is no conflict. */
+	/*
+	 * Memory that is not executed, or a breakpoint of a process without a recorder, is no
+	 * conflict.
+	 */
 	sides[1].offset = 4096 + 100;
 	memset(code, 0x90, 4096);
 	code[100] = LONG_JUMP;

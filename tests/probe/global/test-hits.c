@@ -245,8 +245,8 @@ static void test_changes(void **unused)
 	assert_int_equal(seen[0], CHANGE_BEGINS);
 	assert_int_equal(seen[1], CHANGE_ENDS);
 	/*
-	 * Each call holds the lock once: change_get() and change_done() here, change_notify() in the
-	 * other thread.
+	 * Each call holds the lock once: change_get() and change_done() here, change_notify() in
+	 * the other thread.
 	 */
 	assert_int_equal(nr_locks, 2 + 2 * 3);
 	assert_int_equal(nr_unlocks, nr_locks);
@@ -584,12 +584,17 @@ static void test_events(void **unused)
 	free(other);
 }
 
-/* Each call that can fail fails once. The error is that of the call, and everything else is released. */
+/*
+ * Each call that can fail fails once. The error is that of the call, and everything else is
+ * released.
+ */
 static void test_failures(void **unused)
 {
 	static const struct probe_table_field one[] = {
 			{.name = "x", .type = PROBE_FIELD_UNSIGNED, .size = 8, .labels = ""}};
-	/* The order: all blocks of the list, then those of each table, then the two other events. */
+	/*
+	 * The order: all blocks of the list, then those of each table, then the two other events.
+	 */
 	static const char calls_made[] = "mmmmcrmcrccrr";
 	void *bytes = make_table(&table, "ev", SIDE_LOGLEVEL_DEBUG, one, 1);
 	void *other = make_table(&other_table, "more", SIDE_LOGLEVEL_DEBUG, one, 1);

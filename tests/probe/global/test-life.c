@@ -764,7 +764,10 @@ static void test_signals(void **unused)
 		assert_true(work.over);
 		work.over = false;
 	}
-	/* With a command, signals go to the command, except those that the terminal has sent to it already. */
+	/*
+	 * With a command, signals go to the command, except those that the terminal has sent to it
+	 * already.
+	 */
 	run_shell(&work, "exec sleep 10");
 	(void)kill(getpid(), SIGINT);
 	uprobes_setup_signals(&work);
@@ -816,7 +819,10 @@ static void test_turn(void **unused)
 	work.on = true;
 	uprobes_run_once(&work);
 	assert_called("clock;read 0;");
-	/* The loop sleeps before it reads hits, so that hits that come together are read together. Signals are not delayed. */
+	/*
+	 * The loop sleeps before it reads hits, so that hits that come together are read together.
+	 * Signals are not delayed.
+	 */
 	{
 		int fds[2], signals[2];
 

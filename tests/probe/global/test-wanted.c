@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks whether a session still has an event of side-uprobes, the lock of the recorder of an event, and the line through two times. */
+/*
+ * Checks whether a session still has an event of side-uprobes, the lock of the recorder of an
+ * event, and the line through two times.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -300,7 +303,10 @@ static void test_clock(void **unused)
 	sample(9000, 1200);
 	sample_error = 0;
 	assert_int_equal(clock_ticks(1100), 3000);
-	/* After half a second the line still begins at the first sample. After a further sample it begins at that one. */
+	/*
+	 * After half a second the line still begins at the first sample. After a further sample it
+	 * begins at that one.
+	 */
 	sample(1000 + 3000, 100 + 500000000);
 	assert_int_equal(clock_before.ticks, 1000);
 	assert_int_equal(middle.ticks, 1000);

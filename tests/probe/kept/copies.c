@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program that copies functions to memory far away, by a call that the compiler cannot resolve, and calls the copies in several threads. With
- * "wait", it waits for a line before it copies, before it calls, and before it ends.
+ * A program that copies functions to memory far away, by a call that the compiler cannot resolve,
+ * and calls the copies in several threads. With "wait", it waits for a line before it copies,
+ * before it calls, and before it ends.
  */
 #define _GNU_SOURCE
 #include <pthread.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* XRay: the program switches the sleds of its functions on and off, between calls and while another thread calls. */
+/*
+ * XRay: the program switches the sleds of its functions on and off, between calls and while another
+ * thread calls.
+ */
 #include <pthread.h>
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CHECK counts the conditions and those that are false, and continues: a test that ended at the first one would
- * leave threads in code with probes. The test prints both numbers at its end.
+ * CHECK counts the conditions and those that are false, and continues: a test that ended at the
+ * first one would leave threads in code with probes. The test prints both numbers at its end.
  */
 #ifndef TESTS_PROBE_PATCH_COUNTED_CHECK_H
 #define TESTS_PROBE_PATCH_COUNTED_CHECK_H

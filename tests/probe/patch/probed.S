@@ -218,7 +218,8 @@ function probed_call_with
 end probed_call_with
 
 /*
- * Calls probed_four. Surrounded by so much code without unwind data as V8's built-in functions have.
+ * Calls probed_four. Surrounded by so much code without unwind data as V8's built-in functions
+ * have.
  */
 	.fill 8192, 1, 0xcc
 	.globl probed_bare

@@ -16,7 +16,10 @@ namespace copied
 {
 #endif
 
-/* The loop of main() always passes the same factor, so it calls scale.constprop.0. The pointer leads to scale itself. */
+/*
+ * The loop of main() always passes the same factor, so it calls scale.constprop.0. The pointer
+ * leads to scale itself.
+ */
 __attribute__((noinline)) int scale(int value, int factor)
 {
 	for (int i = 0; i < factor; i++)

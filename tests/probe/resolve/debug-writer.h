@@ -56,7 +56,10 @@ static inline void dwarf_abbreviate(struct dwarf *dwarf, uint64_t value)
 			dwarf_leb128(dwarf->file.abbreviations + dwarf->abbreviations_size, value);
 }
 
-/* Begins an entry, which ends the attributes of the entry before. Returns the position of the new entry. */
+/*
+ * Begins an entry, which ends the attributes of the entry before. Returns the position of the new
+ * entry.
+ */
 static inline uint32_t dwarf_entry(struct dwarf *dwarf, unsigned int tag, bool has_children)
 {
 	uint32_t offset = (uint32_t)dwarf->info_size;

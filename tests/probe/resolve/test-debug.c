@@ -564,7 +564,10 @@ static void test_conventions(void **unused)
 	dwarf_number(&dwarf, DW_AT_upper_bound, 7);
 	dwarf_end_children(&dwarf);
 	pass("vector of 32 bytes", part);
-	/* Objects with a destructor, a generated destructor or a virtual table, and objects derived from these. */
+	/*
+	 * Objects with a destructor, a generated destructor or a virtual table, and objects derived
+	 * from these.
+	 */
 	for (unsigned int i = 0; i < 6; i++) {
 		static const char *const names[] = {"destructor", "artificial destructor",
 				"defaulted destructor", "constructor", "virtual table",
@@ -605,7 +608,9 @@ static void test_conventions(void **unused)
 		dwarf_end_children(&dwarf);
 		pass(convention == 4 ? "by reference" : "by value", part);
 	}
-	/* A bit field of a number of 8 bytes, whose first bit is in the second half of the number. */
+	/*
+	 * A bit field of a number of 8 bytes, whose first bit is in the second half of the number.
+	 */
 	part = named(DW_TAG_structure_type, "bits", 16);
 	member("a", of_c.f64, 0);
 	(void)dwarf_entry(&dwarf, DW_TAG_member, false);
@@ -647,7 +652,10 @@ static void test_conventions(void **unused)
 	assert_int_equal(differing, 0);
 }
 
-/* After six integers and eight floating-point numbers, arguments are on the stack, aligned by their type. */
+/*
+ * After six integers and eight floating-point numbers, arguments are on the stack, aligned by their
+ * type.
+ */
 static void test_stack(void **unused)
 {
 	uint32_t function, arguments[20], align;
@@ -945,7 +953,9 @@ static void test_sizes(void **unused)
 
 /* ---- forms of numbers ---- */
 
-/* The name of a type distinguishes numbers of the same size. Compiler options define `long double`. */
+/*
+ * The name of a type distinguishes numbers of the same size. Compiler options define `long double`.
+ */
 static void test_number_forms(void **unused)
 {
 	static const struct {

@@ -646,7 +646,10 @@ static void parameter(const char *name, uint32_t type, const uint8_t *bytes, siz
 		dwarf_expression(&dwarf, DW_AT_location, bytes, size);
 }
 
-/* Arguments whose location is missing, empty, or only known in part, in a function that other files may call. */
+/*
+ * Arguments whose location is missing, empty, or only known in part, in a function that other files
+ * may call.
+ */
 static void write_passed(void)
 {
 	static const uint8_t frame[] = {DW_OP_fbreg, 0x6c}, base_pointer[] = {DW_OP_reg6},
@@ -1461,7 +1464,10 @@ static void test_locations(void **unused)
 	location = before;
 }
 
-/* Arguments by the calling convention, if callers set the register: compilers other than GCC omit arguments that the function does not read. */
+/*
+ * Arguments by the calling convention, if callers set the register: compilers other than GCC omit
+ * arguments that the function does not read.
+ */
 static void test_passed(void **unused)
 {
 	const struct location before = location;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact values of backtraces: stacks that the test writes word by word, rows of each kind, and rows from unwind tables. The test
- * includes the files, so that it can call their static functions.
+ * Exact values of backtraces: stacks that the test writes word by word, rows of each kind, and rows
+ * from unwind tables. The test includes the files, so that it can call their static functions.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -135,7 +135,10 @@ static void test_signal(void)
 	words[51] = 0x1021;
 	words[20] = 0;
 	words[21] = 0x2001;
-	/* The interrupted address is no return address. There, the frame pointer is in its register, with a value below the stack. */
+	/*
+	 * The interrupted address is no return address. There, the frame pointer is in its
+	 * register, with a value below the stack.
+	 */
 	CHECK(is_walk(walk_from(0x1050, at(10), 0, true), 0x1010, 0x1021, 0));
 	words[10 + 168 / 8] = 0x1020;
 	words[10 + 120 / 8] = at(52);
@@ -144,7 +147,10 @@ static void test_signal(void)
 	CHECK(is_walk(walk_from(0x1050, at(10), 0, true), 0x1020, 0x2001, 0));
 	words[10 + 168 / 8] = 0;
 	CHECK(is_walk(walk_from(0x1050, at(10), 0, true), 0, 0, 0));
-	/* Only the first frame can be at the beginning of an unknown function: here the frame pointer decides. */
+	/*
+	 * Only the first frame can be at the beginning of an unknown function: here the frame
+	 * pointer decides.
+	 */
 	words[10 + 168 / 8] = 0x5000;
 	words[10 + 120 / 8] = 0;
 	words[50] = 0x2002;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Unwind rows of modules in a traced program: rows of an unloaded module are freed. This test defines the loaded modules; calls.c is
- * unchanged.
+ * Unwind rows of modules in a traced program: rows of an unloaded module are freed. This test
+ * defines the loaded modules; calls.c is unchanged.
  */
 #include <link.h>
 #include <setjmp.h>
@@ -114,7 +114,10 @@ static void test_unloaded(void **unused)
 	free_retired();
 	before = resources_now();
 	for (uint64_t round = 0; round < ROUNDS; round++) {
-		/* Another module replaces it; then a second and a third one are loaded and unloaded. */
+		/*
+		 * Another module replaces it; then a second and a third one are loaded and
+		 * unloaded.
+		 */
 		load(1, 2 + round);
 		assert_true(probe_calls_has_retired());
 		free_retired();

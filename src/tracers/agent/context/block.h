@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What decides whether cached bytes of contexts are valid: the blocks of the thread and the generation of the process. */
+/*
+ * What decides whether cached bytes of contexts are valid: the blocks of the thread and the
+ * generation of the process.
+ */
 #ifndef SIDE_TRACERS_AGENT_CONTEXT_BLOCK_H
 #define SIDE_TRACERS_AGENT_CONTEXT_BLOCK_H
 
@@ -10,8 +13,8 @@
 #define CONTEXT_COMPUTED 8 /* contexts of such a set that are read for each event */
 
 /*
- * In TLS. A signal handler may make it anew between any two instructions: look at stamp twice. Begins as the
- * struct ring_prefix of the ring.
+ * In TLS. A signal handler may make it anew between any two instructions: look at stamp twice.
+ * Begins as the struct ring_prefix of the ring.
  */
 struct context_block {
 	uint64_t stamp; /* id of the set | generation; 0: nothing */

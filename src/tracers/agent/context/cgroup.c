@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The path of the process's control group. Other processes may move this one to another group, so an event checks the path again after a
- * second.
+ * The path of the process's control group. Other processes may move this one to another group, so
+ * an event checks the path again after a second.
  *
- * There are two buffers. One holds the path. If the path has changed, the thread that sets `writing` fills the other one. A reader copies
- * the path and then checks whether it changed meanwhile. So a reader never waits for the writer, which may be the code that it
- * interrupted.
+ * There are two buffers. One holds the path. If the path has changed, the thread that sets
+ * `writing` fills the other one. A reader copies the path and then checks whether it changed
+ * meanwhile. So a reader never waits for the writer, which may be the code that it interrupted.
  */
 #include "tracers/agent/context/text.h"
 #include "tracers/agent/context/values.h"
@@ -122,12 +122,18 @@ static void context_cgroup_check_if_due(void)
 	now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 	if (__builtin_expect(now_ns < due, 1) || context_is_foreign())
 		return;
-	/* Acquire: the last writer's stores. Pairs with the release in context_cgroup_check_if_due(). */
+	/*
+	 * Acquire: the last writer's stores. Pairs with the release in
+	 * context_cgroup_check_if_due().
+	 */
 	if (__atomic_exchange_n(&writing, 1, __ATOMIC_ACQUIRE))
 		return;
 	__atomic_store_n(&next_check, now_ns + CHECK_EVERY_NS, __ATOMIC_RELAXED);
 	context_cgroup_refresh();
-	/* Release: our stores before the next writer's. Pairs with the acquire in context_cgroup_check_if_due(). */
+	/*
+	 * Release: our stores before the next writer's. Pairs with the acquire in
+	 * context_cgroup_check_if_due().
+	 */
 	__atomic_store_n(&writing, 0, __ATOMIC_RELEASE);
 }
 
@@ -142,7 +148,10 @@ const char *context_cgroup_poll(void)
 static uint8_t *copy_path(const char *path, uint8_t *to, const uint8_t *end)
 {
 	for (; to < end; path++) {
-		/* Acquire: before the second look at the version. Pairs with the release in context_cgroup_refresh(). */
+		/*
+		 * Acquire: before the second look at the version. Pairs with the release in
+		 * context_cgroup_refresh().
+		 */
 		char byte = __atomic_load_n(path, __ATOMIC_ACQUIRE);
 
 		*to++ = (uint8_t)byte;

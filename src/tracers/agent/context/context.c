@@ -331,7 +331,9 @@ static bool block_take(const struct context_set *set, struct context_block *copy
 
 	if (block->stamp != stamp)
 		return false;
-	/* Compiler fence, acquire: the stamp before the bytes, which a signal handler may rewrite. */
+	/*
+	 * Compiler fence, acquire: the stamp before the bytes, which a signal handler may rewrite.
+	 */
 	atomic_signal_fence(memory_order_acquire);
 	*copy = *block;
 	/* Compiler fence, acquire: the bytes before the stamp is loaded again. */
@@ -339,7 +341,10 @@ static bool block_take(const struct context_set *set, struct context_block *copy
 	return block->stamp == stamp;
 }
 
-/* Make the bytes, and cache them if they are valid and this is no handler that has interrupted the same function. */
+/*
+ * Make the bytes, and cache them if they are valid and this is no handler that has interrupted the
+ * same function.
+ */
 static __attribute__((noinline)) void block_make(const struct context_set *set,
 		struct context_block *copy, struct context_values *values)
 {
@@ -367,7 +372,10 @@ static __attribute__((noinline)) void block_make(const struct context_set *set,
 		return;
 	thread->busy = true;
 	block->stamp = 0;
-	/* Compiler fence: the cleared stamp before the bytes change, because a signal handler can emit. */
+	/*
+	 * Compiler fence: the cleared stamp before the bytes change, because a signal handler can
+	 * emit.
+	 */
 	atomic_signal_fence(memory_order_seq_cst);
 	block->size = copy->size;
 	memcpy(block->splits, copy->splits, sizeof(block->splits));
@@ -375,7 +383,10 @@ static __attribute__((noinline)) void block_make(const struct context_set *set,
 	/* Compiler fence: the bytes before their stamp. */
 	atomic_signal_fence(memory_order_seq_cst);
 	block->stamp = set->block_id | generation;
-	/* Compiler fence: the stamp before `busy` is cleared. Then a signal handler may rewrite the bytes. */
+	/*
+	 * Compiler fence: the stamp before `busy` is cleared. Then a signal handler may rewrite the
+	 * bytes.
+	 */
 	atomic_signal_fence(memory_order_seq_cst);
 	thread->busy = false;
 }
@@ -442,7 +453,10 @@ static __attribute__((noinline)) uint8_t *write_by_stack(
 	return write_by(set, to, end, caller, &copies);
 }
 
-/* The stack of a program may be small: the copies are at the end of the caller's buffer, if there is room. */
+/*
+ * The stack of a program may be small: the copies are at the end of the caller's buffer, if there
+ * is room.
+ */
 static uint8_t *write_by_end(
 		const struct context_set *set, uint8_t *to, const uint8_t *end, const void *caller)
 {
@@ -510,14 +524,20 @@ __attribute__((noinline)) uint8_t *context_write_slow(
 		const struct context_set *set, uint8_t *to, const uint8_t *end, const void *caller)
 {
 	const struct context_block *block = agent_context_get_block(set);
-	/* Relaxed: the bytes belong to this thread. A change that it does not see yet counts as later. */
+	/*
+	 * Relaxed: the bytes belong to this thread. A change that it does not see yet counts as
+	 * later.
+	 */
 	uint64_t stamp = set->block_id |
 			__atomic_load_n(&context_process.generation, __ATOMIC_RELAXED);
 
 	if (set->is_light && block->stamp == stamp && end - to >= LIGHT_BYTES) {
 		uint8_t *behind;
 
-		/* Compiler fence, acquire: the stamp before the bytes, which a signal handler may rewrite. */
+		/*
+		 * Compiler fence, acquire: the stamp before the bytes, which a signal handler may
+		 * rewrite.
+		 */
 		atomic_signal_fence(memory_order_acquire);
 		behind = write_light(set, block, to, caller);
 		/* Compiler fence, acquire: the bytes before the stamp is loaded again. */

@@ -5,20 +5,27 @@
 /*
  * Contexts of an event: the bytes before its payload in the record, and values for filters.
  *
- * Each thread reads a value that only a known call can change from the kernel once, and caches it in thread-local memory:
+ * Each thread reads a value that only a known call can change from the kernel once, and caches it
+ * in thread-local memory:
  *
- *   generation  A number that every function which may change a value raises, in any thread: the functions that watch.c wraps (the
- *               setuid family, unshare, prctl, ...). It is in a page that the kernel wipes in a forked child, so a child
+ *   generation  A number that every function which may change a value raises, in any thread: the
+ *   functions that watch.c wraps (the
+ *               setuid family, unshare, prctl, ...). It is in a page that the kernel wipes in a
+ *               forked child, so a child
  *               without fork handlers (_Fork(), the system call itself) detects the fork, too.
- *   values      The values of the thread, in groups, each with the stamp of its last change (values.h).
- *   block       The bytes of a whole set, made from the values. One comparison with the generation shows whether they are
+ *   values      The values of the thread, in groups, each with the stamp of its last change
+ *   (values.h).
+ *   block       The bytes of a whole set, made from the values. One comparison with the generation
+ *   shows whether they are
  *               valid; if so, a record costs one short copy.
  *
- * Other values (cpu_id, ip, counters, contexts of the application) are read for each event. The cgroup is checked again after one second.
+ * Other values (cpu_id, ip, counters, contexts of the application) are read for each event. The
+ * cgroup is checked again after one second.
  *
- * Reading is async-signal-safe, keeps errno, and allocates nothing. A handler that interrupts a thread while it fills a cache does not
- * touch the cache, and reads the values from the kernel. So does a child that shares our memory (vfork). A process in a seccomp
- * sandbox makes no system call: the caches are filled before it enters the sandbox, and stay.
+ * Reading is async-signal-safe, keeps errno, and allocates nothing. A handler that interrupts a
+ * thread while it fills a cache does not touch the cache, and reads the values from the kernel. So
+ * does a child that shares our memory (vfork). A process in a seccomp sandbox makes no system call:
+ * the caches are filled before it enters the sandbox, and stay.
  */
 
 #include <stdatomic.h>
@@ -37,17 +44,20 @@
 struct context_set;
 
 /*
- * Build a set in the caller's memory, 8-byte aligned, of context_set_size() bytes. Hold libside's event lock. Negative errno: -E2BIG, too
- * many contexts; -EINVAL, a spec that context_parse() never makes; -ENOSPC, memory_size is too small. A set of no contexts is valid and
- * writes nothing. There is no function to destroy a set: before the caller frees the memory, no thread may use the set any more.
+ * Build a set in the caller's memory, 8-byte aligned, of context_set_size() bytes. Hold libside's
+ * event lock. Negative errno: -E2BIG, too many contexts; -EINVAL, a spec that context_parse() never
+ * makes; -ENOSPC, memory_size is too small. A set of no contexts is valid and writes nothing. There
+ * is no function to destroy a set: before the caller frees the memory, no thread may use the set
+ * any more.
  */
 ssize_t context_set_size(const struct context_spec *specs, size_t nr_specs);
 int context_set_build(const struct context_spec *specs, size_t nr_specs, void *memory,
 		size_t memory_size, struct context_set **set);
 
 /*
- * The value of one context for a filter. False: it has none now. Text is valid until the next event of this thread; text of an
- * application's context, until the callback returns. With the index into a set, no name is searched.
+ * The value of one context for a filter. False: it has none now. Text is valid until the next event
+ * of this thread; text of an application's context, until the callback returns. With the index into
+ * a set, no name is searched.
  */
 bool context_set_load(const struct context_set *set, size_t index, const void *caller,
 		struct filter_value *value);
@@ -84,7 +94,8 @@ static inline const struct context_block *context_block_of(const struct context_
 }
 
 /*
- * The stamp of a valid block. Relaxed: a call that raises the generation may affect other threads only after it has returned.
+ * The stamp of a valid block. Relaxed: a call that raises the generation may affect other threads
+ * only after it has returned.
  */
 static inline uint64_t context_stamp(const struct context_set *set)
 {
@@ -92,8 +103,8 @@ static inline uint64_t context_stamp(const struct context_set *set)
 }
 
 /*
- * Write the contexts of a set if their bytes are cached; otherwise return NULL. `to` has CONTEXT_BLOCK_BYTES, all of which may be
- * overwritten.
+ * Write the contexts of a set if their bytes are cached; otherwise return NULL. `to` has
+ * CONTEXT_BLOCK_BYTES, all of which may be overwritten.
  */
 static inline uint8_t *context_write_cached(const struct context_set *set, uint8_t *to)
 {
@@ -103,7 +114,9 @@ static inline uint8_t *context_write_cached(const struct context_set *set, uint8
 
 	if (__builtin_expect(block->stamp != stamp, 0))
 		return NULL;
-	/* Compiler fence, acquire: the stamp before the bytes, which a signal handler may rewrite. */
+	/*
+	 * Compiler fence, acquire: the stamp before the bytes, which a signal handler may rewrite.
+	 */
 	atomic_signal_fence(memory_order_acquire);
 	size = block->size;
 	/* More than is needed, because a copy of a fixed size is a few instructions. */
@@ -129,8 +142,9 @@ static inline void context_prepare(const struct context_set *set)
 }
 
 /*
- * Write the contexts of the set. Returns the end of the written bytes, or NULL when they do not fit between
- * `to` and `end`; bytes up to `end` may be overwritten in any case. `caller` is the code that emits.
+ * Write the contexts of the set. Returns the end of the written bytes, or NULL when they do not fit
+ * between `to` and `end`; bytes up to `end` may be overwritten in any case. `caller` is the code
+ * that emits.
  */
 static inline uint8_t *context_write(
 		const struct context_set *set, uint8_t *to, const uint8_t *end, const void *caller)

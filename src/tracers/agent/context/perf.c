@@ -2,13 +2,15 @@
 /*
  * Counters of the calling thread.
  *
- * Hardware counters belong to a thread, which opens them when it emits its first event. Only a mapped page of each stays
- * (context_perf_map()), and no descriptor, because programs close and reuse descriptors that they do not know. The page contains which
- * register of the processor to read and what to add.
+ * Hardware counters belong to a thread, which opens them when it emits its first event. Only a
+ * mapped page of each stays (context_perf_map()), and no descriptor, because programs close and
+ * reuse descriptors that they do not know. The page contains which register of the processor to
+ * read and what to add.
  *
- * No code of the agent runs when a thread ends, so new threads unmap the pages of threads that have ended. A forked child does not inherit the
- * pages, so it must not inherit our table of them: the table is in memory that fork() wipes, and pointers in thread-local storage are
- * invalid in another generation.
+ * No code of the agent runs when a thread ends, so new threads unmap the pages of threads that have
+ * ended. A forked child does not inherit the pages, so it must not inherit our table of them: the
+ * table is in memory that fork() wipes, and pointers in thread-local storage are invalid in another
+ * generation.
  *
  * Software counters are read from the kernel for each event.
  */
@@ -104,13 +106,17 @@ static void free_if_gone(uint32_t index)
 	__atomic_store_n(&table.entries[index].page, NULL, __ATOMIC_RELAXED);
 	if (page)
 		context_perf_unmap(page);
-	/* Release: the entry without its page. Pairs with the acquire in context_perf_claim_entry(). */
+	/*
+	 * Release: the entry without its page. Pairs with the acquire in
+	 * context_perf_claim_entry().
+	 */
 	__atomic_store_n(&table.entries[index].tid, 0, __ATOMIC_RELEASE);
 }
 
 /*
- * A free entry for the calling thread, or -1. Looks at a few that are in use, in turn, so that pages
- * of threads that are gone stay few; and takes the lowest one, so that there are few to look at.
+ * A free entry for the calling thread, or -1. Looks at a few that are in use, in turn, so that
+ * pages of threads that are gone stay few; and takes the lowest one, so that there are few to look
+ * at.
  */
 static int context_perf_claim_entry(uint32_t tid)
 {
@@ -164,7 +170,10 @@ static const void *context_perf_open_counter(uint32_t number)
 void context_counters_open(void)
 {
 	struct context_thread *thread = &context_thread;
-	/* Acquire: the events of these counters. Pairs with the release in context_counter_number(). */
+	/*
+	 * Acquire: the events of these counters. Pairs with the release in
+	 * context_counter_number().
+	 */
 	uint32_t nr = __atomic_load_n(&nr_wanted, __ATOMIC_ACQUIRE);
 	uint32_t stamp = __atomic_load_n(
 			&context_process.stamps[CONTEXT_GROUP_COUNTERS], __ATOMIC_RELAXED);
@@ -200,7 +209,10 @@ static uint64_t read_page(const volatile struct perf_event_mmap_page *page)
 
 	do {
 		lock = page->lock;
-		/* Compiler fence: `lock` before what it guards. The kernel changes the page only when this thread does not run. */
+		/*
+		 * Compiler fence: `lock` before what it guards. The kernel changes the page only
+		 * when this thread does not run.
+		 */
 		atomic_signal_fence(memory_order_seq_cst);
 		if (!page->cap_user_rdpmc)
 			return UNKNOWN;
@@ -234,12 +246,16 @@ uint64_t context_counter_hardware(uint32_t number)
 
 	if (number >= CONTEXT_COUNTERS_MAX)
 		return UNKNOWN;
-	/* Relaxed: a thread that loads an old stamp reads its counters again with the next value. */
+	/*
+	 * Relaxed: a thread that loads an old stamp reads its counters again with the next value.
+	 */
 	if (thread->stamps[CONTEXT_GROUP_COUNTERS] !=
 			__atomic_load_n(&context_process.stamps[CONTEXT_GROUP_COUNTERS],
 					__ATOMIC_RELAXED))
 		(void)context_values_find(CONTEXT_GROUP(COUNTERS), &unused);
-	/* Wiped, or not opened (a handler within opening, a sandbox): then the pointer is nothing. */
+	/*
+	 * Wiped, or not opened (a handler within opening, a sandbox): then the pointer is nothing.
+	 */
 	if (thread->stamps[CONTEXT_GROUP_COUNTERS] !=
 					__atomic_load_n(&context_process.stamps
 									 [CONTEXT_GROUP_COUNTERS],

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Evaluate a seccomp filter for a system call: an interpreter of the classic BPF that the kernel accepts for filters.
+ * Evaluate a seccomp filter for a system call: an interpreter of the classic BPF that the kernel
+ * accepts for filters.
  *
- * The call has no arguments: a filter that checks arguments sees zeros, which is right for calls that take none.
+ * The call has no arguments: a filter that checks arguments sees zeros, which is right for calls
+ * that take none.
  */
 #include "tracers/agent/context/sandbox.h"
 

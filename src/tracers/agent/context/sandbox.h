@@ -11,7 +11,10 @@
 
 struct sock_fprog;
 
-/* Whether the filter permits this call of this thread. False also for a filter that cannot be read, or that checks arguments in an unknown way. */
+/*
+ * Whether the filter permits this call of this thread. False also for a filter that cannot be read,
+ * or that checks arguments in an unknown way.
+ */
 bool sandbox_permits(const struct sock_fprog *program, unsigned int call);
 
 #endif /* SIDE_TRACERS_AGENT_CONTEXT_SANDBOX_H */

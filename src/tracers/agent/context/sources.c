@@ -30,8 +30,9 @@ int32_t context_sources_tid(void)
 }
 
 /*
- * The descriptor exists for microseconds. Another thread may close all descriptors that it does not know, and the number may be reused
- * meanwhile. pread() does not move the file position of the new owner.
+ * The descriptor exists for microseconds. Another thread may close all descriptors that it does not
+ * know, and the number may be reused meanwhile. pread() does not move the file position of the new
+ * owner.
  */
 long context_sources_file(const char *path, char *to, size_t size)
 {
@@ -84,8 +85,8 @@ static void procname_store(uint32_t stamp, const char name[CONTEXT_COMM_SIZE])
 static void procname_keep(uint32_t stamp, const char name[CONTEXT_COMM_SIZE])
 {
 	/*
-	 * Acquire: what the last writer stored. Pairs with the release in procname_store(). A thread that finds 0 returns, because
-	 * another thread is writing.
+	 * Acquire: what the last writer stored. Pairs with the release in procname_store(). A
+	 * thread that finds 0 returns, because another thread is writing.
 	 */
 	if (!__atomic_exchange_n(&procname.stamp, 0, __ATOMIC_ACQUIRE))
 		return;
@@ -99,7 +100,10 @@ static bool procname_take(uint32_t stamp, char name[CONTEXT_COMM_SIZE])
 	/* Acquire: the words of this stamp. Pairs with the release in procname_store(). */
 	if (__atomic_load_n(&procname.stamp, __ATOMIC_ACQUIRE) != stamp)
 		return false;
-	/* Acquire, both: the words before the second load of the stamp. Pairs with procname_store(). */
+	/*
+	 * Acquire, both: the words before the second load of the stamp. Pairs with
+	 * procname_store().
+	 */
 	words[0] = __atomic_load_n(&procname.words[0], __ATOMIC_ACQUIRE);
 	words[1] = __atomic_load_n(&procname.words[1], __ATOMIC_ACQUIRE);
 	if (__atomic_load_n(&procname.stamp, __ATOMIC_RELAXED) != stamp)
@@ -110,7 +114,10 @@ static bool procname_take(uint32_t stamp, char name[CONTEXT_COMM_SIZE])
 
 static void read_procname(struct context_values *values, bool keeps)
 {
-	/* Acquire: the stamp before the name. Pairs with the kernel, which changes the name before context_changed stores a stamp. */
+	/*
+	 * Acquire: the stamp before the name. Pairs with the kernel, which changes the name before
+	 * context_changed stores a stamp.
+	 */
 	uint32_t stamp = __atomic_load_n(
 			&context_process.stamps[CONTEXT_GROUP_PROCNAME], __ATOMIC_ACQUIRE);
 	char name[CONTEXT_COMM_SIZE];
@@ -132,7 +139,10 @@ static void read_procname(struct context_values *values, bool keeps)
 		procname_keep(stamp, name);
 }
 
-/* There is one thread, whose name is that of the process, unless the agent starts late (`side attach`). */
+/*
+ * There is one thread, whose name is that of the process, unless the agent starts late (`side
+ * attach`).
+ */
 void context_sources_start(uint32_t procname_stamp)
 {
 	char name[CONTEXT_COMM_SIZE];
@@ -166,7 +176,9 @@ static bool read_ids(long call, uint32_t ids[3])
 			(ids[0] == OVERFLOW_ID || ids[1] == OVERFLOW_ID || ids[2] == OVERFLOW_ID);
 }
 
-/* setns() and unshare() are a thread's affair, mostly; older kernels only know the main thread's. */
+/*
+ * setns() and unshare() are a thread's affair, mostly; older kernels only know the main thread's.
+ */
 static void read_namespaces(uint32_t groups, struct context_values *values)
 {
 	static const char *const paths[8] = {

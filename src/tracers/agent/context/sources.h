@@ -3,9 +3,11 @@
 #define SIDE_TRACERS_AGENT_CONTEXT_SOURCES_H
 
 /*
- * Read values from the kernel, by system calls that use only memory of the agent and leave no descriptor.
+ * Read values from the kernel, by system calls that use only memory of the agent and leave no
+ * descriptor.
  *
- * Async-signal-safe; the functions disturb errno. Callers: the files of context/, and core/mappings.c. Never in a sandbox.
+ * Async-signal-safe; the functions disturb errno. Callers: the files of context/, and
+ * core/mappings.c. Never in a sandbox.
  */
 
 #include <stdbool.h>

@@ -3,7 +3,8 @@
 #define SIDE_TRACERS_AGENT_CONTEXT_TEXT_H
 
 /*
- * Short texts. The functions of libc use vector registers, which a probe hit does not save (tests/probe/agent/test-registers.py).
+ * Short texts. The functions of libc use vector registers, which a probe hit does not save
+ * (tests/probe/agent/test-registers.py).
  */
 
 #include <stdbool.h>

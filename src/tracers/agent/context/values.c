@@ -23,7 +23,10 @@ void (*context_vfork_begins)(void);
 void (*context_thread_settles)(void);
 void (*context_hits_limited)(enum context_hits hits);
 
-/* The last stamp or generation that was assigned. It survives a fork, so that none is ever assigned twice. */
+/*
+ * The last stamp or generation that was assigned. It survives a fork, so that none is ever assigned
+ * twice.
+ */
 static uint32_t last_stamp;
 
 static uint32_t new_stamp(void)
@@ -40,7 +43,9 @@ enum sandbox { SANDBOX_NONE, SANDBOX_SOME_THREADS, SANDBOX_ALL_THREADS };
 static uint32_t sandbox;    /* enum sandbox */
 static long seccomp_before; /* mode when we began: that one we can live with */
 
-/* What a thread that is born in a sandbox starts from: the values of its maker, as far as can be. */
+/*
+ * What a thread that is born in a sandbox starts from: the values of its maker, as far as can be.
+ */
 static struct context_values inherited;
 static uint32_t inherited_version; /* odd while it is being written */
 
@@ -53,9 +58,10 @@ static void copy_words(void *to, const void *from, size_t size)
 	const uint64_t *source = from;
 
 	/*
-	 * Two threads may copy at the same time. Release: the odd version before the words. Pairs with the acquire in copy_words().
-	 * Acquire: the words before the second load of the version. Pairs with the release in copy_words(): a reader that loads one
-	 * of the writer's words detects this with that load.
+	 * Two threads may copy at the same time. Release: the odd version before the words. Pairs
+	 * with the acquire in copy_words(). Acquire: the words before the second load of the
+	 * version. Pairs with the release in copy_words(): a reader that loads one of the writer's
+	 * words detects this with that load.
 	 */
 	for (size /= 8; size; size--, source++, target++)
 		__atomic_store_n(target, __atomic_load_n(source, __ATOMIC_ACQUIRE),
@@ -68,8 +74,8 @@ static void keep_inherited(const struct context_values *values)
 	uint32_t version = __atomic_load_n(&inherited_version, __ATOMIC_RELAXED);
 
 	/*
-	 * Acquire: our words after the last writer's. Pairs with the release in keep_inherited(). If another thread writes at this
-	 * moment, its values are as good.
+	 * Acquire: our words after the last writer's. Pairs with the release in keep_inherited().
+	 * If another thread writes at this moment, its values are as good.
 	 */
 	if (version & 1 ||
 			!__atomic_compare_exchange_n(&inherited_version, &version, version + 1,
@@ -85,7 +91,10 @@ static void take_inherited(struct context_values *values)
 	unsigned int tries;
 
 	for (tries = 0; tries < 1000; tries++) {
-		/* Acquire: the version before the words. Pairs with the release in keep_inherited(). */
+		/*
+		 * Acquire: the version before the words. Pairs with the release in
+		 * keep_inherited().
+		 */
 		uint32_t version = __atomic_load_n(&inherited_version, __ATOMIC_ACQUIRE);
 
 		copy_words(values, &inherited, sizeof(inherited));
@@ -98,7 +107,10 @@ static void take_inherited(struct context_values *values)
 bool context_may_ask(void)
 {
 	struct context_thread *thread = &context_thread;
-	/* Acquire: the values that the thread stored before it entered the sandbox. Pairs with the release in context_sandbox_begins(). */
+	/*
+	 * Acquire: the values that the thread stored before it entered the sandbox. Pairs with the
+	 * release in context_sandbox_begins().
+	 */
 	uint32_t state = __atomic_load_n(&sandbox, __ATOMIC_ACQUIRE);
 
 	if (__builtin_expect(state != SANDBOX_NONE, 0) &&
@@ -107,7 +119,9 @@ bool context_may_ask(void)
 	return !thread->sandboxed;
 }
 
-/* The same, and detect sandboxes that the agent has not seen begin. Call this before a system call. */
+/*
+ * The same, and detect sandboxes that the agent has not seen begin. Call this before a system call.
+ */
 static bool may_read(void)
 {
 	if (!context_may_ask())
@@ -118,8 +132,8 @@ static bool may_read(void)
 }
 
 /*
- * Where the C library keeps the thread id, relative to the thread pointer. The kernel clears that word when the thread ends, and
- * reports its address. 0: unknown.
+ * Where the C library keeps the thread id, relative to the thread pointer. The kernel clears that
+ * word when the thread ends, and reports its address. 0: unknown.
  */
 static ptrdiff_t tid_offset;
 #define TID_OFFSET_MAX 4096
@@ -233,8 +247,8 @@ void context_changed(uint32_t groups)
 			__atomic_store_n(&context_process.stamps[group], new_stamp(),
 					__ATOMIC_RELAXED);
 	/*
-	 * Release: stamps before it. Pairs with the acquire in context_generation_now(). The stores of two threads may be reordered:
-	 * both announce a change.
+	 * Release: stamps before it. Pairs with the acquire in context_generation_now(). The stores
+	 * of two threads may be reordered: both announce a change.
 	 */
 	__atomic_store_n(&context_process.generation, new_stamp(), __ATOMIC_RELEASE);
 }
@@ -249,7 +263,10 @@ void context_name_changed(void)
 	context_thread.stamps[CONTEXT_GROUP_THREAD_NAME] = 0;
 	for (i = 0; i < CONTEXT_BLOCKS; i++)
 		context_blocks[i].stamp = 0;
-	/* Compiler fence: the cleared stamps first. A signal handler that emits must not use bytes with the old name. */
+	/*
+	 * Compiler fence: the cleared stamps first. A signal handler that emits must not use bytes
+	 * with the old name.
+	 */
 	atomic_signal_fence(memory_order_seq_cst);
 	/* In a sandbox names stay as they are. */
 	if (context_may_ask() && context_sources_tid() == context_sources_pid())
@@ -263,7 +280,10 @@ bool context_is_owner(void)
 {
 	int32_t process = context_sharing.process;
 
-	/* In a sandbox no system call is possible: assume that this process is the one that entered it. */
+	/*
+	 * In a sandbox no system call is possible: assume that this process is the one that entered
+	 * it.
+	 */
 	if (context_may_ask() && context_sources_tid() != context_sharing.owner)
 		return false;
 	if (process > 0 && ++context_sharing.asked % SHARING_CHECK == 0 && context_may_ask() &&
@@ -289,7 +309,10 @@ static uint32_t stale(uint32_t groups)
 	for (; groups; groups &= groups - 1) {
 		unsigned int group = (unsigned int)__builtin_ctz(groups);
 
-		/* Relaxed: context_values_refresh_groups() loads the stamps again, with their order. */
+		/*
+		 * Relaxed: context_values_refresh_groups() loads the stamps again, with their
+		 * order.
+		 */
 		if (thread->stamps[group] !=
 				__atomic_load_n(&context_process.stamps[group], __ATOMIC_RELAXED))
 			found |= 1u << group;
@@ -312,11 +335,14 @@ static bool context_values_refresh_groups(uint32_t groups)
 	if (may && context_is_foreign())
 		return false;
 	thread->busy = true;
-	/* Compiler fence: `busy` before the thread's values change, because a signal handler can emit. */
+	/*
+	 * Compiler fence: `busy` before the thread's values change, because a signal handler can
+	 * emit.
+	 */
 	atomic_signal_fence(memory_order_seq_cst);
 	/*
-	 * Acquire: the stamps before the values. Pairs with the kernel, which changes a value before its stamp. A value that changes
-	 * during the read is read again.
+	 * Acquire: the stamps before the values. Pairs with the kernel, which changes a value
+	 * before its stamp. A value that changes during the read is read again.
 	 */
 	for (group = 0; group < CONTEXT_GROUPS; group++)
 		stamps[group] = __atomic_load_n(&context_process.stamps[group], __ATOMIC_ACQUIRE);
@@ -331,7 +357,9 @@ static bool context_values_refresh_groups(uint32_t groups)
 		context_counters_open();
 	thread->fills++;
 	thread->known = true;
-	/* Compiler fence: the values before `busy` is cleared, because a signal handler can emit. */
+	/*
+	 * Compiler fence: the values before `busy` is cleared, because a signal handler can emit.
+	 */
 	atomic_signal_fence(memory_order_seq_cst);
 	thread->busy = false;
 	return true;
@@ -341,7 +369,9 @@ static void read_directly(uint32_t groups, struct context_values *values)
 {
 	*values = (struct context_values){0};
 	if (may_read())
-		/* Possibly in a child that shares our memory: its name is not that of the process. */
+		/*
+		 * Possibly in a child that shares our memory: its name is not that of the process.
+		 */
 		(void)context_sources_read(groups, values, false);
 	else
 		read_in_sandbox(groups, values);
@@ -423,7 +453,10 @@ static bool sandboxed_before;
 bool context_sandbox_begins(bool all_threads)
 {
 	struct context_values values;
-	/* Relaxed: only the state is used here. The release below stores the values that belong to it. */
+	/*
+	 * Relaxed: only the state is used here. The release below stores the values that belong to
+	 * it.
+	 */
 	uint32_t state = __atomic_load_n(&sandbox, __ATOMIC_RELAXED);
 
 	if (!started)

@@ -5,9 +5,10 @@
 /*
  * Cached values of contexts, and how a thread detects that they are outdated.
  *
- * Each group of values has a stamp for the whole process, which context_changed() renews, and a copy in each thread from when that thread
- * read the group. The values are valid if the two are equal. The stamps of the process are in a page that the kernel wipes in a forked
- * child. The first check in the child finds generation 0 and starts again, with stamps that no thread has.
+ * Each group of values has a stamp for the whole process, which context_changed() renews, and a
+ * copy in each thread from when that thread read the group. The values are valid if the two are
+ * equal. The stamps of the process are in a page that the kernel wipes in a forked child. The first
+ * check in the child finds generation 0 and starts again, with stamps that no thread has.
  *
  * Callers: the files of context/, and core for the functions about vfork() and sandboxes.
  */
@@ -20,8 +21,8 @@
 #include "tracers/agent/context/groups.h"
 
 /*
- * The value of agent_vforked in a thread whose thread-local memory another process may use at the same time (clone() with CLONE_VM).
- * Only the kernel knows which of the two is running.
+ * The value of agent_vforked in a thread whose thread-local memory another process may use at the
+ * same time (clone() with CLONE_VM). Only the kernel knows which of the two is running.
  */
 #define CONTEXT_SHARES_MEMORY 4
 struct context_sharing {
@@ -34,7 +35,10 @@ extern __thread struct context_sharing context_sharing
 /* With that value: whether this is the thread itself. */
 bool context_is_owner(void);
 
-/* Marks threads that may not use the rings (core/vfork.h): CONTEXT_VFORKED in the child of a vfork(). */
+/*
+ * Marks threads that may not use the rings (core/vfork.h): CONTEXT_VFORKED in the child of a
+ * vfork().
+ */
 #define CONTEXT_VFORKED 1
 extern __thread unsigned int agent_vforked
 		__attribute__((tls_model("initial-exec"), visibility("hidden")));
@@ -72,7 +76,10 @@ uint32_t context_generation_now(void);
  * they must not be kept. Disturbs errno.
  */
 uint32_t context_values_get(uint32_t groups, struct context_values *values);
-/* Read the values of these groups that have changed, if that is possible: context_values_get() is called deeper in the stack. Disturbs errno. */
+/*
+ * Read the values of these groups that have changed, if that is possible: context_values_get() is
+ * called deeper in the stack. Disturbs errno.
+ */
 void context_values_renew(uint32_t groups);
 
 /* For one value; its text is valid as long as that of context_load(). */
@@ -85,8 +92,9 @@ void context_changed(uint32_t groups);
 void context_name_changed(void);
 
 /*
- * Call this before a filter forbids system calls to the calling thread, or to all threads: it reads all values that are needed.
- * False: nothing was done. Otherwise call context_sandbox_failed() if installing the filter fails.
+ * Call this before a filter forbids system calls to the calling thread, or to all threads: it reads
+ * all values that are needed. False: nothing was done. Otherwise call context_sandbox_failed() if
+ * installing the filter fails.
  */
 bool context_sandbox_begins(bool all_threads);
 void context_sandbox_failed(void);
@@ -95,18 +103,21 @@ void context_sandbox_failed(void);
 bool context_may_ask(void);
 
 /*
- * Called before the calling thread loses the right to read clocks (prctl(PR_SET_TSC), strict seccomp mode), and with false when that has
- * failed. NULL: no part needs that.
+ * Called before the calling thread loses the right to read clocks (prctl(PR_SET_TSC), strict
+ * seccomp mode), and with false when that has failed. NULL: no part needs that.
  */
 extern void (*context_clock_forbidden)(bool forbidden) __attribute__((visibility("hidden")));
 
 /*
- * Called before the calling thread enters a sandbox, with the hits of probes that do not end the program in it, and when entering
- * it has failed (AS_BEFORE). NULL: there are no probes.
+ * Called before the calling thread enters a sandbox, with the hits of probes that do not end the
+ * program in it, and when entering it has failed (AS_BEFORE). NULL: there are no probes.
  */
 enum context_hits {
 	CONTEXT_HITS_ALL,
-	/* None that reads memory which may be gone: handlers of side cannot return, so they end without that. */
+	/*
+	 * None that reads memory which may be gone: handlers of side cannot return, so they end
+	 * without that.
+	 */
 	CONTEXT_HITS_WITHOUT_RETURN,
 	CONTEXT_HITS_WITHOUT_CHANGES, /* likewise, and the program cannot change signals */
 	CONTEXT_HITS_WITHOUT_SIGNALS, /* not those of breakpoints: a handler cannot do its work */
@@ -116,8 +127,8 @@ enum context_hits {
 extern void (*context_hits_limited)(enum context_hits hits) __attribute__((visibility("hidden")));
 
 /*
- * Called around a clone() whose child runs beside the calling thread on the thread-local memory of that thread: patch_thread_shares().
- * NULL: there are no probes.
+ * Called around a clone() whose child runs beside the calling thread on the thread-local memory of
+ * that thread: patch_thread_shares(). NULL: there are no probes.
  */
 extern void (*context_memory_shared)(int pid) __attribute__((visibility("hidden")));
 
@@ -125,8 +136,8 @@ extern void (*context_memory_shared)(int pid) __attribute__((visibility("hidden"
 extern void (*context_vfork_begins)(void) __attribute__((visibility("hidden")));
 
 /*
- * Called before a call that changes rights or namespaces, clones or may forbid calls: waits until a thread of the agent that is being
- * created sleeps, 100 ms at most. NULL: there is none.
+ * Called before a call that changes rights or namespaces, clones or may forbid calls: waits until a
+ * thread of the agent that is being created sleeps, 100 ms at most. NULL: there is none.
  */
 extern void (*context_thread_settles)(void) __attribute__((visibility("hidden")));
 

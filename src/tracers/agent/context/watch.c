@@ -2,9 +2,10 @@
 /*
  * Functions of the C library after which a cached context may be another one.
  *
- * Each calls the function that the program would have called without the agent, with the same arguments, and then marks the values that may
- * have changed. It returns the result, and errno unchanged. None of them is a cancellation point. Changes of ids by other means (the system
- * call instruction, a file of /proc, another process) are not detected (docs/reference/contexts.md).
+ * Each calls the function that the program would have called without the agent, with the same
+ * arguments, and then marks the values that may have changed. It returns the result, and errno
+ * unchanged. None of them is a cancellation point. Changes of ids by other means (the system call
+ * instruction, a file of /proc, another process) are not detected (docs/reference/contexts.md).
  *
  * Part of the preloaded library only, like start.c.
  */
@@ -211,7 +212,10 @@ EXPORT int setns(int fd, int flags)
 	return result;
 }
 
-/* No context changes, but the agent's thread must have connected before it: it has the same root directory. */
+/*
+ * No context changes, but the agent's thread must have connected before it: it has the same root
+ * directory.
+ */
 EXPORT int chroot(const char *path)
 {
 	return PASS(NEXT_CHROOT, chroot, 0, path);
@@ -220,8 +224,8 @@ EXPORT int chroot(const char *path)
 /* ---- names, sandboxes ---- */
 
 /*
- * The wrapper library of threads defines this function if it is preloaded. context_watch_set_name() gives it the program's caller, for the event of the
- * wrapper (tracers/wrap/pthread.c).
+ * The wrapper library of threads defines this function if it is preloaded. context_watch_set_name()
+ * gives it the program's caller, for the event of the wrapper (tracers/wrap/pthread.c).
  */
 extern const void *side_wrap_pass_pthread(const void *caller) __attribute__((weak));
 
@@ -272,8 +276,9 @@ static void context_watch_is_clock_forbidden(bool forbidden)
 }
 
 /*
- * Handlers of faults make all of these system calls, handlers of breakpoints none. The agent makes the first two when the program changes signals:
- * without one of them it cannot keep its handlers, and without both the program cannot change them.
+ * Handlers of faults make all of these system calls, handlers of breakpoints none. The agent makes
+ * the first two when the program changes signals: without one of them it cannot keep its handlers,
+ * and without both the program cannot change them.
  */
 static enum context_hits hits_in(const struct sock_fprog *filter)
 {
@@ -294,8 +299,9 @@ static enum context_hits hits_in(const struct sock_fprog *filter)
 }
 
 /*
- * Before the thread enters a sandbox: remove probes whose hits would end the program in it. `filter` NULL: the strict sandbox, which
- * permits a handler's return. In a sandbox already: nothing can change any more.
+ * Before the thread enters a sandbox: remove probes whose hits would end the program in it.
+ * `filter` NULL: the strict sandbox, which permits a handler's return. In a sandbox already:
+ * nothing can change any more.
  */
 static void context_watch_limit_hits(const struct sock_fprog *filter, bool clock)
 {
@@ -383,8 +389,9 @@ struct clone_start {
 };
 
 /*
- * A child that shares our memory and is no thread must not cache values, and its changes of itself must not mark values of this process. If
- * it also runs on our thread-local storage while the parent waits, it is like a child of vfork() (vfork.c).
+ * A child that shares our memory and is no thread must not cache values, and its changes of itself
+ * must not mark values of this process. If it also runs on our thread-local storage while the
+ * parent waits, it is like a child of vfork() (vfork.c).
  */
 static int cloned_child(void *argument)
 {
@@ -406,7 +413,10 @@ static unsigned int clone_arguments(int flags)
 	return flags & (CLONE_PARENT_SETTID | CLONE_PIDFD) ? 1 : 0;
 }
 
-/* The process that runs beside this thread and uses its thread-local memory. -1: it is about to start; 0: none. */
+/*
+ * The process that runs beside this thread and uses its thread-local memory. -1: it is about to
+ * start; 0: none.
+ */
 static void shares_memory(int flags, int pid, unsigned int vforked)
 {
 	/* Acquire: what the function uses. Pairs with the release in probes_start_clock(). */
@@ -546,8 +556,9 @@ static long watched_syscall(long number, const long *arguments)
 
 #if defined(__x86_64__) && defined(__LP64__)
 /*
- * Calls that are not watched need registers and stack unchanged: a child that continues on a stack of its own returns to the address on
- * that stack. So this function jumps to the C library for them, and only watched calls are made from C.
+ * Calls that are not watched need registers and stack unchanged: a child that continues on a stack
+ * of its own returns to the address on that stack. So this function jumps to the C library for
+ * them, and only watched calls are made from C.
  */
 long side_watched_syscall(long number, long first, long second, long third, long fourth, long fifth,
 		long sixth) __attribute__((visibility("hidden"), used));

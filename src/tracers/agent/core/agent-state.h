@@ -5,13 +5,15 @@
 /*
  * struct agent: the structs of all parts of the core that have state for other parts.
  *
- * A session is one consumer. It has channels (rings and rules), and a channel has events: one struct agent_event with a callback of its
- * own for each session, channel and event. Sessions are independent: an error of one does not affect the others.
+ * A session is one consumer. It has channels (rings and rules), and a channel has events: one
+ * struct agent_event with a callback of its own for each session, channel and event. Sessions are
+ * independent: an error of one does not affect the others.
  *
- * The agent prints nothing unless SIDE_DEBUG is set, waits for nothing without a bound, and stops when anything fails. Its memory is
- * mapped pages, never malloc(), because the program's malloc() may be what is being traced. All work except callbacks (record.h) happens
- * under libside's event lock (in notifications and updates) or when there is only one thread (in a forked child), so it needs no lock of its
- * own.
+ * The agent prints nothing unless SIDE_DEBUG is set, waits for nothing without a bound, and stops
+ * when anything fails. Its memory is mapped pages, never malloc(), because the program's malloc()
+ * may be what is being traced. All work except callbacks (record.h) happens under libside's event
+ * lock (in notifications and updates) or when there is only one thread (in a forked child), so it
+ * needs no lock of its own.
  */
 #include "tracers/agent/core/control.h"
 #include "tracers/agent/core/debug.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ask sessions without a lock: send HELLO or REFRESH to each session that must be asked, then wait for the first answers of all at once.
- * The exchange that follows with the event lock finds its data in the queue, or soon. So a stopped recorder keeps no thread of the program
- * from loading a library.
+ * Ask sessions without a lock: send HELLO or REFRESH to each session that must be asked, then wait
+ * for the first answers of all at once. The exchange that follows with the event lock finds its
+ * data in the queue, or soon. So a stopped recorder keeps no thread of the program from loading a
+ * library.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -53,7 +54,10 @@ static void ask_fails(struct agent_wanted *wanted, int error)
 	wanted->error = error;
 }
 
-/* Wait until each has answered or hung up. Waiting for one after the other takes no longer: they share a deadline. */
+/*
+ * Wait until each has answered or hung up. Waiting for one after the other takes no longer: they
+ * share a deadline.
+ */
 static void ask_wait(struct agent_wanted *wanted, uint32_t nr, uint64_t deadline)
 {
 	uint32_t i;

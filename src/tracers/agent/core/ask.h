@@ -5,7 +5,8 @@
 /*
  * Questions to all sessions at once, before the exchanges that take libside's event lock.
  *
- * Callers: the start (process.c) and the update of sessions, without the event lock. Never in a callback of an event, nor in a sandbox.
+ * Callers: the start (process.c) and the update of sessions, without the event lock. Never in a
+ * callback of an event, nor in a sandbox.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,10 +17,17 @@ enum agent_ask { AGENT_ASK_NOTHING, AGENT_ASK_HELLO, AGENT_ASK_REFRESH };
 struct agent_wanted {
 	const char *path; /* of the session's socket */
 	uint64_t generation;
-	const void *push; /* its rules, for a process that has the generation `base` (protocol.h); NULL: ask the session */
+	/*
+	 * its rules, for a process that has the generation `base` (protocol.h); NULL: ask the
+	 * session
+	 */
+	const void *push;
 	uint32_t push_size;
 	uint64_t base;
-	/* The question sent on `socket`, whose answer has arrived unless `error` is set. Zero: no question. */
+	/*
+	 * The question sent on `socket`, whose answer has arrived unless `error` is set. Zero: no
+	 * question.
+	 */
 	enum agent_ask asked;
 	int socket;
 	int error;
@@ -29,8 +37,9 @@ struct agent_wanted {
 };
 
 /*
- * Send each session the question in `asked` with the token, and wait for the first answers. `is_explicit`: there is no rendezvous socket
- * between. An exchange takes the connection over and sets `asked` to AGENT_ASK_NOTHING; agent_ask_drop() closes the other connections.
+ * Send each session the question in `asked` with the token, and wait for the first answers.
+ * `is_explicit`: there is no rendezvous socket between. An exchange takes the connection over and
+ * sets `asked` to AGENT_ASK_NOTHING; agent_ask_drop() closes the other connections.
  */
 void agent_ask(struct agent_wanted *wanted, uint32_t nr, bool is_explicit, uint64_t deadline);
 void agent_ask_drop(struct agent_wanted *wanted, uint32_t nr);

@@ -2,12 +2,15 @@
 /*
  * Requests of `side attach` and `side detach` to a running program (src/attach/inject.h):
  *
- * 	record PATH	join the session whose socket this is
- * 	leave PATH	leave that session
- * 	daemon PATH	connect to the daemon whose socket this is, and stay connected; a process that has a daemon asks that one
- * 	`door PATH`	the same by this rendezvous socket, if the program does not see the daemon's; a process that has another daemon keeps it
- * 	known PATH	the same, and the daemon behind the socket knows this process: if the process has a daemon, it is this one
- * 	detach		leave all sessions and the daemon that such requests named
+ *	record PATH	join the session whose socket this is
+ *	leave PATH	leave that session
+ *	daemon PATH	connect to the daemon whose socket this is, and stay connected; a process
+ *			that has a daemon asks that one
+ *	`door PATH`	the same by this rendezvous socket, if the program does not see the
+ *			daemon's; a process that has another daemon keeps it
+ *	known PATH	the same, and the daemon behind the socket knows this process: if the
+ *			process has a daemon, it is this one
+ *	detach		leave all sessions and the daemon that such requests named
  *
  * They run in a thread that exists for the request only, blocks all signals and holds no lock.
  */

@@ -2,11 +2,13 @@
 /*
  * Events that appear and disappear.
  *
- * A batch appears: for each session, the events that a channel wants get plans and ids. The consumer receives all their descriptions in one
- * exchange, and the events that it accepts get a callback. So the consumer knows each id before it is in a ring.
+ * A batch appears: for each session, the events that a channel wants get plans and ids. The
+ * consumer receives all their descriptions in one exchange, and the events that it accepts get a
+ * callback. So the consumer knows each id before it is in a ring.
  *
- * A batch disappears: its owner guarantees that no thread is in a call of its events. Owners make errors, so the memory is freed only some time
- * later. It is not freed at all once the program exits, when destructors run beside threads that still emit.
+ * A batch disappears: its owner guarantees that no thread is in a call of its events. Owners make
+ * errors, so the memory is freed only some time later. It is not freed at all once the program
+ * exits, when destructors run beside threads that still emit.
  *
  * All functions need libside's event lock.
  */
@@ -99,8 +101,8 @@ static void agent_batch_defer_free(struct agent_batch *batch)
 }
 
 /*
- * What the session wants of these events. First it is measured, with batch NULL; then the batch, which
- * has that much memory, is filled in.
+ * What the session wants of these events. First it is measured, with batch NULL; then the batch,
+ * which has that much memory, is filled in.
  */
 struct batch_selection {
 	struct agent_session *session;
@@ -160,7 +162,10 @@ static void select_event(struct batch_selection *selection, struct side_event_de
 	for (i = 0; i < session->nr_channels; i++) {
 		if (!agent_wants(&session->channels[i], event))
 			continue;
-		/* Check the whole description only if a channel wants the event: most events of a program are not recorded. */
+		/*
+		 * Check the whole description only if a channel wants the event: most events of a
+		 * program are not recorded.
+		 */
 		if (!known && visit_description_check(event, 0, &invalid))
 			return;
 		if (!known)
@@ -231,7 +236,10 @@ struct agent_batch *agent_batch_find(
 
 /* ---- telling the consumer ---- */
 
-/* One at a time, because of the event lock. Kept after a change of rules, for the next one may come soon. */
+/*
+ * One at a time, because of the event lock. Kept after a change of rules, for the next one may come
+ * soon.
+ */
 static struct visit_buffer stream_buffer;
 
 static struct visit_buffer *take_stream(void)
@@ -374,8 +382,9 @@ static void mark_refused(void *user, const struct wire_refused *one)
 }
 
 /*
- * A notification outside of any other work of the agent. While it waits for a recorder, another thread can fork: only the batch
- * is incomplete, and it is in no list yet. The child starts that batch again (agent_batches_forked()).
+ * A notification outside of any other work of the agent. While it waits for a recorder, another
+ * thread can fork: only the batch is incomplete, and it is in no list yet. The child starts that
+ * batch again (agent_batches_forked()).
  */
 static struct {
 	struct side_event_description **events; /* NULL: there is none */
@@ -433,8 +442,8 @@ int agent_batches_introduce(struct agent_session *session, struct agent_batch *l
 }
 
 /*
- * Relaxed: other threads see the event first through its callback's registration. The function stays
- * while there are no rings; the other order than in record_scalar() would give it none.
+ * Relaxed: other threads see the event first through its callback's registration. The function
+ * stays while there are no rings; the other order than in record_scalar() would give it none.
  */
 static void agent_event_direct(struct agent_event *event, struct ring_producer *producer)
 {
@@ -454,8 +463,8 @@ static void agent_event_direct(struct agent_event *event, struct ring_producer *
 		__atomic_store_n(&event->publish_scalar,
 				ring_choose_scalar(producer, event->id, size), __ATOMIC_RELAXED);
 	/*
-	 * Compiler fence: the functions before the rings, because a signal handler can record here. record_scalar() loads them in the
-	 * other order.
+	 * Compiler fence: the functions before the rings, because a signal handler can record here.
+	 * record_scalar() loads them in the other order.
 	 */
 	atomic_signal_fence(memory_order_seq_cst);
 	__atomic_store_n(&event->producer, producer, __ATOMIC_RELAXED);
@@ -604,8 +613,7 @@ void agent_batches_changed(enum side_tracer_notification notification,
 	if (agent.rules.over)
 		agent_over_free();
 	agent_bases_changed();
-	agent_each_session(session)
-	{
+	agent_each_session(session) {
 		if (notification == SIDE_TRACER_NOTIFICATION_REMOVE_EVENTS)
 			batch_disappears(session, events);
 		else
@@ -630,7 +638,8 @@ void agent_batches_forked(void)
 	struct agent_session *session;
 
 	notified.events = NULL;
-	agent_each_session(session) batch_appears(session, events, notified.nr_events);
+	agent_each_session(session)
+		batch_appears(session, events, notified.nr_events);
 }
 
 /*
@@ -670,7 +679,8 @@ void agent_batches_forget(void)
 {
 	struct agent_session *session;
 
-	agent_each_session(session) while (session->batches)
+	agent_each_session(session)
+		while (session->batches)
 			batch_disappears(session, session->batches->key);
 	agent_over_begin();
 	side_tracer_synchronize();

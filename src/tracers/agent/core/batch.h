@@ -5,9 +5,10 @@
 /*
  * Events that appear and disappear: memory, ids and callbacks of the events of one notification.
  *
- * Callers: libside (agent_batches_changed()), renew.c, rules.c, update.c, process.c and the control thread. Hold libside's event lock, or be
- * the only thread of the process (a forked child). Never call these functions in a callback of an event. Those that exchange messages
- * with a consumer wait for it with a bound (wait.h).
+ * Callers: libside (agent_batches_changed()), renew.c, rules.c, update.c, process.c and the control
+ * thread. Hold libside's event lock, or be the only thread of the process (a forked child). Never
+ * call these functions in a callback of an event. Those that exchange messages with a consumer wait
+ * for it with a bound (wait.h).
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,8 +39,9 @@ struct agent_batch *agent_batch_find(
 		const struct agent_session *session, struct side_event_description **key);
 
 /*
- * Give ids to those events of a list of batches that have none, and send the consumer their descriptions in one exchange. If that fails,
- * the events are not recorded, and are counted as lost.
+ * Give ids to those events of a list of batches that have none, and send the consumer their
+ * descriptions in one exchange. If that fails, the events are not recorded, and are counted as
+ * lost.
  */
 int agent_batches_introduce(struct agent_session *session, struct agent_batch *list);
 
@@ -57,7 +59,10 @@ int agent_batches_send_again(struct agent_session *session);
 
 /* In a forked child: records of all events go to the child's rings from now on, or nowhere. */
 void agent_batches_redirect(struct agent_session *session);
-/* In a forked child: was another thread of the parent in a notification? Then, with the event lock, complete the batch of that one. */
+/*
+ * In a forked child: was another thread of the parent in a notification? Then, with the event lock,
+ * complete the batch of that one.
+ */
 bool agent_batches_are_cut_off(void);
 void agent_batches_forked(void);
 /* Free all batches of all sessions. */

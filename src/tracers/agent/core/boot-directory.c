@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files of a process that records before there is a recorder. They are as a killed recorder would have left them in the state directory of
- * the session (docs/spec/recording.md, sections 12 and 13), so the next recorder continues in the same way.
+ * Files of a process that records before there is a recorder. They are as a killed recorder would
+ * have left them in the state directory of the session (docs/spec/recording.md, sections 12 and
+ * 13), so the next recorder continues in the same way.
  *
- * 	DIRECTORY/boot.conf			the configuration
- * 	DIRECTORY/SESSION/.new-TOKEN/		an incomplete folder; it stays after a kill, and recorders ignore it
- * 	DIRECTORY/SESSION/<procname>-<pid>-<n>/	the complete folder, after a rename
+ *	DIRECTORY/boot.conf			the configuration
+ *	DIRECTORY/SESSION/.new-TOKEN/		an incomplete folder; it stays after a kill, and
+ *						recorders ignore it
+ *	DIRECTORY/SESSION/<procname>-<pid>-<n>/	the complete folder, after a rename
  *
- * No descriptor stays open. A process locks `events` while it appends, and a recorder locks it as long as it exists: a process that finds
- * it locked sends its descriptions to the recorder.
+ * No descriptor stays open. A process locks `events` while it appends, and a recorder locks it as
+ * long as it exists: a process that finds it locked sends its descriptions to the recorder.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -387,7 +389,10 @@ static int try_make(struct agent_session *session, const struct boot_config *con
 	return ret;
 }
 
-/* Retry, because the recorder that adopted the last process may remove the state directory meanwhile. */
+/*
+ * Retry, because the recorder that adopted the last process may remove the state directory
+ * meanwhile.
+ */
 int boot_state_dir_make(struct agent_session *session, const struct boot_config *config,
 		const struct boot_facts *facts, int *ring_fds)
 {

@@ -5,7 +5,8 @@
 /*
  * The files that a process of a static configuration leaves for a later recorder.
  *
- * Caller: boot.c, in the constructor, with libside's event lock, or as the only thread of a forked child.
+ * Caller: boot.c, in the constructor, with libside's event lock, or as the only thread of a forked
+ * child.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -32,8 +33,9 @@ struct ring_geometry boot_geometry(const struct boot_channel *channel, uint32_t 
 void boot_clean_name(char *to, const char *name);
 
 /*
- * Make the folder of this process in the session's state directory, complete: its rings are in ring_fds, the folder's name in
- * session->boot_folder. 0 or a negative errno, when nothing is left of it.
+ * Make the folder of this process in the session's state directory, complete: its rings are in
+ * ring_fds, the folder's name in session->boot_folder. 0 or a negative errno, when nothing is left
+ * of it.
  */
 int boot_state_dir_make(struct agent_session *session, const struct boot_config *config,
 		const struct boot_facts *facts, int *ring_fds);
@@ -42,7 +44,10 @@ int boot_state_dir_make(struct agent_session *session, const struct boot_config 
 int boot_state_dir_describe(const struct agent_session *session, const struct boot_config *config,
 		const void *stream, size_t size);
 
-/* Store the configuration beside the sessions, for the recorder that adopts them. An error is ignored. */
+/*
+ * Store the configuration beside the sessions, for the recorder that adopts them. An error is
+ * ignored.
+ */
 void boot_state_dir_store_config(const struct boot_config *config, const char *text, size_t size);
 
 #endif

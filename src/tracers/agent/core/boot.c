@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sessions of a static configuration (protocol/boot.h): of a first process, and of all processes that inherit its environment, from their
- * first constructor on.
+ * Sessions of a static configuration (protocol/boot.h): of a first process, and of all processes
+ * that inherit its environment, from their first constructor on.
  *
- * They differ from other sessions only in where their rings come from. If a recorder listens on the session's socket, the process asks the
- * recorder. Otherwise it creates the rings itself: as files in the state directory, as a killed recorder would have left them; or, if that
- * directory is not writable yet, as private memory. A privileged recorder finds such memory by the record for core dumps
- * (protocol/recovery.h). No thread is started, and no descriptor stays open.
+ * They differ from other sessions only in where their rings come from. If a recorder listens on the
+ * session's socket, the process asks the recorder. Otherwise it creates the rings itself: as files
+ * in the state directory, as a killed recorder would have left them; or, if that directory is not
+ * writable yet, as private memory. A privileged recorder finds such memory by the record for core
+ * dumps (protocol/recovery.h). No thread is started, and no descriptor stays open.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -58,7 +59,10 @@ static void *agent_boot_map_rings(size_t size)
 	return raw_mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 }
 
-/* Read at most one byte more than the limit, so that the parser refuses a file that is too large. Returns the size or a negative errno. */
+/*
+ * Read at most one byte more than the limit, so that the parser refuses a file that is too large.
+ * Returns the size or a negative errno.
+ */
 static long agent_boot_read_file(const char *path, char *text)
 {
 	int fd = (int)raw_call(SYS_openat, AT_FDCWD, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -340,7 +344,10 @@ int agent_boot_hello(struct agent_session *session, uint64_t parent_token, int *
 		ret = agent_hello(session, parent_token, ring_fds);
 		if (!ret)
 			remember_folder(session);
-		/* A refused process does not join. A recorder that hangs or has exited adopts the rings that we make. */
+		/*
+		 * A refused process does not join. A recorder that hangs or has exited adopts the
+		 * rings that we make.
+		 */
 		if (!ret || ret == -EACCES || ret == -EUSERS)
 			return ret;
 		if (!forked)

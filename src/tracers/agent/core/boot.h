@@ -5,8 +5,8 @@
 /*
  * Sessions of the static configuration that SIDE_BOOT names, which may have no recorder yet.
  *
- * agent_boot_start() is called in the constructor, before other threads exist. The others are called with libside's event lock, or by the
- * only thread of a forked child.
+ * agent_boot_start() is called in the constructor, before other threads exist. The others are
+ * called with libside's event lock, or by the only thread of a forked child.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,7 +19,10 @@ struct boot_session;
 int agent_boot_start(void);
 /* As agent_hello(), with the session's recorder, or without one. */
 int agent_boot_hello(struct agent_session *session, uint64_t parent_token, int *ring_fds);
-/* 0: the descriptions are where a later recorder finds them. -EAGAIN: a recorder exists, and must be sent them. */
+/*
+ * 0: the descriptions are where a later recorder finds them. -EAGAIN: a recorder exists, and must
+ * be sent them.
+ */
 int agent_boot_describe(struct agent_session *session, const void *stream, size_t size);
 /* Does this error mean that no recorder exists any more? */
 bool agent_boot_has_gone(int error);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Detect, without a request to the daemon, that no session has changed since the last exchange with it.
+ * Detect, without a request to the daemon, that no session has changed since the last exchange with
+ * it.
  *
- * The daemon publishes the serial of its last change as a symbolic link in its directory. An event can check the directory and read the
- * link in any context: this takes no descriptor, no memory and no answer. A later daemon publishes another text. A daemon that cannot
- * publish removes the link.
+ * The daemon publishes the serial of its last change as a symbolic link in its directory. An event
+ * can check the directory and read the link in any context: this takes no descriptor, no memory and
+ * no answer. A later daemon publishes another text. A daemon that cannot publish removes the link.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +28,8 @@
 
 static struct {
 	uint64_t asked; /* published before the exchange that is under way; with the turn */
-	uint64_t applied; /* the same of the last exchange whose sessions are joined, or CHANGES_UNKNOWN */
+	/* the same of the last exchange whose sessions are joined, or CHANGES_UNKNOWN */
+	uint64_t applied;
 } changes;
 
 /* The texts differ because two daemons never publish the same one. */
@@ -46,9 +48,10 @@ static bool changes_is_missing(const char *path)
 }
 
 /*
- * Read the text that the daemon of this socket publishes. Returns its size: 0 if there is no daemon, a negative errno if this is unknown.
- * A directory that another user owns or can change counts as one without a daemon: no exchange connects to a socket there, so the event
- * does not wait for one.
+ * Read the text that the daemon of this socket publishes. Returns its size: 0 if there is no
+ * daemon, a negative errno if this is unknown. A directory that another user owns or can change
+ * counts as one without a daemon: no exchange connects to a socket there, so the event does not
+ * wait for one.
  */
 static long changes_read(const char *socket, char text[CHANGES_TEXT_MAX])
 {
@@ -95,7 +98,10 @@ void control_changes_asked(void)
 	changes.asked = changes_published();
 }
 
-/* Relaxed, here and below: an event that still finds the value of before asks once more than it had to. */
+/*
+ * Relaxed, here and below: an event that still finds the value of before asks once more than it had
+ * to.
+ */
 void control_changes_applied(bool all)
 {
 	__atomic_store_n(&changes.applied, all ? changes.asked : CHANGES_UNKNOWN, __ATOMIC_RELAXED);

@@ -2,11 +2,12 @@
 /*
  * Control by a signal: no thread, and no cost until the signal arrives.
  *
- * The handler does the same as the start of the process, but waits for no lock and no reader. If it cannot have a lock, it leaves a note to the
- * owner of the lock, who calls control_signal_again() when it has released it.
+ * The handler does the same as the start of the process, but waits for no lock and no reader. If it
+ * cannot have a lock, it leaves a note to the owner of the lock, who calls control_signal_again()
+ * when it has released it.
  *
- * A handler cannot set or remove probes, as that needs to wait. For them the process is armed, as in mode THREAD: its next event outside of
- * handlers asks again, or `side attach` does so earlier.
+ * A handler cannot set or remove probes, as that needs to wait. For them the process is armed, as
+ * in mode THREAD: its next event outside of handlers asks again, or `side attach` does so earlier.
  */
 #include <errno.h>
 #include <signal.h>

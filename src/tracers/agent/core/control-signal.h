@@ -10,7 +10,10 @@
 bool control_signal_install(uint32_t signal);
 /* 0: no signal has that name. */
 uint32_t control_signal_number(const char *name);
-/* Do now what the handler could not. The thread that has returned the turn, or libside's event lock, calls it, in any context. */
+/*
+ * Do now what the handler could not. The thread that has returned the turn, or libside's event
+ * lock, calls it, in any context.
+ */
 void control_signal_again(void);
 
 #endif

@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Start the control thread from an event in any context: in an allocator that holds its lock, under the loader's lock, on a stack
- * of one page.
+ * Start the control thread from an event in any context: in an allocator that holds its lock, under
+ * the loader's lock, on a stack of one page.
  *
- * pthread_create() allocates memory with the program's allocator, so the thread that calls an event must not call it. A task
- * created by the bare system call calls it instead: if the task has to wait for a lock, the program runs on and
- * releases that lock. The task is unknown to the C library, so it has thread-local storage of its own: initialized as that of a
- * new thread, with the caller's guards, and never reused, because allocators keep pointers to it. It ends when the thread exists.
+ * pthread_create() allocates memory with the program's allocator, so the thread that calls an event
+ * must not call it. A task created by the bare system call calls it instead: if the task has to
+ * wait for a lock, the program runs on and releases that lock. The task is unknown to the C
+ * library, so it has thread-local storage of its own: initialized as that of a new thread, with the
+ * caller's guards, and never reused, because allocators keep pointers to it. It ends when the
+ * thread exists.
  *
- * The caller's own work (the request to the daemon) uses the same memory as its stack before the task begins.
+ * The caller's own work (the request to the daemon) uses the same memory as its stack before the
+ * task begins.
  *
- * The C library skips its locks as long as it knows of one thread. So the caller first lets it know of more, by a
- * pthread_create() that fails before it allocates anything.
+ * The C library skips its locks as long as it knows of one thread. So the caller first lets it know
+ * of more, by a pthread_create() that fails before it allocates anything.
  *
- * If this is not possible (another processor, a sanitizer's runtime, which knows only threads that it has seen begin, or a C
- * library with other structures) control-thread.c calls pthread_create() in the caller.
+ * If this is not possible (another processor, a sanitizer's runtime, which knows only threads that
+ * it has seen begin, or a C library with other structures) control-thread.c calls pthread_create()
+ * in the caller.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -57,7 +61,8 @@ struct starter_head {
 };
 
 struct starter_dtv {
-	uintptr_t value; /* of the first: the generation; of the one before it: how many there are */
+	/* of the first: the generation; of the one before it: how many there are */
+	uintptr_t value;
 	void *to_free;
 };
 #define STARTER_UNALLOCATED UINTPTR_MAX
@@ -77,7 +82,11 @@ static struct {
 	struct starter_image images[STARTER_MODULES_MAX];
 	int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 	void (*ctype_init)(void);
-	void *memory; /* of this process: the stack, with the task's work at its end, and thread-local storage above it */
+	/*
+	 * of this process: the stack, with the task's work at its end, and thread-local storage
+	 * above it
+	 */
+	void *memory;
 	uint32_t running; /* a futex, which the kernel clears when the task has ended */
 } starter;
 
@@ -99,7 +108,9 @@ static int starter_note_image(struct dl_phdr_info *object, size_t size, void *us
 	uint32_t i;
 
 	(void)size;
-	/* Each thread allocates storage that is not below the thread pointer when it first uses it. */
+	/*
+	 * Each thread allocates storage that is not below the thread pointer when it first uses it.
+	 */
 	if (!at || at >= top || top - at > starter.tls)
 		return 0;
 	for (i = 0; i < object->dlpi_phnum; i++) {
@@ -120,7 +131,10 @@ static int starter_note_image(struct dl_phdr_info *object, size_t size, void *us
 	return 0;
 }
 
-/* Weak references: a lookup that fails would allocate, and this may run within the allocator's first call. */
+/*
+ * Weak references: a lookup that fails would allocate, and this may run within the allocator's
+ * first call.
+ */
 extern void __asan_init(void) __attribute__((weak));
 extern void __hwasan_init(void) __attribute__((weak));
 extern void __lsan_init(void) __attribute__((weak));
@@ -133,7 +147,10 @@ static bool starter_is_sanitized(void)
 	return &__asan_init || &__hwasan_init || &__lsan_init || &__msan_init || &__tsan_init;
 }
 
-/* Whether it is the C library's own, possibly called through the wrapper. A function of the program may do anything. */
+/*
+ * Whether it is the C library's own, possibly called through the wrapper. A function of the program
+ * may do anything.
+ */
 static bool starter_may_announce(const void *function, const void *of_library)
 {
 	Dl_info there, library;
@@ -208,7 +225,10 @@ static char *starter_stack_top(void)
 	return (char *)starter.memory + STARTER_STACK;
 }
 
-/* Modules whose storage is below the thread pointer have it there; that of others is allocated at its first use. */
+/*
+ * Modules whose storage is below the thread pointer have it there; that of others is allocated at
+ * its first use.
+ */
 static bool starter_fill_dtv(struct starter_head *head, const struct starter_head *caller)
 {
 	struct starter_dtv *dtv = (struct starter_dtv *)((char *)head + STARTER_HEAD) + 1;
@@ -317,7 +337,10 @@ static void *starter_never(void *unused)
 	return unused;
 }
 
-/* A guard of a size that no memory has: the C library refuses it after it has prepared itself for several threads. */
+/*
+ * A guard of a size that no memory has: the C library refuses it after it has prepared itself for
+ * several threads.
+ */
 static void starter_announce(void)
 {
 	pthread_attr_t attributes;
@@ -377,7 +400,8 @@ int control_starter_run(void (*work)(void))
 
 bool control_starter_complete(void (*work)(void), uint64_t until)
 {
-	static uint32_t running; /* not on the caller's stack: the kernel writes there after a timeout, too */
+	/* not on the caller's stack: the kernel writes there after a timeout, too */
+	static uint32_t running;
 	void *memory;
 	uint32_t now;
 
@@ -385,7 +409,10 @@ bool control_starter_complete(void (*work)(void), uint64_t until)
 		return false;
 	memory = starter.memory;
 	starter.memory = NULL;
-	/* Acquire: what the task has done. Pairs with the store of the kernel, which clears the word after the task's end. */
+	/*
+	 * Acquire: what the task has done. Pairs with the store of the kernel, which clears the
+	 * word after the task's end.
+	 */
 	while ((now = __atomic_load_n(&running, __ATOMIC_ACQUIRE)) != 0)
 		if (!control_wait(&running, now, FUTEX_WAIT, until))
 			return false;

@@ -2,30 +2,35 @@
 /*
  * Control by a thread: the armed process, and the thread that its next event starts.
  *
- * The thread waits for messages of the daemon. It has a descriptor table of its own: it keeps no descriptor of the program open, and the
- * program cannot close its descriptors. It blocks all signals, and sleeps in read() until the daemon sends a message.
+ * The thread waits for messages of the daemon. It has a descriptor table of its own: it keeps no
+ * descriptor of the program open, and the program cannot close its descriptors. It blocks all
+ * signals, and sleeps in read() until the daemon sends a message.
  *
- * The first event starts it and joins the sessions that began since the arrival. Its caller may hold any lock, so the caller
- * makes neither the thread nor the connection: a task beside it (control-starter.c) takes a descriptor table of its own,
- * connects, applies the daemon's first message where that needs no lock, and only then creates the thread. The thread inherits
- * that table, the connection and the message, and completes what had to wait for a lock. The caller waits for the first of
- * these steps, which no lock of the program can stop, and for 100 ms at most.
+ * The first event starts it and joins the sessions that began since the arrival. Its caller may
+ * hold any lock, so the caller makes neither the thread nor the connection: a task beside it
+ * (control-starter.c) takes a descriptor table of its own, connects, applies the daemon's first
+ * message where that needs no lock, and only then creates the thread. The thread inherits that
+ * table, the connection and the message, and completes what had to wait for a lock. The caller
+ * waits for the first of these steps, which no lock of the program can stop, and for 100 ms at
+ * most.
  *
- * The program may lock all its threads into a sandbox (seccomp with TSYNC) where a call that the filter
- * does not know is the end of the program. Nothing tells us. So the first that the thread does when it
- * wakes up is to read, by read() again, from a file of /proc that it has opened for this before: if
- * that says there is a new filter, the thread ends and says nothing. What remains is a filter that
- * comes while an exchange is under way.
+ * The program may lock all its threads into a sandbox (seccomp with TSYNC) where a call that the
+ * filter does not know is the end of the program. Nothing tells us. So the first that the thread
+ * does when it wakes up is to read, by read() again, from a file of /proc that it has opened for
+ * this before: if that says there is a new filter, the thread ends and says nothing. What remains
+ * is a filter that comes while an exchange is under way.
  *
- * The thread has the rights (user, groups, capabilities) of the thread whose event started it. If that one gives rights up before
- * the C library knows of ours, which would then keep them, ours ends and the next event starts another one.
+ * The thread has the rights (user, groups, capabilities) of the thread whose event started it. If
+ * that one gives rights up before the C library knows of ours, which would then keep them, ours
+ * ends and the next event starts another one.
  *
- * A program whose main() has ended by pthread_exit() ends with its last thread, which is not ours: the
- * C library counts threads, and ours is taken out of the count. One whose only thread ends by the bare
- * call (in the strict sandbox there is no other way) leaves us behind: every HEARTBEAT_S we look.
+ * A program whose main() has ended by pthread_exit() ends with its last thread, which is not ours:
+ * the C library counts threads, and ours is taken out of the count. One whose only thread ends by
+ * the bare call (in the strict sandbox there is no other way) leaves us behind: every HEARTBEAT_S
+ * we look.
  *
- * Where there is no private table (a container that forbids the calls), the descriptor is the program's, too, and is
- * checked before each use: is it still our socket?
+ * Where there is no private table (a container that forbids the calls), the descriptor is the
+ * program's, too, and is checked before each use: is it still our socket?
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -98,14 +103,16 @@ static struct {
 	uint32_t state; /* enum thread_state; the starter waits for more than STARTING */
 	size_t stack;   /* with what the C library takes of it */
 	int starter;    /* the thread whose event started it */
-	uint32_t asked; /* a futex, 1: the daemon was asked, with any result; events need not wait */
-	bool is_first;  /* the current event has told the daemon that there is no thread */
-	bool waited;    /* control_thread_settle() has waited for it as long as it may */
+	/* a futex, 1: the daemon was asked, with any result; events need not wait */
+	uint32_t asked;
+	bool is_first;   /* the current event has told the daemon that there is no thread */
+	bool waited;     /* control_thread_settle() has waited for it as long as it may */
 	uint32_t *count; /* the C library's, of threads that keep the process alive, or NULL */
 	bool has_table;  /* the task that creates the thread has taken the table already */
 	bool shared;     /* no table of its own */
 	struct control_memory *memory; /* of the first exchange; NULL: none yet */
-	int first; /* its result: the size of the message in `memory`, 0: none yet, or a negative errno */
+	/* its result: the size of the message in `memory`, 0: none yet, or a negative errno */
+	int first;
 	int number; /* of the thread, ... */
 	int maker;  /* ... and of the task that creates it */
 	char state_of_maker;
@@ -142,7 +149,10 @@ static bool read_status(char text[STATUS_SIZE])
 	return size > 0;
 }
 
-/* The lines about sandboxes, the mode and how many filters, with the begin of the next one. False: not known. */
+/*
+ * The lines about sandboxes, the mode and how many filters, with the begin of the next one. False:
+ * not known.
+ */
 static bool find_sandbox(const char *text)
 {
 	static const char next[] = "\nSpec";
@@ -157,7 +167,10 @@ static bool find_sandbox(const char *text)
 	return true;
 }
 
-/* Is it what it was? Mostly it is where it was: to search the text took longer than half of writing it. */
+/*
+ * Is it what it was? Mostly it is where it was: to search the text took longer than half of writing
+ * it.
+ */
 static bool is_same_sandbox(const char *text)
 {
 	size_t size = strlen(thread.sandbox);
@@ -199,7 +212,10 @@ static void check_sandbox(void)
 	}
 	if (same)
 		return;
-	/* Release: what the thread has done. Pairs with the acquires in control_thread_spawn() and control_thread_end(). */
+	/*
+	 * Release: what the thread has done. Pairs with the acquires in control_thread_spawn() and
+	 * control_thread_end().
+	 */
 	__atomic_store_n(&thread.state, THREAD_GONE, __ATOMIC_RELEASE);
 	/* By the bare call: of what a thread does at its end nothing may be forbidden here. */
 	for (;;)
@@ -295,7 +311,8 @@ static void close_each(unsigned int first)
 }
 
 /*
- * Close all descriptors of the program, in our table only; with SIDE_DEBUG, keep standard error. False: no private table.
+ * Close all descriptors of the program, in our table only; with SIDE_DEBUG, keep standard error.
+ * False: no private table.
  */
 static bool own_table(void)
 {
@@ -389,7 +406,10 @@ static unsigned long nr_threads(void)
 	return at ? strtoul(at, NULL, 10) : 0;
 }
 
-/* If only this thread and a main thread that has ended are left, end the process with the exit status of the main thread. */
+/*
+ * If only this thread and a main thread that has ended are left, end the process with the exit
+ * status of the main thread.
+ */
 static void end_if_alone(void)
 {
 	while (nr_threads() == 2 && task_state("/proc/self/stat") == 'Z')
@@ -442,7 +462,10 @@ static bool control_thread_is_needed(void)
 
 static void control_thread_set_state(enum thread_state state)
 {
-	/* Release: what the thread has done. Pairs with the acquire in wait_while_started() and control_thread_spawn(). */
+	/*
+	 * Release: what the thread has done. Pairs with the acquire in wait_while_started() and
+	 * control_thread_spawn().
+	 */
 	__atomic_store_n(&thread.state, state, __ATOMIC_RELEASE);
 	raw_call(SYS_futex, &thread.state, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL);
 }
@@ -456,7 +479,10 @@ static void first_word_is_heard(void)
 	side_tracer_disarm();
 }
 
-/* Apply the message in `memory`. Returns 0, or the reason why the connection cannot be used any more. */
+/*
+ * Apply the message in `memory`. Returns 0, or the reason why the connection cannot be used any
+ * more.
+ */
 static int obey(struct control_memory *memory, size_t size)
 {
 	uint64_t deadline;
@@ -516,7 +542,10 @@ static int control_thread_receive_update(struct control_memory *memory)
 	}
 	if (!control_thread_is_needed())
 		return -ECANCELED;
-	/* A stalled session answers, or one must be asked again: send a new greeting, whose answer names all sessions. */
+	/*
+	 * A stalled session answers, or one must be asked again: send a new greeting, whose answer
+	 * names all sessions.
+	 */
 	if (size == -EAGAIN && (agent_stalled_check() || is_retry_due()))
 		return -EAGAIN;
 	if (size == -EAGAIN || size == -EINTR)
@@ -647,7 +676,10 @@ static void have_asked(void)
 	raw_call(SYS_futex, &thread.asked, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL);
 }
 
-/* With the turn. The size of the daemon's first message, 0 if it has not come in time, or a negative errno. */
+/*
+ * With the turn. The size of the daemon's first message, 0 if it has not come in time, or a
+ * negative errno.
+ */
 static int ask_on_new_connection(struct control_memory *memory, unsigned int timeout_ms)
 {
 	uint64_t deadline = wire_deadline(agent_scale_timeout(timeout_ms));
@@ -671,8 +703,8 @@ static int ask_on_new_connection(struct control_memory *memory, unsigned int tim
 }
 
 /*
- * The first exchange, without waiting for any lock: that is left to the thread. In the task that creates the thread, or, where
- * there is none, in the thread itself.
+ * The first exchange, without waiting for any lock: that is left to the thread. In the task that
+ * creates the thread, or, where there is none, in the thread itself.
  */
 static void ask_first(unsigned int timeout_ms)
 {
@@ -777,7 +809,9 @@ static int control_thread_create(void)
 /* False: it is there already, or being started. */
 static bool begin_start(void)
 {
-	/* Relaxed, and in the exchange too: who starts it gives nothing to the others but the word. */
+	/*
+	 * Relaxed, and in the exchange too: who starts it gives nothing to the others but the word.
+	 */
 	uint32_t state = __atomic_load_n(&thread.state, __ATOMIC_RELAXED);
 
 	if (state == THREAD_STARTING || state == THREAD_TALKED ||
@@ -814,8 +848,8 @@ static bool control_thread_spawn(void)
 	if (begin_start() && !create_or_give_up())
 		return false;
 	/*
-	 * Acquire: what the thread has done. Pairs with the releases in control_thread_set_state() and check_sandbox(). The loop does not wait
-	 * again for a daemon that never answers.
+	 * Acquire: what the thread has done. Pairs with the releases in control_thread_set_state()
+	 * and check_sandbox(). The loop does not wait again for a daemon that never answers.
 	 */
 	while (__atomic_load_n(&thread.state, __ATOMIC_ACQUIRE) == THREAD_STARTING &&
 			!control_is_hopeless()) {
@@ -852,9 +886,9 @@ static bool is_handler_of(int signal, uint64_t blocked)
 }
 
 /*
- * May a thread be made here? Not in a handler, which may have interrupted malloc(). That shows by the
- * signals that are blocked beside those of before: a handler's own, and what it has asked to be blocked with it.
- * More than any handler explains is a mask that the thread has chosen itself.
+ * May a thread be made here? Not in a handler, which may have interrupted malloc(). That shows by
+ * the signals that are blocked beside those of before: a handler's own, and what it has asked to be
+ * blocked with it. More than any handler explains is a mask that the thread has chosen itself.
  */
 static bool outside_handlers(void)
 {
@@ -867,7 +901,10 @@ static bool outside_handlers(void)
 	return true;
 }
 
-/* Without waiting for the lock, which would be a system call. If it is taken, the next event tries again. */
+/*
+ * Without waiting for the lock, which would be a system call. If it is taken, the next event tries
+ * again.
+ */
 static void stop_listening(void)
 {
 	if (!side_tracer_trylock())
@@ -876,7 +913,10 @@ static void stop_listening(void)
 	side_tracer_unlock();
 }
 
-/* For the task that asks the daemon, which waits for no lock of the program: 100 ms at most, and only once. */
+/*
+ * For the task that asks the daemon, which waits for no lock of the program: 100 ms at most, and
+ * only once.
+ */
 static void wait_until_asked(uint64_t until)
 {
 	/* Acquire: what the exchange has done. Pairs with the release in have_asked(). */
@@ -897,7 +937,10 @@ static void wait_for_end_of_task(uint64_t until)
 		;
 }
 
-/* Processor time of a task of this process, which its descriptor-free clock has: ~number, 4 for one task, 2 for time that it ran. */
+/*
+ * Processor time of a task of this process, which its descriptor-free clock has: ~number, 4 for one
+ * task, 2 for time that it ran.
+ */
 static uint64_t task_time(int number)
 {
 	struct timespec time = {.tv_sec = 0};
@@ -926,16 +969,20 @@ static bool maker_sleeps(uint64_t until)
 }
 
 /*
- * Mostly the thread runs and has done its work within a millisecond. If the program then closes its descriptors, enters a
- * sandbox, forks or ends, the thread sleeps. Do not wait longer if the task that creates the thread sleeps, or takes far
- * too long for that: it may wait for a lock that the caller holds.
+ * Mostly the thread runs and has done its work within a millisecond. If the program then closes its
+ * descriptors, enters a sandbox, forks or ends, the thread sleeps. Do not wait longer if the task
+ * that creates the thread sleeps, or takes far too long for that: it may wait for a lock that the
+ * caller holds.
  */
 static void wait_while_started(uint64_t until)
 {
 	uint64_t first = task_time(__atomic_load_n(&thread.maker, __ATOMIC_RELAXED)), before = 0;
 	unsigned int stalled = 0;
 
-	/* Acquire: what the thread has done. Pairs with the release in control_thread_set_state(). Relaxed: the loop reads the others again. */
+	/*
+	 * Acquire: what the thread has done. Pairs with the release in control_thread_set_state().
+	 * Relaxed: the loop reads the others again.
+	 */
 	while (__atomic_load_n(&thread.state, __ATOMIC_ACQUIRE) == THREAD_STARTING) {
 		uint64_t now = task_time(__atomic_load_n(&thread.maker, __ATOMIC_RELAXED));
 		uint64_t next = wire_deadline(1);
@@ -970,7 +1017,10 @@ static void ask_beside(void)
 	have_asked();
 }
 
-/* May this event in a handler ask the daemon? The first one, the last one, and those after a change of a session. */
+/*
+ * May this event in a handler ask the daemon? The first one, the last one, and those after a change
+ * of a session.
+ */
 static bool may_ask_in_handler(bool last, enum control_changes changes)
 {
 	bool is_first = !control.suspicions++;
@@ -980,16 +1030,22 @@ static bool may_ask_in_handler(bool last, enum control_changes changes)
 }
 
 /*
- * No thread here: the daemon is asked once, unless no session has changed. A program that says nothing but in handlers must not pay for
- * the question at each event; in the end it is as if it had come in control mode sync.
+ * No thread here: the daemon is asked once, unless no session has changed. A program that says
+ * nothing but in handlers must not pay for the question at each event; in the end it is as if it
+ * had come in control mode sync.
  */
 static void ask_in_handler(enum control_changes changes)
 {
 	bool last = control.suspicions >= CONTROL_SUSPICIONS_MAX;
-	/* Acquire: what the thread has done. Pairs with the release in control_thread_set_state(). */
+	/*
+	 * Acquire: what the thread has done. Pairs with the release in control_thread_set_state().
+	 */
 	uint32_t state = __atomic_load_n(&thread.state, __ATOMIC_ACQUIRE);
 
-	/* The thread has a connection, or will have one: of two connections the daemon closes the older one. */
+	/*
+	 * The thread has a connection, or will have one: of two connections the daemon closes the
+	 * older one.
+	 */
 	if (state == THREAD_STARTING || state == THREAD_TALKED)
 		return;
 	if (!may_ask_in_handler(last, changes) || !control_take_turn(0))
@@ -1014,8 +1070,8 @@ static void ask_in_handler(enum control_changes changes)
 }
 
 /*
- * Mode signal: an event in which the probes can be set that a handler has heard of. Once, whatever comes of it, for the signal
- * comes again when there is more.
+ * Mode signal: an event in which the probes can be set that a handler has heard of. Once, whatever
+ * comes of it, for the signal comes again when there is more.
  */
 static void control_thread_refresh_probes(void)
 {
@@ -1026,12 +1082,16 @@ static void control_thread_refresh_probes(void)
 	control_give_turn();
 }
 
-/* True also if the task has ended and the thread still waits for the daemon: that was waited for once. */
+/*
+ * True also if the task has ended and the thread still waits for the daemon: that was waited for
+ * once.
+ */
 static bool is_settled(void)
 {
 	/*
-	 * Relaxed: the kernel clears the first word, and orders nothing; the second one is an estimate. Acquire: what the thread has done.
-	 * Pairs with the release in control_thread_set_state().
+	 * Relaxed: the kernel clears the first word, and orders nothing; the second one is an
+	 * estimate. Acquire: what the thread has done. Pairs with the release in
+	 * control_thread_set_state().
 	 */
 	return !__atomic_load_n(control_starter_running(), __ATOMIC_RELAXED) &&
 			(__atomic_load_n(&thread.waited, __ATOMIC_RELAXED) ||
@@ -1043,7 +1103,10 @@ void control_thread_settle(void)
 {
 	uint64_t deadline;
 
-	/* A child in our memory waits for nothing of its parent's. In a sandbox no call may be made. */
+	/*
+	 * A child in our memory waits for nothing of its parent's. In a sandbox no call may be
+	 * made.
+	 */
 	if (is_settled() || agent_is_sandboxed() || control.pid != raw_call(SYS_getpid))
 		return;
 	deadline = wire_deadline(FIRST_QUESTION_MS);
@@ -1057,8 +1120,8 @@ void control_thread_settle(void)
 }
 
 /*
- * No thread can be created. The process behaves as in control mode sync, and tells the daemon, which otherwise waits for it at each
- * change. With the turn.
+ * No thread can be created. The process behaves as in control mode sync, and tells the daemon,
+ * which otherwise waits for it at each change. With the turn.
  */
 static void become_sync(bool may_wait, unsigned int timeout_ms)
 {
@@ -1069,7 +1132,10 @@ static void become_sync(bool may_wait, unsigned int timeout_ms)
 		control_refresh(WIRE_CONTROL_SYNC, may_wait, timeout_ms);
 }
 
-/* In the task that creates the thread, which may wait. Its connection is not in the program's descriptor table. */
+/*
+ * In the task that creates the thread, which may wait. Its connection is not in the program's
+ * descriptor table.
+ */
 static void go_on_without_thread(void)
 {
 	control_thread_disconnect();
@@ -1082,7 +1148,10 @@ static void go_on_without_thread(void)
 	side_tracer_disarm();
 }
 
-/* Beside the program, whose locks it may wait for. The state changes last: until then no event has another thread started. */
+/*
+ * Beside the program, whose locks it may wait for. The state changes last: until then no event has
+ * another thread started.
+ */
 static void create_beside(void)
 {
 	int ret;
@@ -1099,7 +1168,10 @@ static void create_beside(void)
 	control_thread_set_state(THREAD_NONE);
 }
 
-/* In the event itself, which waits for nothing but the daemon. If another one talks with the daemon, the next event tries again. */
+/*
+ * In the event itself, which waits for nothing but the daemon. If another one talks with the
+ * daemon, the next event tries again.
+ */
 static void control_thread_send_without_thread(void)
 {
 	thread.is_first = control_take_turn(0);
@@ -1109,14 +1181,19 @@ static void control_thread_send_without_thread(void)
 	control_give_turn();
 }
 
-/* Not if the thread has ended meanwhile, and wants another event to start a new one: it stores its state first, and then arms. */
+/*
+ * Not if the thread has ended meanwhile, and wants another event to start a new one: it stores its
+ * state first, and then arms.
+ */
 static void stop_listening_if_started(void)
 {
 	uint32_t state;
 
 	if (!side_tracer_trylock())
 		return;
-	/* Acquire: what the thread has done. Pairs with the release in control_thread_set_state(). */
+	/*
+	 * Acquire: what the thread has done. Pairs with the release in control_thread_set_state().
+	 */
 	state = __atomic_load_n(&thread.state, __ATOMIC_ACQUIRE);
 	if (state == THREAD_STARTING || state == THREAD_TALKED)
 		side_tracer_disarm();
@@ -1138,16 +1215,20 @@ static bool start_beside(void)
 	control_starter_call(control_thread_send_without_thread);
 	/* Relaxed: the release of the state below orders it. */
 	__atomic_store_n(&thread.asked, 1, __ATOMIC_RELAXED);
-	/* Release: the failure before the state. Pairs with the acquires in control_thread_spawn() and control_thread_end(). */
+	/*
+	 * Release: the failure before the state. Pairs with the acquires in control_thread_spawn()
+	 * and control_thread_end().
+	 */
 	__atomic_store_n(&thread.state, THREAD_NONE, __ATOMIC_RELEASE);
 	return !thread.is_first;
 }
 
 /*
- * The caller may hold any lock: the allocator's, the loader's, one of its own. So it allocates nothing, opens nothing and creates no
- * thread. If no session has changed since the last exchange, it does not wait either, and the process stays armed until the daemon was
- * asked: a session that begins meanwhile applies to the next event. Otherwise it waits until the daemon was asked for the rules that
- * apply to this event. After that the thread is responsible: no event asks again.
+ * The caller may hold any lock: the allocator's, the loader's, one of its own. So it allocates
+ * nothing, opens nothing and creates no thread. If no session has changed since the last exchange,
+ * it does not wait either, and the process stays armed until the daemon was asked: a session that
+ * begins meanwhile applies to the next event. Otherwise it waits until the daemon was asked for the
+ * rules that apply to this event. After that the thread is responsible: no event asks again.
  */
 static void start_from_event(enum control_changes changes)
 {
@@ -1168,10 +1249,15 @@ static void start_from_event(enum control_changes changes)
 	stop_listening_if_started();
 }
 
-/* If a session has changed and the event passes without it, note that. With a connection the daemon itself waits for the process. */
+/*
+ * If a session has changed and the event passes without it, note that. With a connection the daemon
+ * itself waits for the process.
+ */
 static void ask_from_event(void)
 {
-	/* Acquire: what the thread has done. Pairs with the release in control_thread_set_state(). */
+	/*
+	 * Acquire: what the thread has done. Pairs with the release in control_thread_set_state().
+	 */
 	bool is_connected = __atomic_load_n(&thread.state, __ATOMIC_ACQUIRE) == THREAD_TALKED;
 	uint64_t begun = wire_deadline(0);
 	enum control_changes changes = control_changes();
@@ -1248,7 +1334,10 @@ void control_thread_prepare(void)
 	agent_probes_count_libside();
 	thread.count = dlsym(RTLD_DEFAULT, "__nptl_nthreads");
 	(void)dlerror();
-	/* Release: everything that was prepared, before the size. Pairs with the acquire in control_thread_is_prepared(). */
+	/*
+	 * Release: everything that was prepared, before the size. Pairs with the acquire in
+	 * control_thread_is_prepared().
+	 */
 	__atomic_store_n(&thread.stack, stack_size(), __ATOMIC_RELEASE);
 }
 
@@ -1269,7 +1358,9 @@ void control_thread_wake(void)
 		side_tracer_disarm();
 }
 
-/* Its connection ends, though the descriptor is in a table of its own. Kernels before 6.9 cannot. */
+/*
+ * Its connection ends, though the descriptor is in a table of its own. Kernels before 6.9 cannot.
+ */
 static void wake_thread(void)
 {
 	int socket = __atomic_load_n(&thread.socket, __ATOMIC_RELAXED);
@@ -1315,7 +1406,10 @@ void control_thread_end(void)
 	uint32_t state;
 
 	wake_thread();
-	/* Acquire: what the thread has done. Pairs with the releases in control_thread_set_state() and check_sandbox(). */
+	/*
+	 * Acquire: what the thread has done. Pairs with the releases in control_thread_set_state()
+	 * and check_sandbox().
+	 */
 	do {
 		state = __atomic_load_n(&thread.state, __ATOMIC_ACQUIRE);
 		if (state == THREAD_NONE || state == THREAD_GONE)
@@ -1352,7 +1446,10 @@ void control_thread_forked(void)
 	thread.state = THREAD_NONE;
 	thread.shared = thread.has_table = false;
 	thread.number = thread.maker = 0;
-	/* Not unmapped: the parent's thread may have done that, and others may have mapped memory there since. */
+	/*
+	 * Not unmapped: the parent's thread may have done that, and others may have mapped memory
+	 * there since.
+	 */
 	thread.memory = NULL;
 	control_starter_forked();
 }

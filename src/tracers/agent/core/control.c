@@ -2,8 +2,8 @@
 /*
  * The daemon: the start of the process, its requests, and forked children.
  *
- * Before main() the process identifies itself and joins the sessions that the daemon names, within one second in total. Then the program
- * runs, whether or not that succeeded.
+ * Before main() the process identifies itself and joins the sessions that the daemon names, within
+ * one second in total. Then the program runs, whether or not that succeeded.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -191,7 +191,10 @@ int control_send_arrival(int socket, struct control_memory *memory, enum wire_co
 			: wire_send(socket, memory->message, (size_t)size, NULL, 0, deadline);
 }
 
-/* A session that has not answered in time is not given up: the daemon does not count the program as changed over. */
+/*
+ * A session that has not answered in time is not given up: the daemon does not count the program as
+ * changed over.
+ */
 static uint32_t failed_state(int ret)
 {
 	return ret == -ETIMEDOUT ? WIRE_DONE_LATER : WIRE_DONE_PART;
@@ -201,7 +204,9 @@ static uint32_t failed_state(int ret)
 static uint32_t done_state(int ret, bool may_wait, uint64_t grace)
 {
 	if (may_wait) {
-		/* Readers of what an exchange before this one has replaced, which could not wait. */
+		/*
+		 * Readers of what an exchange before this one has replaced, which could not wait.
+		 */
 		if (control.grace && !side_tracer_grace_passed(control.grace))
 			(void)side_tracer_synchronize();
 		control.grace = 0;
@@ -235,7 +240,10 @@ static int take_pushes(const char *bytes, size_t size, struct agent_wanted *want
 	return 0;
 }
 
-/* Sockets of sessions are named after them, but for those of static configurations, whose place only the daemon knows. */
+/*
+ * Sockets of sessions are named after them, but for those of static configurations, whose place
+ * only the daemon knows.
+ */
 static bool agent_control_is_session_socket(const char *path)
 {
 	static const char folder[] = "/" WIRE_RUNTIME_SESSIONS "/", end[] = ".sock";
@@ -373,7 +381,9 @@ int control_refresh(enum wire_control mode, bool may_wait, unsigned int timeout_
 /* Relaxed, here and below: it is only an estimate. */
 void control_count_failure(int ret)
 {
-	/* Children of root may give up its rights, and must not write to what their parent reads. */
+	/*
+	 * Children of root may give up its rights, and must not write to what their parent reads.
+	 */
 	if (!control.hopeless_until)
 		control.hopeless_until = raw_mmap(NULL, sizeof(*control.hopeless_until),
 				PROT_READ | PROT_WRITE,
@@ -465,7 +475,9 @@ static bool is_booting(void)
 {
 	const struct agent_session *session;
 
-	agent_each_session(session) if (session->boot) return true;
+	agent_each_session(session)
+		if (session->boot)
+			return true;
 	return false;
 }
 
@@ -555,7 +567,10 @@ static int agent_control_refresh_now(const char *socket)
 {
 	int ret;
 
-	/* Its next event need not do that any more; and no event may seem to have a listener because of it. */
+	/*
+	 * Its next event need not do that any more; and no event may seem to have a listener
+	 * because of it.
+	 */
 	side_tracer_disarm();
 	ret = control_refresh(control.mode, true, AGENT_CONNECT_TIMEOUT_MS);
 	if (ret && know_daemon(socket))
@@ -580,7 +595,10 @@ static int agent_control_check_rendezvous(const char *path)
 	return ret ? ret : -EALREADY;
 }
 
-/* The process has a daemon already. Which one does not matter, unless the request names a rendezvous socket. */
+/*
+ * The process has a daemon already. Which one does not matter, unless the request names a
+ * rendezvous socket.
+ */
 static int attached_already(const char *socket, enum agent_attach_method method)
 {
 	if (method == AGENT_BY_DIRECTORY)
@@ -588,7 +606,10 @@ static int attached_already(const char *socket, enum agent_attach_method method)
 	return agent_rendezvous() && !strcmp(agent_rendezvous(), socket) ? -EALREADY : -EISCONN;
 }
 
-/* The socket of the daemon of this process is not reachable any more: use this rendezvous socket for its sessions and for the thread. */
+/*
+ * The socket of the daemon of this process is not reachable any more: use this rendezvous socket
+ * for its sessions and for the thread.
+ */
 static int agent_control_move_to_rendezvous(const char *path)
 {
 	uint64_t deadline = wire_deadline(agent_scale_timeout(AGENT_CONNECT_TIMEOUT_MS));
@@ -598,7 +619,10 @@ static int agent_control_move_to_rendezvous(const char *path)
 
 	if (ret)
 		return ret;
-	/* Of two connections of a program the daemon closes the older one: the thread's, and, when that is back, ours. */
+	/*
+	 * Of two connections of a program the daemon closes the older one: the thread's, and, when
+	 * that is back, ours.
+	 */
 	ret = control_refresh(WIRE_CONTROL_THREAD, true, AGENT_CONNECT_TIMEOUT_MS);
 	control_give_turn();
 	while (control_thread_greetings() == before && wire_deadline(0) < deadline)
@@ -650,7 +674,10 @@ int agent_control_attach(const char *socket, enum agent_attach_method method)
 	agent.control.mode = control.mode = WIRE_CONTROL_THREAD;
 	/* What we are asked to do now, we do in the turn that we have. */
 	ret = control_refresh(WIRE_CONTROL_THREAD, true, AGENT_CONNECT_TIMEOUT_MS);
-	/* Of two connections of a program the daemon closes the older one: a thread that was ended just now may have come once more. */
+	/*
+	 * Of two connections of a program the daemon closes the older one: a thread that was ended
+	 * just now may have come once more.
+	 */
 	if (ret == -EPIPE || ret == -ECONNRESET)
 		ret = control_refresh(WIRE_CONTROL_THREAD, true, AGENT_CONNECT_TIMEOUT_MS);
 	if (ret) {

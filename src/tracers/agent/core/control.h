@@ -12,9 +12,10 @@
  *	SIGNAL  the daemon sends a signal, whose handler asks. A handler cannot set probes: for them the next event asks,
  *	        or `side attach`
  *
- * The turn serializes all of it: a thread that exchanges messages with the daemon, or changes the sessions of the process, holds
- * control.turn. A thread that cannot have the turn leaves a note in it, and the thread that returns the turn acts on the note. Take the turn
- * before libside's event lock. fork() takes it first, too, so that a child finds no half of a change.
+ * The turn serializes all of it: a thread that exchanges messages with the daemon, or changes the
+ * sessions of the process, holds control.turn. A thread that cannot have the turn leaves a note in
+ * it, and the thread that returns the turn acts on the note. Take the turn before libside's event
+ * lock. fork() takes it first, too, so that a child finds no half of a change.
  *
  * Callers: the control-*.c files, attach.c; for the last part of this header, all of core.
  */
@@ -36,9 +37,11 @@ enum control_turn { CONTROL_FREE, CONTROL_TAKEN, CONTROL_TAKEN_AND_NOTED };
 struct control {
 	uint32_t mode; /* enum wire_control; OFF also when no daemon was there */
 	uint32_t signal;
-	uint32_t turn;            /* enum control_turn */
-	uint64_t *hopeless_until; /* shared with all children: control_is_hopeless(); 0: it answers */
-	int32_t pid; /* whose all this is: a child that runs in our memory, or of a bare clone(), is not */
+	uint32_t turn; /* enum control_turn */
+	/* shared with all children: control_is_hopeless(); 0: it answers */
+	uint64_t *hopeless_until;
+	/* whose all this is: a child that runs in our memory, or of a bare clone(), is not */
+	int32_t pid;
 	uint32_t nr_daemons;
 	char daemons[CONTROL_DAEMONS_MAX][CONTROL_PATH_SIZE]; /* sockets, the own one first */
 	uint64_t token, parent_token;
@@ -47,7 +50,8 @@ struct control {
 	bool forked;
 	bool attached;       /* by `side attach` */
 	bool forked_in_turn; /* the forking thread has it */
-	uint32_t suspicions; /* events where a thread could not be started, since the process was armed */
+	/* events where a thread could not be started, since the process was armed */
+	uint32_t suspicions;
 };
 
 extern struct control control __attribute__((visibility("hidden")));
@@ -61,14 +65,19 @@ struct control_memory *control_memory_map(void);
 void control_memory_unmap(struct control_memory *memory);
 void control_memory_trim(struct control_memory *memory);
 
-/* Wait until the word differs from `value`, or until a spurious wakeup. False: `until` has passed. */
+/*
+ * Wait until the word differs from `value`, or until a spurious wakeup. False: `until` has passed.
+ */
 bool control_wait(const uint32_t *word, uint32_t value, int operation, uint64_t until);
 
 bool control_take_turn(unsigned int timeout_ms);
 bool control_note(void); /* False: no thread has the turn, so the caller must take it */
 void control_give_turn(void);
 
-/* Returns 0 if only this user and root can change the directory of the socket, else a negative errno. */
+/*
+ * Returns 0 if only this user and root can change the directory of the socket, else a negative
+ * errno.
+ */
 int control_check_path(const char *socket);
 /* The following functions need the turn. control_connect() returns a socket or a negative errno. */
 int control_connect(uint64_t deadline);
@@ -77,16 +86,25 @@ int control_send_arrival(int socket, struct control_memory *memory, enum wire_co
 /* `size` bytes of room->message are a WELCOME: do what it says, and answer. */
 int control_welcomed(int socket, struct control_memory *memory, size_t size, bool may_wait,
 		uint64_t deadline);
-/* The same without an answer, and without waiting for any lock: the message stays for control_welcomed(). */
+/*
+ * The same without an answer, and without waiting for any lock: the message stays for
+ * control_welcomed().
+ */
 void control_try(const struct control_memory *memory, size_t size);
 /* All of it on a connection of its own. */
 int control_refresh(enum wire_control mode, bool may_wait, unsigned int timeout_ms);
 
-/* Count a daemon that exists and does not answer; and has it failed for so long that events and children do not wait for it? */
+/*
+ * Count a daemon that exists and does not answer; and has it failed for so long that events and
+ * children do not wait for it?
+ */
 void control_count_failure(int error);
 bool control_is_hopeless(void);
 
-/* What consumers and the daemon learn from this process about its control, and which sessions it may join. */
+/*
+ * What consumers and the daemon learn from this process about its control, and which sessions it
+ * may join.
+ */
 struct agent_control {
 	uint32_t mode; /* enum wire_control */
 	uint32_t signal;
@@ -100,7 +118,10 @@ struct agent_control {
 int agent_control_arrive(void);
 /* In a forked child, after its sessions are its own. */
 void agent_control_forked(void);
-/* In a forked child: was no update under way in another thread? Otherwise no data of the sessions can be trusted. */
+/*
+ * In a forked child: was no update under way in another thread? Otherwise no data of the sessions
+ * can be trusted.
+ */
 bool agent_control_forked_whole(void);
 /* For tests. */
 void agent_control_stop(void);
@@ -108,14 +129,19 @@ void agent_control_stop(void);
 enum agent_attach_method {
 	AGENT_BY_DIRECTORY,  /* of the daemon, with its socket */
 	AGENT_BY_RENDEZVOUS, /* by the rendezvous socket (rendezvous.h) */
-	AGENT_BY_SAME_RENDEZVOUS, /* the same: that daemon reports that this process is in contact with it */
+	/* the same: that daemon reports that this process is in contact with it */
+	AGENT_BY_SAME_RENDEZVOUS,
 };
 /*
- * With the turn, in the thread of `side attach`. Connect to this daemon, and keep a thread for it: 0, -EALREADY when the program is in
- * contact with it, -EISCONN when it is in contact with another one.
+ * With the turn, in the thread of `side attach`. Connect to this daemon, and keep a thread for it:
+ * 0, -EALREADY when the program is in contact with it, -EISCONN when it is in contact with another
+ * one.
  */
 int agent_control_attach(const char *socket, enum agent_attach_method method);
-/* Leave the daemon that the process was attached to. Returns `nothing` (-ENOENT or 0) when there is none. */
+/*
+ * Leave the daemon that the process was attached to. Returns `nothing` (-ENOENT or 0) when there is
+ * none.
+ */
 int agent_control_detach(int nothing);
 
 #endif

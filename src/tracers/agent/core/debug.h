@@ -5,7 +5,8 @@
 /*
  * Lines on standard error, if SIDE_DEBUG is set. The agent prints nothing else.
  *
- * Any thread, with any lock, but never in a callback of an event, nor in a sandbox: printing is a system call.
+ * Any thread, with any lock, but never in a callback of an event, nor in a sandbox: printing is a
+ * system call.
  */
 #include <stdbool.h>
 

@@ -5,8 +5,8 @@
 /*
  * One event of one channel: the private pointer of its callback.
  *
- * select.c and record.c fill it in, and batch.c registers it, with libside's event lock. Callbacks (record.c, probe hits) read it in any
- * context and without a lock. They may write only `large`.
+ * select.c and record.c fill it in, and batch.c registers it, with libside's event lock. Callbacks
+ * (record.c, probe hits) read it in any context and without a lock. They may write only `large`.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,14 +27,15 @@ struct plan;
 struct agent_filter {
 	const struct filter *filter;
 	const struct filter_contexts *contexts;
-	bool selects_calls; /* it is for the event at the begin of a call, and selects the return, too */
+	/* it is for the event at the begin of a call, and selects the return, too */
+	bool selects_calls;
 };
 
 /* The members that most records need are in the first cache line, except the filters. */
 struct agent_event {
 	/*
-	 * Where records go; NULL: nowhere (the consumer does not know the id, or a forked child has no
-	 * rings). Changes only before the callback exists and after a fork.
+	 * Where records go; NULL: nowhere (the consumer does not know the id, or a forked child has
+	 * no rings). Changes only before the callback exists and after a fork.
 	 */
 	struct ring_producer *producer;
 	struct plan *plan;
@@ -45,12 +46,16 @@ struct agent_event {
 	bool large;         /* a record of it did not fit the stack (atomic) */
 	bool of_probe;      /* only probe hits emit it */
 	uint8_t nr_filters; /* 0: every event is recorded */
-	bool straight; /* the record has contexts and fields only, and no code of the application runs */
+	/* the record has contexts and fields only, and no code of the application runs */
+	bool straight;
 	uint8_t timed_size; /* bytes */
 	bool selects_calls; /* one of its filters selects calls */
 	bool of_calls;      /* it is the return of calls that a filter selects */
 	bool always;        /* its filters only select calls: every event is recorded */
-	/* Of the producer, for records of that size when the time is known; NULL: other sizes are possible, or there are contexts or filters. */
+	/*
+	 * Of the producer, for records of that size when the time is known; NULL: other sizes are
+	 * possible, or there are contexts or filters.
+	 */
 	ring_publish_timed *publish_timed;
 	/* Of the producer, for one scalar. */
 	union {
@@ -58,7 +63,10 @@ struct agent_event {
 		ring_publish_prefixed
 				*publish_prefixed; /* after contexts; NULL: not possible here */
 	};
-	/* The function that records the event when a filter has matched, and the one that libside calls. */
+	/*
+	 * The function that records the event when a filter has matched, and the one that libside
+	 * calls.
+	 */
 	union {
 		side_tracer_callback_func record;
 		side_tracer_callback_variadic_func record_variadic;
@@ -74,10 +82,11 @@ struct agent_event {
 	struct agent_hash hash;
 	const struct context_spec *extra; /* its own contexts, in addition to the channel's */
 	uint32_t nr_extra;
-	uint32_t position; /* in its batch: events in the order of the batch, of each the channels */
-	bool recorded;     /* the consumer knows the id */
-	bool is_new;  /* the consumer was sent its description in the exchange that is under way */
-	bool refused; /* the consumer refused it */
+	/* in its batch: events in the order of the batch, of each the channels */
+	uint32_t position;
+	bool recorded; /* the consumer knows the id */
+	bool is_new;   /* the consumer was sent its description in the exchange that is under way */
+	bool refused;  /* the consumer refused it */
 	bool registered;            /* our callback is registered for it */
 	struct agent_event *before; /* while rules change: the same event of the same channel */
 } __attribute__((aligned(64)));

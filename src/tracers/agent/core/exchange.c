@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exchanges of messages with a consumer: connect, send, receive, close, each within its timeout. The answers of the consumer are checked
- * as strictly as it checks the messages of this process.
+ * Exchanges of messages with a consumer: connect, send, receive, close, each within its timeout.
+ * The answers of the consumer are checked as strictly as it checks the messages of this process.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -130,8 +130,8 @@ static int one_fd(int *fds, size_t nr_fds, int *fd)
 }
 
 /*
- * A listing has no channels: all events belong to one without rings. Otherwise channels that we have
- * (in a forked child) stay.
+ * A listing has no channels: all events belong to one without rings. Otherwise channels that we
+ * have (in a forked child) stay.
  */
 static int prepare_channels(struct agent_session *session)
 {
@@ -243,8 +243,8 @@ static int receive_channel_head(struct agent_session *session, void *message, ui
 }
 
 /*
- * A channel and its rules, for `generation` if there is one. `keep`: it is new. Otherwise it is one that we
- * have. Without ring_fd its rings stay as they are.
+ * A channel and its rules, for `generation` if there is one. `keep`: it is new. Otherwise it is one
+ * that we have. Without ring_fd its rings stay as they are.
  */
 static int receive_channel(struct agent_session *session, void *message, uint64_t deadline,
 		uint32_t index, struct agent_generation *generation, bool keep, int *ring_fd)
@@ -283,7 +283,10 @@ static bool has_ids_of(const struct ucred *peer)
 			effective_group == peer->gid && saved_group == peer->gid;
 }
 
-/* Ambient capabilities leave a process dumpable, but the kernel lets only tracers with these capabilities trace it. */
+/*
+ * Ambient capabilities leave a process dumpable, but the kernel lets only tracers with these
+ * capabilities trace it.
+ */
 static bool has_no_capabilities(void)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -293,8 +296,8 @@ static bool has_no_capabilities(void)
 }
 
 /*
- * Probes can read all memory of the process, so only a user who may read it anyway may install them. For a process that has had other
- * ids, or is not dumpable, that is root.
+ * Probes can read all memory of the process, so only a user who may read it anyway may install
+ * them. For a process that has had other ids, or is not dumpable, that is root.
  */
 static bool agent_exchange_may_install_probes(const struct agent_session *session)
 {
@@ -302,8 +305,9 @@ static bool agent_exchange_may_install_probes(const struct agent_session *sessio
 	socklen_t size = sizeof(peer);
 
 	/*
-	 * The user who created this thread by ptrace may read the memory, and has named the socket. In a user namespace that
-	 * does not map that user, there is no other evidence. Only the thread itself has stored it: orders nothing.
+	 * The user who created this thread by ptrace may read the memory, and has named the socket.
+	 * In a user namespace that does not map that user, there is no other evidence. Only the
+	 * thread itself has stored it: orders nothing.
 	 */
 	if (atomic_load_explicit(&agent.own_process.borrowed, memory_order_relaxed) ==
 			raw_call(SYS_gettid))
@@ -314,7 +318,10 @@ static bool agent_exchange_may_install_probes(const struct agent_session *sessio
 
 	if (raw_call(SYS_getsockopt, session->socket, SOL_SOCKET, SO_PEERCRED, &peer, &size))
 		return false;
-	/* A program that was started by its recorder has no rights that the recorder has not had: they come from execve(), which ignores us then. */
+	/*
+	 * A program that was started by its recorder has no rights that the recorder has not had:
+	 * they come from execve(), which ignores us then.
+	 */
 	return !peer.uid ||
 			(has_ids_of(&peer) && prctl(PR_GET_DUMPABLE) == 1 &&
 					((session->is_explicit && !session->attached) ||
@@ -425,7 +432,10 @@ int agent_hello(struct agent_session *session, uint64_t parent_token, int *ring_
 
 /* ---- memory of the later exchanges ---- */
 
-/* For one exchange at a time, because libside's event lock is held. It is kept, because the next one may come soon. */
+/*
+ * For one exchange at a time, because libside's event lock is held. It is kept, because the next
+ * one may come soon.
+ */
 static char *message_buffer;
 
 static char *agent_exchange_take_message_buffer(void)
@@ -547,7 +557,10 @@ static int agent_exchange_take_update(struct agent_session *session, struct agen
 	return ret;
 }
 
-/* Does the pushed message follow the generation that the session has? If one was missed, ask for all rules. */
+/*
+ * Does the pushed message follow the generation that the session has? If one was missed, ask for
+ * all rules.
+ */
 bool agent_may_take_push(const struct agent_session *session, const struct agent_wanted *wanted)
 {
 	return wanted->push && wanted->base == session->config.generation && !session->gone &&
@@ -665,7 +678,10 @@ static int agent_exchange_send_events(struct agent_session *session, const void 
 	return ret;
 }
 
-/* In a static configuration: send descriptions to the recorder; if there is none, store them where the next one finds them. */
+/*
+ * In a static configuration: send descriptions to the recorder; if there is none, store them where
+ * the next one finds them.
+ */
 static int describe_events(struct agent_session *session, const void *stream, size_t size,
 		void (*refused)(void *user, const struct wire_refused *one), void *user)
 {
@@ -684,8 +700,8 @@ static int describe_events(struct agent_session *session, const void *stream, si
 }
 
 /*
- * Send a stream of descriptions (protocol/protocol.h) and hear which of them are refused. On the first
- * connection while it is open, else on one of its own. An error means that none is accepted.
+ * Send a stream of descriptions (protocol/protocol.h) and hear which of them are refused. On the
+ * first connection while it is open, else on one of its own. An error means that none is accepted.
  */
 int agent_send_events(struct agent_session *session, const void *stream, size_t size,
 		void (*refused)(void *user, const struct wire_refused *one), void *user)

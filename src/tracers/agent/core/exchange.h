@@ -3,11 +3,13 @@
 #define SIDE_TRACERS_AGENT_CORE_EXCHANGE_H
 
 /*
- * Exchanges of messages with one consumer. Answers are checked as strictly as the consumer checks ours.
+ * Exchanges of messages with one consumer. Answers are checked as strictly as the consumer checks
+ * ours.
  *
- * Callers: process.c, batch.c, update.c, boot.c, ask.c and the control thread. Hold libside's event lock, as one message buffer serves all
- * sessions, or be the only thread of the process (before main(), in a forked child); ask.c calls agent_build_hello()
- * without it. Each exchange waits with a bound (wait.h). Never call these functions in a callback of an event.
+ * Callers: process.c, batch.c, update.c, boot.c, ask.c and the control thread. Hold libside's event
+ * lock, as one message buffer serves all sessions, or be the only thread of the process (before
+ * main(), in a forked child); ask.c calls agent_build_hello() without it. Each exchange waits with
+ * a bound (wait.h). Never call these functions in a callback of an event.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,18 +27,21 @@ struct agent_wanted;
 #define AGENT_BOOT_TRIES 10           /* to send descriptions, while recorders begin and exit */
 
 /*
- * Join: leaves the rings' descriptors, one for each channel, in ring_fds; -1 for all others. In a forked child (parent_token is not 0),
- * channels and rules are those that the session has.
+ * Join: leaves the rings' descriptors, one for each channel, in ring_fds; -1 for all others. In a
+ * forked child (parent_token is not 0), channels and rules are those that the session has.
  */
 int agent_hello(struct agent_session *session, uint64_t parent_token, int *ring_fds);
-/* Encodes HELLO into `message` (WIRE_MESSAGE_MAX bytes). `names` has twice AGENT_NAME_SIZE bytes. */
+/*
+ * Encodes HELLO into `message` (WIRE_MESSAGE_MAX bytes). `names` has twice AGENT_NAME_SIZE bytes.
+ */
 ssize_t agent_build_hello(
 		uint64_t token, void *message, char *names, uint64_t parent_token, bool retries);
 
 /*
- * What has changed since the generation that the session has? 0: *generation is what the session wants now, from a pushed message or from
- * its answer; then the connection stays open. -EALREADY: nothing. -ECONNREFUSED, -ENOENT, -ETIMEDOUT and so on: no consumer answers.
- * -EACCES: the session does not want this process any more.
+ * What has changed since the generation that the session has? 0: *generation is what the session
+ * wants now, from a pushed message or from its answer; then the connection stays open. -EALREADY:
+ * nothing. -ECONNREFUSED, -ENOENT, -ETIMEDOUT and so on: no consumer answers. -EACCES: the session
+ * does not want this process any more.
  */
 int agent_refresh(struct agent_session *session, struct agent_wanted *wanted,
 		struct agent_generation **generation);

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The functions of context/watch.c, signal-watch.c and start.c, for programs into which the agent was not preloaded.
+ * The functions of context/watch.c, signal-watch.c and start.c, for programs into which the agent
+ * was not preloaded.
  *
- * Functions of a preloaded library precede those of the C library. Functions of a library that is loaded later are not called. But the agent
- * must see those calls: above all the begin of a sandbox, in which a system call of the agent would end the program, and vfork(). So the
- * imports of loaded objects are redirected to the agent's functions (probe/patch/imports.c), which call the C library's.
+ * Functions of a preloaded library precede those of the C library. Functions of a library that is
+ * loaded later are not called. But the agent must see those calls: above all the begin of a
+ * sandbox, in which a system call of the agent would end the program, and vfork(). So the imports
+ * of loaded objects are redirected to the agent's functions (probe/patch/imports.c), which call the
+ * C library's.
  *
- * Only imports that are bound to the C library are redirected: a function of that name in the program, or in a library before the C library,
- * stays. Calls of objects that are loaded later are not seen.
+ * Only imports that are bound to the C library are redirected: a function of that name in the
+ * program, or in a library before the C library, stays. Calls of objects that are loaded later are
+ * not seen.
  *
  * Part of the shared library only, like the functions themselves.
  */
@@ -64,7 +68,10 @@ static int turn_object(struct dl_phdr_info *info, size_t size, void *user)
 	return 0;
 }
 
-/* Must imports be redirected? Not if the agent was preloaded, because then the program calls its functions already. */
+/*
+ * Must imports be redirected? Not if the agent was preloaded, because then the program calls its
+ * functions already.
+ */
 static bool find_functions(void)
 {
 	void *handle, *first = dlsym(RTLD_DEFAULT, "unshare");
@@ -74,7 +81,10 @@ static bool find_functions(void)
 
 	if (!dladdr(&functions, &self) || !self.dli_fname)
 		return false;
-	/* Preloaded: check that without an allocation, which the wrappers would record as one of the program. */
+	/*
+	 * Preloaded: check that without an allocation, which the wrappers would record as one of
+	 * the program.
+	 */
 	if (first && dladdr(first, &of_first) && of_first.dli_fbase == self.dli_fbase)
 		return false;
 	handle = dlopen(self.dli_fname, RTLD_NOW | RTLD_NOLOAD);

@@ -3,9 +3,11 @@
 #define SIDE_TRACERS_AGENT_CORE_INTERPOSE_H
 
 /*
- * The program's calls of functions that the agent watches, redirected to the agent also if it was not preloaded.
+ * The program's calls of functions that the agent watches, redirected to the agent also if it was
+ * not preloaded.
  *
- * Callers: the constructor (start.c) and `side attach` (attach.c), where the loader may be asked and without any lock.
+ * Callers: the constructor (start.c) and `side attach` (attach.c), where the loader may be asked
+ * and without any lock.
  */
 
 void agent_interpose(void);

@@ -2,9 +2,11 @@
 /*
  * Report a session that this process joined only after events that the session may have wanted.
  *
- * An event of an armed process, or the start of a process, waits for the daemon and the recorders with a bound. If the wait ends in vain, the
- * event passes without them. Note the time then, and report it to each session that is joined, or whose rules are applied, later. The note
- * ends with the exchange that applies what the daemon wants; of an incomplete one, for the sessions that have answered.
+ * An event of an armed process, or the start of a process, waits for the daemon and the recorders
+ * with a bound. If the wait ends in vain, the event passes without them. Note the time then, and
+ * report it to each session that is joined, or whose rules are applied, later. The note ends with
+ * the exchange that applies what the daemon wants; of an incomplete one, for the sessions that have
+ * answered.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ring memory that a recorder recalls, because other programs of the same user need it and this one has recorded nothing for a while
- * (ring/lease.h). The control thread checks that when it has received nothing for some seconds. The next event takes the memory again.
+ * Ring memory that a recorder recalls, because other programs of the same user need it and this one
+ * has recorded nothing for a while (ring/lease.h). The control thread checks that when it has
+ * received nothing for some seconds. The next event takes the memory again.
  */
 #include <side/tracer-extensions.h>
 
@@ -20,9 +21,10 @@ static bool leases_close(void)
 	bool any = false;
 	uint32_t i;
 
-	agent_each_session(session) for (i = 0; i < session->nr_channels;
-					 i++) if (session->channels[i].producer) any |=
-			ring_producer_leave(session->channels[i].producer);
+	agent_each_session(session)
+		for (i = 0; i < session->nr_channels; i++)
+			if (session->channels[i].producer)
+				any |= ring_producer_leave(session->channels[i].producer);
 	return any;
 }
 
@@ -31,9 +33,10 @@ static void leases_return(void)
 	const struct agent_session *session;
 	uint32_t i;
 
-	agent_each_session(session) for (i = 0; i < session->nr_channels;
-					 i++) if (session->channels[i].producer)
-			ring_producer_left(session->channels[i].producer);
+	agent_each_session(session)
+		for (i = 0; i < session->nr_channels; i++)
+			if (session->channels[i].producer)
+				ring_producer_left(session->channels[i].producer);
 }
 
 void agent_leases_check(void)

@@ -5,8 +5,9 @@
 /*
  * Ring memory that recorders have recalled.
  *
- * Caller: the control thread, when it has received nothing for some seconds. It holds no lock, as the function takes libside's event lock
- * and waits for the calls that are under way. It gives up if the lock is taken.
+ * Caller: the control thread, when it has received nothing for some seconds. It holds no lock, as
+ * the function takes libside's event lock and waits for the calls that are under way. It gives up
+ * if the lock is taken.
  */
 
 void agent_leases_check(void);

@@ -2,9 +2,9 @@
 /*
  * The events side:library_load and side:library_unload.
  *
- * The agent registers them when it starts. They are written without the macros, so that programs that contain this file (tests) do not have
- * them among their own events. Emitting runs with the event lock, maybe on the small stack of a signal handler: so large buffers are not on
- * the stack.
+ * The agent registers them when it starts. They are written without the macros, so that programs
+ * that contain this file (tests) do not have them among their own events. Emitting runs with the
+ * event lock, maybe on the small stack of a signal handler: so large buffers are not on the stack.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,9 @@
 /*
  * The build id of a library, and the name of the file with its debug information.
  *
- * The build id is read from the mapped library, because its file may have been replaced; and by a system call, because another thread may
- * unmap the library meanwhile. The debug link is not mapped, so it is read from the file, if that is still the same.
+ * The build id is read from the mapped library, because its file may have been replaced; and by a
+ * system call, because another thread may unmap the library meanwhile. The debug link is not
+ * mapped, so it is read from the file, if that is still the same.
  */
 #include <elf.h>
 #include <fcntl.h>
@@ -196,7 +197,9 @@ void base_identify(const struct base_library *library, const char *path,
 			O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
 	if (file.fd < 0)
 		return;
-	/* Not the device: what the kernel says of it here and there differs with some file systems. */
+	/*
+	 * Not the device: what the kernel says of it here and there differs with some file systems.
+	 */
 	if (!fstat(file.fd, &stat) && S_ISREG(stat.st_mode) && stat.st_ino == library->inode) {
 		if (!known)
 			library_file_read_build_id(&file, identity);

@@ -3,9 +3,11 @@
 #define SIDE_TRACERS_AGENT_CORE_LIBRARY_FILES_H
 
 /*
- * Mapped files with code, and what they contain about themselves: the build id, and the name of the file with their debug information.
+ * Mapped files with code, and what they contain about themselves: the build id, and the name of the
+ * file with their debug information.
  *
- * Any thread, with any lock. The functions read files and memory by system calls, and allocate nothing.
+ * Any thread, with any lock. The functions read files and memory by system calls, and allocate
+ * nothing.
  */
 #include <stdbool.h>
 #include <stdint.h>

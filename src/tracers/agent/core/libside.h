@@ -3,9 +3,10 @@
 #define SIDE_TRACERS_AGENT_CORE_LIBSIDE_H
 
 /*
- * Weak references to the functions of libside that the agent uses. A program may load another implementation's libside.so.0, which lacks
- * some of these functions, or an unrelated library of that name, which lacks all of them. The program must start in both cases. A compiler
- * option includes this file first.
+ * Weak references to the functions of libside that the agent uses. A program may load another
+ * implementation's libside.so.0, which lacks some of these functions, or an unrelated library of
+ * that name, which lacks all of them. The program must start in both cases. A compiler option
+ * includes this file first.
  */
 /* clang-format off */
 #define AGENT_LIBSIDE_EACH(one) \
@@ -76,12 +77,15 @@
 AGENT_LIBSIDE_EACH(AGENT_LIBSIDE_WEAK)
 
 /*
- * Use this after the declaration, in each file that compares the address of such a function with NULL. Otherwise clang removes the
- * comparison, because only the symbol is weak.
+ * Use this after the declaration, in each file that compares the address of such a function with
+ * NULL. Otherwise clang removes the comparison, because only the symbol is weak.
  */
 #define AGENT_LIBSIDE_DECLARE_WEAK(name) extern __typeof__(name) name __attribute__((weak));
 
-/* Constructors of side/trace.h call these two functions before the agent has checked which library is loaded. */
+/*
+ * Constructors of side/trace.h call these two functions before the agent has checked which library
+ * is loaded.
+ */
 struct side_event_description;
 struct side_events_register_handle;
 extern struct side_events_register_handle *agent_libside_real_register(

@@ -8,9 +8,10 @@
  * takes no lock, so it may be done in notifications under the loader's lock, in signal handlers
  * and in forked children.
  *
- * It is read only if a session wants the events: whenever libside notifies the agent of a batch (so the library
- * of a batch is known before its first event), whenever a session asks for a state dump, begins
- * or changes its rules, and in a forked child. A library without events is noticed with the next of these.
+ * It is read only if a session wants the events: whenever libside notifies the agent of a batch (so
+ * the library of a batch is known before its first event), whenever a session asks for a state
+ * dump, begins or changes its rules, and in a forked child. A library without events is noticed
+ * with the next of these.
  *
  * All of it runs under the event lock, but in a forked child, which has one thread.
  */
@@ -130,7 +131,10 @@ static void drop_suffix(struct base_library *library)
 	library->deleted = true;
 }
 
-/* A program may have moved its code to other pages, such as huge ones: the address stays, but the mapping has no file. */
+/*
+ * A program may have moved its code to other pages, such as huge ones: the address stays, but the
+ * mapping has no file.
+ */
 static bool agent_mappings_is_moved_code(
 		const struct base_library *library, const struct line *line)
 {
@@ -144,8 +148,8 @@ static bool agent_mappings_is_moved_code(
 }
 
 /*
- * A file that is mapped from its beginning begins a library; its other mappings follow. Those of which nothing
- * can be executed are no libraries, or not mapped as such.
+ * A file that is mapped from its beginning begins a library; its other mappings follow. Those of
+ * which nothing can be executed are no libraries, or not mapped as such.
  */
 static void agent_mappings_parse_all(struct mappings_snapshot *new)
 {
@@ -323,8 +327,7 @@ void agent_bases_dump(void)
 	struct agent_session *session;
 	bool anybody = false;
 
-	agent_each_session(session)
-	{
+	agent_each_session(session) {
 		bool wanted = !session->list_only && agent_mappings_is_needed(session);
 
 		anybody |= wanted;
@@ -342,7 +345,8 @@ void agent_bases_forked(void)
 {
 	struct agent_session *session;
 
-	agent_each_session(session) session->bases_recorded = false;
+	agent_each_session(session)
+		session->bases_recorded = false;
 	/* Changes since the parent's last check are no changes of the child. */
 	if (!agent_is_sandboxed())
 		agent_mappings_free_snapshot();

@@ -3,9 +3,11 @@
 #define SIDE_TRACERS_AGENT_CORE_MAPPINGS_H
 
 /*
- * Where the executable and its libraries are mapped, now and since the last check; changes become events (library-events.h).
+ * Where the executable and its libraries are mapped, now and since the last check; changes become
+ * events (library-events.h).
  *
- * Hold libside's event lock, or be the only thread of a forked child, except in agent_bases_start(). Nothing here asks the loader.
+ * Hold libside's event lock, or be the only thread of a forked child, except in
+ * agent_bases_start(). Nothing here asks the loader.
  */
 
 struct base_library;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory of sessions and generations (channels and rules), allocated from one end of mapped pages; and single mappings, such as batches
- * of events.
+ * Memory of sessions and generations (channels and rules), allocated from one end of mapped pages;
+ * and single mappings, such as batches of events.
  *
- * Each change of rules allocates some and frees that of the rules before. So one chunk and a few pages are kept for the next change, until no
- * change has come for a while. All of this needs libside's event lock.
+ * Each change of rules allocates some and frees that of the rules before. So one chunk and a few
+ * pages are kept for the next change, until no change has come for a while. All of this needs
+ * libside's event lock.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,7 +30,9 @@ struct agent_memory_chunk {
 _Static_assert(sizeof(struct agent_memory_chunk) == AGENT_LINE && AGENT_LINE % ALIGNMENT == 0,
 		"what follows it is aligned");
 
-/* ThreadSanitizer does not know that no thread reads old rules any more, unless they are unmapped. */
+/*
+ * ThreadSanitizer does not know that no thread reads old rules any more, unless they are unmapped.
+ */
 #ifdef RAW_IS_WATCHED
 #define MAY_KEEP 0
 #else

@@ -3,10 +3,12 @@
 #define SIDE_TRACERS_AGENT_CORE_MEMORY_H
 
 /*
- * Memory of sessions, generations, probe tables and batches: mapped pages, never malloc(), which may be what is being traced.
+ * Memory of sessions, generations, probe tables and batches: mapped pages, never malloc(), which
+ * may be what is being traced.
  *
- * Callers: core and probes. Hold libside's event lock, or be the only thread of the process (before main(), in a forked child). Never call
- * this in a callback of an event or in a probe hit. In a signal handler it is allowed with the lock: it allocates with mmap() alone.
+ * Callers: core and probes. Hold libside's event lock, or be the only thread of the process (before
+ * main(), in a forked child). Never call this in a callback of an event or in a probe hit. In a
+ * signal handler it is allowed with the lock: it allocates with mmap() alone.
  */
 
 #include <stddef.h>

@@ -2,8 +2,9 @@
 /*
  * Walk the loaded objects so that no child is forked meanwhile.
  *
- * dl_iterate_phdr() holds a lock of the loader, which no fork() resets: a child that is forked while one of our threads walks would wait
- * for ever when it throws an exception or loads a library. So a fork waits for the walk, and a walk for a fork.
+ * dl_iterate_phdr() holds a lock of the loader, which no fork() resets: a child that is forked
+ * while one of our threads walks would wait for ever when it throws an exception or loads a
+ * library. So a fork waits for the walk, and a walk for a fork.
  *
  * Both waits are bounded: the walk may wait for a thread that forks with the loader's lock held.
  */
@@ -25,15 +26,19 @@ static uintptr_t objects_owner; /* the thread that walks or forks, or 0 */
 static bool objects_forking;    /* the owner is in a fork; written by the owner */
 
 /*
- * Make this thread the owner. Makes no system call unless it must wait. It never waits in a sandbox: a sandbox can permit fork() and end
- * the program at the system calls of a wait. False: another thread is the owner, or this thread already is.
+ * Make this thread the owner. Makes no system call unless it must wait. It never waits in a
+ * sandbox: a sandbox can permit fork() and end the program at the system calls of a wait. False:
+ * another thread is the owner, or this thread already is.
  */
 static bool objects_take(void)
 {
 	uintptr_t me = (uintptr_t)__builtin_thread_pointer(), seen = 0;
 	uint64_t deadline = 0;
 
-	/* Acquire: pairs with the release in objects_give(), so this thread sees what the last owner did. */
+	/*
+	 * Acquire: pairs with the release in objects_give(), so this thread sees what the last
+	 * owner did.
+	 */
 	while (!__atomic_compare_exchange_n(
 			&objects_owner, &seen, me, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
 		const struct timespec pause = {.tv_nsec = 1000000};
@@ -52,7 +57,10 @@ static bool objects_take(void)
 
 static void objects_give(void)
 {
-	/* Release: pairs with the acquire in objects_take(), so the next owner sees what this one did. */
+	/*
+	 * Release: pairs with the acquire in objects_take(), so the next owner sees what this one
+	 * did.
+	 */
 	__atomic_store_n(&objects_owner, 0, __ATOMIC_RELEASE);
 }
 

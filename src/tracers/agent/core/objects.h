@@ -5,8 +5,8 @@
 /*
  * The loaded objects, walked so that no child is forked meanwhile and finds the loader's lock held.
  *
- * Callers: the control thread and its starter, probes, and interpose.c. Call agent_objects_each() only where the loader may be asked:
- * not in a signal handler, and not with libside's event lock.
+ * Callers: the control thread and its starter, probes, and interpose.c. Call agent_objects_each()
+ * only where the loader may be asked: not in a signal handler, and not with libside's event lock.
  */
 
 #include <stddef.h>

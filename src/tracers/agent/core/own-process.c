@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What the agent checks of the process that it is in: its sandbox, its names, and free descriptors. */
+/*
+ * What the agent checks of the process that it is in: its sandbox, its names, and free descriptors.
+ */
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -19,12 +21,16 @@
 #define DESCRIPTORS_FEW 256 /* a limit below this may leave none for the rings */
 
 /*
- * Has the program entered a sandbox since it started? A filter that does not expect our system calls may kill the program for them, so the
- * agent makes none any more. (A filter that existed at the start, such as a container's, has permitted the first connection.)
+ * Has the program entered a sandbox since it started? A filter that does not expect our system
+ * calls may kill the program for them, so the agent makes none any more. (A filter that existed at
+ * the start, such as a container's, has permitted the first connection.)
  */
 bool agent_is_sandboxed(void)
 {
-	/* If the agent has seen the program enter it, do not ask the kernel: even that call may be forbidden. */
+	/*
+	 * If the agent has seen the program enter it, do not ask the kernel: even that call may be
+	 * forbidden.
+	 */
 	return atomic_load_explicit(&agent.own_process.is_stopped, memory_order_relaxed) ||
 			!context_may_ask() || prctl(PR_GET_SECCOMP) != agent.own_process.seccomp;
 }
@@ -75,8 +81,9 @@ void agent_process_names(char *comm, char *exe)
 }
 
 /*
- * True if descriptors for the doorbell and the rings are free. Check this before HELLO: a process that sends HELLO and then hangs up
- * counts as a loss. Assume one channel: only the answer has their number, except in a forked child.
+ * True if descriptors for the doorbell and the rings are free. Check this before HELLO: a process
+ * that sends HELLO and then hangs up counts as a loss. Assume one channel: only the answer has
+ * their number, except in a forked child.
  */
 bool agent_has_descriptors(int socket, uint32_t nr_channels)
 {

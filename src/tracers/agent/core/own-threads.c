@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads that run code of side: their calls of functions with probes are not the program's, and are not recorded.
+ * Threads that run code of side: their calls of functions with probes are not the program's, and
+ * are not recorded.
  *
  *	control thread            from its first instruction in the C library to its last
  *	thread of `side attach`   likewise; in the first attach, from when the agent is loaded
@@ -8,8 +9,9 @@
  *	thread of the program     before main(), while the agent starts, and while it exchanges messages with the daemon;
  *	                          its signals are blocked during the exchange
  *
- * A hit compares nothing for that: the thread has another entry than the table has (probe/patch/hit.c). The wrapper libraries of
- * `side record -w` compare how deep their events are nested already.
+ * A hit compares nothing for that: the thread has another entry than the table has
+ * (probe/patch/hit.c). The wrapper libraries of `side record -w` compare how deep their events are
+ * nested already.
  */
 #include <signal.h>
 #include <stdbool.h>
@@ -98,8 +100,9 @@ void agent_own_task_begins(void)
 void agent_own_begin(struct agent_own *own)
 {
 	/*
-	 * A breakpoint ends a thread that blocks its signal; faults of reads in hits are caught. setuid() in another thread waits until this one
-	 * has taken SIGNAL_IDS, possibly with a lock that this one waits for.
+	 * A breakpoint ends a thread that blocks its signal; faults of reads in hits are caught.
+	 * setuid() in another thread waits until this one has taken SIGNAL_IDS, possibly with a
+	 * lock that this one waits for.
 	 */
 	uint64_t blocked = ~(1ull << (SIGTRAP - 1) | 1ull << (SIGILL - 1) | 1ull << (SIGSEGV - 1) |
 			1ull << (SIGBUS - 1) | 1ull << (SIGNAL_IDS - 1));

@@ -3,12 +3,14 @@
 #define SIDE_TRACERS_AGENT_CORE_PROBES_PART_H
 
 /*
- * What core requires of the part that sets probes: agent/probes/ implements it, or does nothing on other machines (none.c).
+ * What core requires of the part that sets probes: agent/probes/ implements it, or does nothing on
+ * other machines (none.c).
  *
- * An exchange brings tables of probes (begin, receive, received). The update of the session applies them: agent_probes_update() makes or
- * removes their events, and agent_probes_apply(), which waits for hits, sets and removes the probes, and reports the results. Where nothing
- * may be waited for (a signal handler), both leave that for later, and agent_probes_due() returns true. All functions need libside's event
- * lock unless they state otherwise.
+ * An exchange brings tables of probes (begin, receive, received). The update of the session applies
+ * them: agent_probes_update() makes or removes their events, and agent_probes_apply(), which waits
+ * for hits, sets and removes the probes, and reports the results. Where nothing may be waited for
+ * (a signal handler), both leave that for later, and agent_probes_due() returns true. All functions
+ * need libside's event lock unless they state otherwise.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,7 +40,10 @@ bool agent_probes_due(void);
 void agent_probes_rescan(void);
 /* Where the loader may be asked: libside's variables count as kept memory. */
 void agent_probes_count_libside(void);
-/* Without the event lock, from time to time: check what the program has done to the signals of probes. */
+/*
+ * Without the event lock, from time to time: check what the program has done to the signals of
+ * probes.
+ */
 void agent_probes_check(void);
 /* Write hits that are lost, but not counted in a ring yet, to the rings. */
 void agent_probes_count(void);
@@ -52,7 +57,10 @@ bool agent_probes_has(const struct side_event_description *event);
 /* May this session record the event? */
 bool agent_probes_is_for(
 		const struct agent_session *session, const struct side_event_description *event);
-/* The event at the other end of a probe's calls; NULL: there is none. `leaves`: `event` is at the exit. */
+/*
+ * The event at the other end of a probe's calls; NULL: there is none. `leaves`: `event` is at the
+ * exit.
+ */
 const struct side_event_description *agent_probes_other(const struct agent_session *session,
 		const struct side_event_description *event, bool leaves);
 
@@ -64,8 +72,8 @@ char *agent_probes_buffer(void);
 /* The same memory for the values of a filter, which is done before the record begins. */
 void *agent_probes_filter_memory(void);
 /*
- * At the begin of a call: a filter selects the call. If there is nothing to keep that in, because too many probes are at the
- * location, the return counts as lost.
+ * At the begin of a call: a filter selects the call. If there is nothing to keep that in, because
+ * too many probes are at the location, the return counts as lost.
  */
 void agent_probes_mark_call(const struct agent_channel *channel);
 /* At the end of a call: has a filter of that channel selected it? */

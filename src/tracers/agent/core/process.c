@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * This process as an instance of each session: it identifies itself, maps the rings that it receives, and lets libside notify it of events.
+ * This process as an instance of each session: it identifies itself, maps the rings that it
+ * receives, and lets libside notify it of events.
  *
  * A forked child is a new instance, and does the same with the sessions that it inherits:
  *
- *   fork     The rings refuse the child, because a page of them is wiped on fork. So no record is written under the parent's name, whatever
+ *   fork     The rings refuse the child, because a page of them is wiped on fork. So no record is
+ *   written under the parent's name, whatever
  *            runs before our handler, and also if a bare clone() never runs it.
- *   handler  A new connection, new rings, and the same events described again; then records flow. If any of that fails, the child records
+ *   handler  A new connection, new rings, and the same events described again; then records flow.
+ *   If any of that fails, the child records
  *            nothing, and reports nothing.
  *
- * The child may have been forked within one of our callbacks (in a visitor of the application), or by a signal handler that interrupted one.
- * The parent's mapping then stays, because the callback still uses it; the rings refuse it, and it is unmapped at the end of the process.
+ * The child may have been forked within one of our callbacks (in a visitor of the application), or
+ * by a signal handler that interrupted one. The parent's mapping then stays, because the callback
+ * still uses it; the rings refuse it, and it is unmapped at the end of the process.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -135,8 +139,9 @@ static void count_refused(struct ring_producer *producer, struct ring_producer *
 }
 
 /*
- * Has this fork interrupted one of our callbacks? That callback may still use the parent's rings. libside detects it, as no thread can wait
- * for all callbacks within one. That needs system calls that a sandbox may forbid.
+ * Has this fork interrupted one of our callbacks? That callback may still use the parent's rings.
+ * libside detects it, as no thread can wait for all callbacks within one. That needs system calls
+ * that a sandbox may forbid.
  */
 static bool within_callback(bool sandboxed)
 {
@@ -151,7 +156,10 @@ static void rejoin(struct agent_session *session, bool sandboxed, bool within)
 	uint64_t parent_token = session->token;
 	uint32_t i;
 
-	/* The parent's descriptor, if an exchange was in progress. It can be missing in the table of this process. */
+	/*
+	 * The parent's descriptor, if an exchange was in progress. It can be missing in the table
+	 * of this process.
+	 */
 	if (session->socket_is_private)
 		session->socket = -1;
 	agent_hang_up(session);
@@ -207,12 +215,17 @@ static void forked_child(void)
 		agent_pool_reset();
 	/* Half changed by another thread of the parent's: not to be gone on with. */
 	if (!agent_control_forked_whole())
-		agent_each_session(session) session->gone = true;
-	agent_each_session(session) rejoin(session, sandboxed, within);
+		agent_each_session(session)
+			session->gone = true;
+	agent_each_session(session)
+		rejoin(session, sandboxed, within);
 	agent_bases_forked();
 	agent_probes_forked();
 	agent_control_forked();
-	/* If the fork cut off another thread's notification, taking the lock makes libside continue it. */
+	/*
+	 * If the fork cut off another thread's notification, taking the lock makes libside continue
+	 * it.
+	 */
 	if (agent.process.nr_sessions) {
 		side_tracer_lock();
 		if (cut_off)
@@ -232,7 +245,9 @@ static void forked_child(void)
 static void process_exits(void)
 {
 	atomic_store_explicit(&agent.process.is_exiting, true, memory_order_relaxed);
-	/* No system call in a sandbox. A thread that holds the lock for long would delay the end. */
+	/*
+	 * No system call in a sandbox. A thread that holds the lock for long would delay the end.
+	 */
 	if ((agent_vforked && agent_vforked != CONTEXT_SHARES_MEMORY) || !context_may_ask() ||
 			!side_tracer_trylock())
 		return;
@@ -258,9 +273,10 @@ static int agent_process_install_handlers(void)
 /* ---- sandboxes ---- */
 
 /*
- * A thread is forbidden to read clocks: its next record would be the end of the program. All of them
- * are refused from here on, in other threads too, and counted; nor is anybody spoken to, because
- * that takes clocks as well. A child that runs in our memory means only itself, and records nothing.
+ * A thread is forbidden to read clocks: its next record would be the end of the program. All of
+ * them are refused from here on, in other threads too, and counted; nor is anybody spoken to,
+ * because that takes clocks as well. A child that runs in our memory means only itself, and records
+ * nothing.
  */
 static void agent_process_is_clock_forbidden(bool forbidden)
 {
@@ -273,9 +289,10 @@ static void agent_process_is_clock_forbidden(bool forbidden)
 	atomic_store_explicit(&agent.own_process.is_stopped, forbidden, memory_order_relaxed);
 	/* Sessions come and go under it. */
 	side_tracer_lock();
-	agent_each_session(session) for (i = 0; i < session->nr_channels;
-					 i++) if (session->channels[i].producer)
-			ring_producer_stop(session->channels[i].producer, forbidden);
+	agent_each_session(session)
+		for (i = 0; i < session->nr_channels; i++)
+			if (session->channels[i].producer)
+				ring_producer_stop(session->channels[i].producer, forbidden);
 	side_tracer_unlock();
 }
 
@@ -342,7 +359,10 @@ static int session_join(struct agent_session *session, bool may_wait)
 
 	if (ret)
 		return ret;
-	/* Events that could not be described are not recorded. The process is in the session nevertheless. */
+	/*
+	 * Events that could not be described are not recorded. The process is in the session
+	 * nevertheless.
+	 */
 	if (agent_batches_renew(session, session->generation))
 		session->incomplete = true;
 	/* A listing says goodbye on its connection, when main() begins. */
@@ -429,7 +449,9 @@ static void start_parse(struct starting *starting, const char *paths)
 	} while (*paths && starting->nr < WIRE_SESSIONS_MAX);
 }
 
-/* As many of the sessions as there are. 0 when there is one at least, else the first one's error. */
+/*
+ * As many of the sessions as there are. 0 when there is one at least, else the first one's error.
+ */
 static int start_sessions(struct starting *starting)
 {
 	int result = starting->nr ? 0 : -ENAMETOOLONG;
@@ -448,7 +470,9 @@ bool agent_list_only(void)
 {
 	const struct agent_session *session;
 
-	agent_each_session(session) if (session->list_only) return true;
+	agent_each_session(session)
+		if (session->list_only)
+			return true;
 	return false;
 }
 
@@ -519,7 +543,8 @@ void agent_stop(void)
 		side_tracer_event_notification_unregister(agent.process.tracer);
 		agent_batches_forget();
 	}
-	agent_each_session(session) agent_session_drop(session);
+	agent_each_session(session)
+		agent_session_drop(session);
 	agent_pool_destroy();
 	agent_exchanges_stop();
 	agent_memory_trim();

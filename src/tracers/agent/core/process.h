@@ -5,8 +5,9 @@
 /*
  * This process as an instance of each session: joining, forks, the end.
  *
- * agent_prepare() and agent_start() are called before main() or in the thread of `side attach`, where malloc() may be called. The others
- * need libside's event lock, except agent_list_only() and agent_new_token(), which may be called in any context.
+ * agent_prepare() and agent_start() are called before main() or in the thread of `side attach`,
+ * where malloc() may be called. The others need libside's event lock, except agent_list_only() and
+ * agent_new_token(), which may be called in any context.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -18,7 +19,10 @@ struct agent_wanted;
 struct boot_session;
 struct side_tracer_handle;
 
-/* The members are written with libside's event lock, or by the only thread of the process; `is_exiting` by the exiting thread. */
+/*
+ * The members are written with libside's event lock, or by the only thread of the process;
+ * `is_exiting` by the exiting thread.
+ */
 struct agent_process {
 	struct agent_session sessions[AGENT_SESSIONS_MAX]; /* in any order */
 	uint64_t keys[AGENT_SESSIONS_MAX];                 /* libside's keys of their callbacks */
@@ -36,7 +40,10 @@ struct agent_session *agent_session_after(const struct agent_session *session);
 
 /* Before the first update: set up what all sessions need. May be repeated. */
 int agent_prepare(void);
-/* Join the sessions of SIDE_AGENT_SOCKET. 0 or a negative errno, when nothing is recorded. Without the event lock. */
+/*
+ * Join the sessions of SIDE_AGENT_SOCKET. 0 or a negative errno, when nothing is recorded. Without
+ * the event lock.
+ */
 int agent_start(const char *paths);
 /* For tests: the program is as before, its rings are unmapped. Without the event lock. */
 void agent_stop(void);

@@ -8,10 +8,10 @@
  *	any	for plans that run the application's visitors, and variadic events
  *
  * and those with contexts write these first. Filters are asked before anything else is done, in a
- * function of their own that goes on to the one above. What is rare is in record_slow(): it uses one of
- * a few pooled buffers where the stack's is too small. Runs in any thread and in signal handlers,
- * within itself too: nothing here blocks, allocates or changes errno (a block-mode ring waits within
- * its bound).
+ * function of their own that goes on to the one above. What is rare is in record_slow(): it uses
+ * one of a few pooled buffers where the stack's is too small. Runs in any thread and in signal
+ * handlers, within itself too: nothing here blocks, allocates or changes errno (a block-mode ring
+ * waits within its bound).
  *
  * An event that did not fit the stack once goes to the pool at once from then on: a second run of
  * its plan is work, and runs an application's visitors twice, which would double with each level if
@@ -46,8 +46,9 @@
 #define POOL_BUFFER_SIZE RING_PAYLOAD_MAX
 
 /*
- * Functions that use general-purpose registers only and never call application code. They are in a section of their own: a probe hit whose
- * callback is in it need not save vector registers (probes/hit.c).
+ * Functions that use general-purpose registers only and never call application code. They are in a
+ * section of their own: a probe hit whose callback is in it need not save vector registers
+ * (probes/hit.c).
  */
 #define GP_ONLY __attribute__((section("side_gp_only")))
 extern const char __start_side_gp_only[], __stop_side_gp_only[];
@@ -120,8 +121,8 @@ static __attribute__((noinline)) void count_lost(
 }
 
 /*
- * Contexts and payload into a buffer, and into the ring. False: the buffer is too small, nothing has
- * happened.
+ * Contexts and payload into a buffer, and into the ring. False: the buffer is too small, nothing
+ * has happened.
  */
 static inline bool build_and_publish(const struct agent_event *event,
 		const struct side_arg_vec *arguments,
@@ -208,8 +209,8 @@ static __attribute__((noinline)) void record_large(struct agent_event *event,
 }
 
 /*
- * With the arguments of a callback, all of them in their places, so that a callback that ends in it need
- * not save any.
+ * With the arguments of a callback, all of them in their places, so that a callback that ends in it
+ * need not save any.
  */
 static __attribute__((noinline, used)) void record_odd(
 		const struct side_event_description *description,
@@ -233,7 +234,10 @@ static GP_ONLY void record_scalar(const struct side_event_description *descripti
 	const struct agent_event *event = priv;
 	struct ring_producer *producer = recording_rings(event);
 
-	/* Compiler fence: the rings before the function. agent_event_direct() stores them in the other order. */
+	/*
+	 * Compiler fence: the rings before the function. agent_event_direct() stores them in the
+	 * other order.
+	 */
 	atomic_signal_fence(memory_order_seq_cst);
 	if (__builtin_expect(!producer, 0) || __builtin_expect(recording_is_vforked(), 0) ||
 			__builtin_expect(arguments->len != 1, 0) || __builtin_expect(!scalar, 0) ||
@@ -268,7 +272,10 @@ static GP_ONLY void record_gp_only(const struct side_event_description *descript
 		record_slow(event, arguments, NULL, caller);
 }
 
-/* As above, with contexts. An application's context may do anything, but context_write() keeps errno. */
+/*
+ * As above, with contexts. An application's context may do anything, but context_write() keeps
+ * errno.
+ */
 static GP_ONLY __attribute__((noinline)) void record_gp_only_contexts(
 		const struct side_event_description *description,
 		const struct side_arg_vec *arguments, void *priv, void *caller)
@@ -312,8 +319,8 @@ _Static_assert(offsetof(struct context_block, stamp) == offsetof(struct ring_pre
 		"a block begins as a prefix");
 
 /*
- * Through a buffer, when all contexts are at hand; all else is done as with any other event. `used`: a
- * callback that ends in it keeps its arguments where they are.
+ * Through a buffer, when all contexts are at hand; all else is done as with any other event.
+ * `used`: a callback that ends in it keeps its arguments where they are.
  */
 static GP_ONLY __attribute__((noinline, used)) void record_scalar_buffered(
 		const struct side_event_description *description,
@@ -338,8 +345,9 @@ static GP_ONLY __attribute__((noinline, used)) void record_scalar_buffered(
 }
 
 /*
- * Copy the contexts directly from the thread's block into the ring. The ring's restartable section checks that the block is valid, so that no handler
- * can change it meanwhile. If the check fails, nothing was recorded.
+ * Copy the contexts directly from the thread's block into the ring. The ring's restartable section
+ * checks that the block is valid, so that no handler can change it meanwhile. If the check fails,
+ * nothing was recorded.
  */
 static GP_ONLY void record_scalar_contexts(const struct side_event_description *description,
 		const struct side_arg_vec *arguments, void *priv, void *caller)
@@ -469,8 +477,8 @@ static GP_ONLY void record_filter_gp_only(const struct side_event_description *d
 }
 
 /*
- * Within a hit of a probe, by contexts: what has to be read anew is read here, where less of the stack is in use than in the
- * filter.
+ * Within a hit of a probe, by contexts: what has to be read anew is read here, where less of the
+ * stack is in use than in the filter.
  */
 static GP_ONLY void filter_hit(const struct side_event_description *description,
 		const struct side_arg_vec *arguments, void *priv, void *caller)
@@ -485,8 +493,9 @@ static GP_ONLY void filter_hit(const struct side_event_description *description,
 }
 
 /*
- * At the begin of a call, where a filter may select the call, whose return is recorded then, too: all filters are asked that may do so. Keeps as
- * little as record_filter_gp_only() while a filter runs.
+ * At the begin of a call, where a filter may select the call, whose return is recorded then, too:
+ * all filters are asked that may do so. Keeps as little as record_filter_gp_only() while a filter
+ * runs.
  */
 static GP_ONLY inline bool is_entry_wanted(const struct agent_event *event,
 		const struct side_arg_vec *arguments, const void *caller)
@@ -526,7 +535,10 @@ static GP_ONLY __attribute__((noinline)) void filter_return(
 		event->record(event->description, arguments, (void *)(uintptr_t)event, caller);
 }
 
-/* Of both ends of a call, where a filter may select the call. Contexts are read anew as in filter_hit(). */
+/*
+ * Of both ends of a call, where a filter may select the call. Contexts are read anew as in
+ * filter_hit().
+ */
 static GP_ONLY void filter_call(const struct side_event_description *description,
 		const struct side_arg_vec *arguments, void *priv, void *caller)
 {

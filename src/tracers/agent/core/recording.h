@@ -3,7 +3,8 @@
 #define SIDE_TRACERS_AGENT_CORE_RECORDING_H
 
 /*
- * The first checks of each record, for record.c and for probe hits, which make some records without a callback.
+ * The first checks of each record, for record.c and for probe hits, which make some records without
+ * a callback.
  *
  * Any context, without a lock.
  */
@@ -53,8 +54,9 @@ static inline bool recording_is_usual(
 }
 
 /*
- * For who makes the bytes of the fields and is called in the place of a callback: where they go in the buffer, behind the
- * contexts; `most` is less than the capacity. NULL: this event is recorded by its callback only.
+ * For who makes the bytes of the fields and is called in the place of a callback: where they go in
+ * the buffer, behind the contexts; `most` is less than the capacity. NULL: this event is recorded
+ * by its callback only.
  */
 static inline uint8_t *recording_begin(const struct agent_event *event, uint8_t *buffer,
 		size_t capacity, size_t most, const void *caller)
@@ -78,7 +80,10 @@ static inline bool recording_is_plain(const struct agent_event *event)
 			__builtin_expect(!recording_is_vforked(), 1);
 }
 
-/* Record the bytes of the buffer up to `end`; `ticks`: of a clock that was just read, 0 if it was not. */
+/*
+ * Record the bytes of the buffer up to `end`; `ticks`: of a clock that was just read, 0 if it was
+ * not.
+ */
 static inline void recording_end(const struct agent_event *event, const uint8_t *buffer,
 		const uint8_t *end, uint64_t ticks)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The data that a core dump must hold, so that `side recover` finds a recording in it; protocol/recovery.h has the layout.
+ * The data that a core dump must hold, so that `side recover` finds a recording in it;
+ * protocol/recovery.h has the layout.
  *
- * There is one writer (with libside's event lock, or the only thread of a child). Readers see only a dump, which is the state at one
- * moment, so only the order of the stores matters.
+ * There is one writer (with libside's event lock, or the only thread of a child). Readers see only
+ * a dump, which is the state at one moment, so only the order of the stores matters.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -152,8 +153,8 @@ void agent_recovery_begin(struct agent_session *session)
 	drop_chunks(session);
 	fill_head(session->recovery, session);
 	/*
-	 * Release: everything that the flag declares valid. Pairs with a reader of the memory: a dump sees the stores in the order
-	 * of the process.
+	 * Release: everything that the flag declares valid. Pairs with a reader of the memory: a
+	 * dump sees the stores in the order of the process.
 	 */
 	__atomic_store_n(&session->recovery->valid, 1, __ATOMIC_RELEASE);
 }
@@ -170,7 +171,9 @@ static struct recovery_chunk *agent_recovery_add_chunk(struct agent_session *ses
 		return NULL;
 	chunk->magic = RECOVERY_CHUNK_MAGIC;
 	chunk->size = size - sizeof(*chunk);
-	/* Release: the chunk's header before the pointer to it. Pairs with a reader of the memory. */
+	/*
+	 * Release: the chunk's header before the pointer to it. Pairs with a reader of the memory.
+	 */
 	__atomic_store_n(session->last_chunk ? &session->last_chunk->next
 					     : &session->recovery->first_chunk,
 			agent_recovery_address(chunk), __ATOMIC_RELEASE);

@@ -3,10 +3,11 @@
 #define SIDE_TRACERS_AGENT_CORE_RECOVERY_H
 
 /*
- * The data that a core dump must hold, so that `side recover` finds the recording in it (protocol/recovery.h).
+ * The data that a core dump must hold, so that `side recover` finds the recording in it
+ * (protocol/recovery.h).
  *
- * Callers: process.c, batch.c and update.c, with libside's event lock or as the only thread of a forked child. Without memory for this
- * data, recording continues.
+ * Callers: process.c, batch.c and update.c, with libside's event lock or as the only thread of a
+ * forked child. Without memory for this data, recording continues.
  */
 
 #include <stddef.h>

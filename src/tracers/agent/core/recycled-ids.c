@@ -2,11 +2,11 @@
 /*
  * Ids of events that were unregistered, by a hash of their descriptions.
  *
- * A library that is loaded again and again gets the same ids. The consumer knows them, so nothing is sent, its metadata does not grow, and
- * ids do not run out.
+ * A library that is loaded again and again gets the same ids. The consumer knows them, so nothing
+ * is sent, its metadata does not grow, and ids do not run out.
  *
- * Each channel has an open-addressing table in mapped pages. The key is a 128-bit hash of the encoded description and the names of the
- * contexts. All functions need libside's event lock.
+ * Each channel has an open-addressing table in mapped pages. The key is a 128-bit hash of the
+ * encoded description and the names of the contexts. All functions need libside's event lock.
  */
 #include <errno.h>
 #include <stdbool.h>

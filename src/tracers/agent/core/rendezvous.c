@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rendezvous socket of the daemon, for programs with another root directory or other mounts, which do not see its directory.
+ * The rendezvous socket of the daemon, for programs with another root directory or other mounts,
+ * which do not see its directory.
  *
- * `side attach` makes a socket of the daemon visible to the program (or gives it a name in the program's network namespace), and names it
- * here. The daemon and all its sessions are behind it (protocol.h: PASS). The process receives no descriptor from outside: each connection is its
- * own, from any thread and in forked children.
+ * `side attach` makes a socket of the daemon visible to the program (or gives it a name in the
+ * program's network namespace), and names it here. The daemon and all its sessions are behind it
+ * (protocol.h: PASS). The process receives no descriptor from outside: each connection is its own,
+ * from any thread and in forked children.
  *
- * After the daemon has exited, another program that shares the directory could listen on the name. So the agent stores the ids of the listener
- * at the time of the request, which came from a privileged thread. It sends messages only to a listener with those ids, or to root.
+ * After the daemon has exited, another program that shares the directory could listen on the name.
+ * So the agent stores the ids of the listener at the time of the request, which came from a
+ * privileged thread. It sends messages only to a listener with those ids, or to root.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -22,8 +25,8 @@
 #include "base/inside/raw.h"
 
 /*
- * Written with the turn (control.h). A thread that loads a library may read it at any time: the first byte of the path is stored last, and shows
- * that the socket is known.
+ * Written with the turn (control.h). A thread that loads a library may read it at any time: the
+ * first byte of the path is stored last, and shows that the socket is known.
  */
 static struct {
 	char path[AGENT_RENDEZVOUS_SIZE]; /* "": there is none */
@@ -43,7 +46,10 @@ int agent_rendezvous_set(const char *path)
 
 	if (size >= sizeof(rendezvous.path))
 		return -ENAMETOOLONG;
-	/* Release: a reader that finds no socket has finished with the old path. Pairs with agent_rendezvous(). */
+	/*
+	 * Release: a reader that finds no socket has finished with the old path. Pairs with
+	 * agent_rendezvous().
+	 */
 	__atomic_store_n(&rendezvous.path[0], 0, __ATOMIC_RELEASE);
 	rendezvous.known = false;
 	if (!size)

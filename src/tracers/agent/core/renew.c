@@ -2,10 +2,11 @@
 /*
  * All events of a session at once: when it begins, and when its rules have changed.
  *
- * All batches are built again by the new rules, beside those in use. An event that existed before with the same contexts keeps its id, and
- * is not sent to the consumer again. An event with other contexts is a new one with a new id. Then the consumer receives the new
- * descriptions. Only after that the callbacks change, each in one step: a call reaches the old event or the new one, so
- * no record is missing or duplicated. The old batches stay until no thread can be in a call of them.
+ * All batches are built again by the new rules, beside those in use. An event that existed before
+ * with the same contexts keeps its id, and is not sent to the consumer again. An event with other
+ * contexts is a new one with a new id. Then the consumer receives the new descriptions. Only after
+ * that the callbacks change, each in one step: a call reaches the old event or the new one, so no
+ * record is missing or duplicated. The old batches stay until no thread can be in a call of them.
  */
 #include <side/tracer-extensions.h>
 

@@ -12,12 +12,16 @@ struct agent_generation;
 struct agent_session;
 
 /*
- * Build all events of the session by the rules of a generation, which then replaces the session's own. (For a session that begins, it is
- * the session's own.) If memory is lacking, nothing has changed, and the session's generation is another one than the argument. After
- * other errors, events are missing.
+ * Build all events of the session by the rules of a generation, which then replaces the session's
+ * own. (For a session that begins, it is the session's own.) If memory is lacking, nothing has
+ * changed, and the session's generation is another one than the argument. After other errors,
+ * events are missing.
  */
 int agent_batches_renew(struct agent_session *session, struct agent_generation *generation);
-/* Record no event of the session any more. The session ends together with its generation (agent_generation_over()). */
+/*
+ * Record no event of the session any more. The session ends together with its generation
+ * (agent_generation_over()).
+ */
 void agent_batches_leave(struct agent_session *session);
 
 #endif

@@ -2,8 +2,9 @@
 /*
  * What a consumer asked for: its channels and their rules, checked and kept.
  *
- * An honest consumer has checked them. If they are invalid here, the consumer is hostile, and the process does not join. Channels stay for the
- * life of the session, rules until the next generation.
+ * An honest consumer has checked them. If they are invalid here, the consumer is hostile, and the
+ * process does not join. Channels stay for the life of the session, rules until the next
+ * generation.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -267,7 +268,10 @@ void agent_generation_over(struct agent_generation *generation)
 	agent.rules.over_end = &generation->next;
 }
 
-/* For all replaced generations that have no grace period yet. 0: there are none, or no thread can be in a call. */
+/*
+ * For all replaced generations that have no grace period yet. 0: there are none, or no thread can
+ * be in a call.
+ */
 uint64_t agent_over_begin(void)
 {
 	struct agent_generation *generation = agent.rules.over;

@@ -3,11 +3,12 @@
 #define SIDE_TRACERS_AGENT_CORE_RULES_H
 
 /*
- * What a consumer asked for: channels, and the rules (patterns, filters, contexts) of each generation, checked and kept.
+ * What a consumer asked for: channels, and the rules (patterns, filters, contexts) of each
+ * generation, checked and kept.
  *
- * Callers: exchange.c, boot.c, batch.c, renew.c, update.c and process.c. Hold libside's event lock, or be the only thread of the process
- * (before main(), in a forked child). With the lock, a signal handler may call these functions: they allocate with mmap() and wait for
- * nothing.
+ * Callers: exchange.c, boot.c, batch.c, renew.c, update.c and process.c. Hold libside's event lock,
+ * or be the only thread of the process (before main(), in a forked child). With the lock, a signal
+ * handler may call these functions: they allocate with mmap() and wait for nothing.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,22 +55,32 @@ struct agent_generation {
 
 struct agent_rules {
 	struct agent_generation *over, **over_end; /* replaced generations, the oldest first */
-	/* The process emits the kernel's events, so only rules for kernel events apply to it. Set by start.c. */
+	/*
+	 * The process emits the kernel's events, so only rules for kernel events apply to it. Set
+	 * by start.c.
+	 */
 	bool for_kernel;
 };
 
-/* 0, or a negative errno for a message that no honest consumer sends. The channel stays as long as the session. */
+/*
+ * 0, or a negative errno for a message that no honest consumer sends. The channel stays as long as
+ * the session.
+ */
 int agent_take_channel(struct agent_session *session, const struct wire_channel *channel);
 
-/* A generation is created empty, filled with rules, and applied: from then on the rules of the channels are its own. */
+/*
+ * A generation is created empty, filled with rules, and applied: from then on the rules of the
+ * channels are its own.
+ */
 struct agent_generation *agent_generation_begin(void);
 int agent_take_rule(struct agent_generation *generation, const struct wire_rule *rule);
 void agent_generation_apply(struct agent_session *session, struct agent_generation *generation);
 void agent_generation_free(struct agent_generation *generation);
 
 /*
- * Replaced generations. agent_generation_over() lists one; agent_over_begin() begins the grace period of all that have none, and returns
- * it (0: no call can be under way); agent_over_free() frees those whose grace period has passed.
+ * Replaced generations. agent_generation_over() lists one; agent_over_begin() begins the grace
+ * period of all that have none, and returns it (0: no call can be under way); agent_over_free()
+ * frees those whose grace period has passed.
  */
 void agent_generation_over(struct agent_generation *generation);
 uint64_t agent_over_begin(void);

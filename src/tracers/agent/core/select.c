@@ -2,9 +2,10 @@
 /*
  * One event of one channel.
  *
- * A rule applies to an event if its patterns match and its filter, if it has one, can be linked to the event. The event is recorded if any
- * of its rules accepts it. A rule without a filter always does, so the filters of the other rules are not evaluated. The records have the
- * contexts of all rules.
+ * A rule applies to an event if its patterns match and its filter, if it has one, can be linked to
+ * the event. The event is recorded if any of its rules accepts it. A rule without a filter always
+ * does, so the filters of the other rules are not evaluated. The records have the contexts of all
+ * rules.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -106,7 +107,9 @@ static struct filter_names names_of(const struct agent_rule *rule)
 	return names;
 }
 
-/* The bytes that linking the rule's filter needs, or a negative errno: the event can never match. */
+/*
+ * The bytes that linking the rule's filter needs, or a negative errno: the event can never match.
+ */
 static ssize_t link_size(const struct agent_rule *rule, const struct side_event_description *event)
 {
 	struct filter_names names = names_of(rule);
@@ -121,8 +124,8 @@ static ssize_t link_size(const struct agent_rule *rule, const struct side_event_
 }
 
 /*
- * Does the rule's filter select calls by their entries, and is this event an end of them? Then the return of a selected call is recorded,
- * too, though it lacks the fields of the filter.
+ * Does the rule's filter select calls by their entries, and is this event an end of them? Then the
+ * return of a selected call is recorded, too, though it lacks the fields of the filter.
  */
 static bool selects_calls(const struct agent_channel *channel, const struct agent_rule *rule,
 		const struct side_event_description *event, bool leaves)

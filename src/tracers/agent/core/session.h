@@ -3,10 +3,12 @@
 #define SIDE_TRACERS_AGENT_CORE_SESSION_H
 
 /*
- * A session that records this process, and its channels. A session is one consumer; a channel is a set of rings with rules.
+ * A session that records this process, and its channels. A session is one consumer; a channel is a
+ * set of rings with rules.
  *
- * The members are read and written with libside's event lock, or by the only thread of the process (before main(), in a forked child).
- * Callbacks of events reach a channel through their struct agent_event, and read only `producer` and members that are constant.
+ * The members are read and written with libside's event lock, or by the only thread of the process
+ * (before main(), in a forked child). Callbacks of events reach a channel through their struct
+ * agent_event, and read only `producer` and members that are constant.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,10 +32,11 @@ struct recovery_head;
 #define AGENT_BOOT_FOLDER_SIZE 112
 
 /*
- * Loss reasons of the agent, in addition to those of the ring. RING_LOST_NESTED of an event: in the child of a vfork(). The last slot of
- * the counters belongs to no event: RING_LOST_OTHER counts event classes that stayed disabled because the consumer did not answer;
- * RING_LOST_NESTED counts records that a forked child made before it had rings of its own. RING_LOST_OTHER of an event, and RING_LOST_BUSY
- * in the last slot: agent_count_lost().
+ * Loss reasons of the agent, in addition to those of the ring. RING_LOST_NESTED of an event: in the
+ * child of a vfork(). The last slot of the counters belongs to no event: RING_LOST_OTHER counts
+ * event classes that stayed disabled because the consumer did not answer; RING_LOST_NESTED counts
+ * records that a forked child made before it had rings of its own. RING_LOST_OTHER of an event, and
+ * RING_LOST_BUSY in the last slot: agent_count_lost().
  */
 #define AGENT_LOST_SLOT UINT32_MAX
 
@@ -79,11 +82,13 @@ struct agent_session {
 	struct agent_generation *generation;
 	struct agent_batch *batches;
 	struct probes_table *tables;
-	bool probes_due; /* tables arrived where nothing may be waited for: set their probes later */
+	/* tables arrived where nothing may be waited for: set their probes later */
+	bool probes_due;
 	struct recovery_head *recovery;
 	struct recovery_chunk *last_chunk;
-	const struct boot_session *boot;          /* of a static configuration, or NULL */
-	char boot_folder[AGENT_BOOT_FOLDER_SIZE]; /* of this process in its state directory; "": none */
+	const struct boot_session *boot; /* of a static configuration, or NULL */
+	/* of this process in its state directory; "": none */
+	char boot_folder[AGENT_BOOT_FOLDER_SIZE];
 	char path[WIRE_SESSION_PATH_MAX + 1];
 };
 

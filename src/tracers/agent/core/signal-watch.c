@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sigaction() and its kin, as the program calls them: a probe may be a breakpoint, whose signal must arrive here and must not be
- * blocked (probe/patch/signals.c), and may read memory, whose faults arrive here, too (probe/patch/faults.c). Without probes, the calls are only forwarded.
+ * sigaction() and its kin, as the program calls them: a probe may be a breakpoint, whose signal
+ * must arrive here and must not be blocked (probe/patch/signals.c), and may read memory, whose
+ * faults arrive here, too (probe/patch/faults.c). Without probes, the calls are only forwarded.
  *
- * Not seen: system calls that the program makes itself, calls within libc (posix_spawn(), the begin and end of threads), and masks for
- * one call (sigsuspend(), ppoll()). An executed program does not inherit a block of these two signals. Part of the shared library only.
+ * Not seen: system calls that the program makes itself, calls within libc (posix_spawn(), the begin
+ * and end of threads), and masks for one call (sigsuspend(), ppoll()). An executed program does not
+ * inherit a block of these two signals. Part of the shared library only.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -36,7 +38,10 @@ static void agent_signal_watch_find_function(const char *name, void *function)
 	memcpy(function, &found, sizeof(found));
 }
 
-/* Early, because dlsym() is nothing for signal handlers. Constructors that come before find it themselves. */
+/*
+ * Early, because dlsym() is nothing for signal handlers. Constructors that come before find it
+ * themselves.
+ */
 static __attribute__((constructor(101))) void find_all(void)
 {
 	agent_signal_watch_find_function("sigaction", &next_action);

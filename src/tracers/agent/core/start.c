@@ -156,7 +156,9 @@ static int instead_of_main(int argc, char **argv, char **envp)
 	(void)argc;
 	(void)argv;
 	(void)envp;
-	agent_each_session(session) if (session->list_only) agent_bye(session);
+	agent_each_session(session)
+		if (session->list_only)
+			agent_bye(session);
 	_exit(0);
 }
 
@@ -176,7 +178,10 @@ static __attribute__((noinline)) start_main_function *find_start_main(void)
 	return start;
 }
 
-/* It ends with a jump: a frame of its own would appear in the backtraces of the program. So it keeps nothing on the stack. */
+/*
+ * It ends with a jump: a frame of its own would appear in the backtraces of the program. So it
+ * keeps nothing on the stack.
+ */
 EXPORT int __libc_start_main(main_function *main, int argc, char **argv, void (*init)(void),
 		void (*fini)(void), void (*rtld_fini)(void), void *stack_end)
 {

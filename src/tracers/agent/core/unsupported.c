@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * If the agent cannot work in a program: report that once to each recorder, and do not touch the program.
+ * If the agent cannot work in a program: report that once to each recorder, and do not touch the
+ * program.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -112,7 +113,10 @@ void agent_report_limit(const struct agent_session *session, int error)
 		return;
 	if (error == -ENOMEM)
 		reason = WIRE_UNRECORDED_MEMORY;
-	/* The kernel delivers a message without its descriptors if the process has no free descriptor. */
+	/*
+	 * The kernel delivers a message without its descriptors if the process has no free
+	 * descriptor.
+	 */
 	else if (error == -EMFILE ||
 			(error == -EPROTO && !getrlimit(RLIMIT_NOFILE, &files) &&
 					files.rlim_cur < UNSUPPORTED_FILES))
@@ -162,7 +166,8 @@ EXPORT void side_agent_note_copy(const char *library, void (*init)(void))
 		return;
 	side_tracer_lock();
 	strcpy(buffer.exe, library);
-	agent_each_session(session) if (!session->boot && !session->list_only)
+	agent_each_session(session)
+		if (!session->boot && !session->list_only)
 			unrecorded_send_all(session->path, WIRE_UNRECORDED_COPY);
 	side_tracer_unlock();
 	errno = saved_errno;

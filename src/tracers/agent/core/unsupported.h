@@ -5,9 +5,10 @@
 /*
  * Reports to recorders of why this program, or a part of its events, is not recorded.
  *
- * Callers: the start, the joining of sessions and late.c, at the start of the process or with libside's event lock, as the reports share a
- * buffer. Never in a sandbox, except agent_libside_is_whole(), and never in a probe hit: the reports make connections, and wait for each
- * recorder with a bound.
+ * Callers: the start, the joining of sessions and late.c, at the start of the process or with
+ * libside's event lock, as the reports share a buffer. Never in a sandbox, except
+ * agent_libside_is_whole(), and never in a probe hit: the reports make connections, and wait for
+ * each recorder with a bound.
  */
 
 #include <stdbool.h>

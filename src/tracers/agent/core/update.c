@@ -2,9 +2,10 @@
 /*
  * Changes of the sessions of this process while the program runs.
  *
- * One update holds libside's event lock all the time, so no batch of events appears or disappears meanwhile, and a fork finds it complete or
- * not begun. The update collects everything that it replaces and begins one grace period for all of it. When that has passed, the
- * memory is freed: by this update if it may wait, otherwise by a later one.
+ * One update holds libside's event lock all the time, so no batch of events appears or disappears
+ * meanwhile, and a fork finds it complete or not begun. The update collects everything that it
+ * replaces and begins one grace period for all of it. When that has passed, the memory is freed: by
+ * this update if it may wait, otherwise by a later one.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -103,7 +104,9 @@ static struct agent_session *agent_update_find_session(const char *path)
 {
 	struct agent_session *session;
 
-	agent_each_session(session) if (!strcmp(session->path, path)) return session;
+	agent_each_session(session)
+		if (!strcmp(session->path, path))
+			return session;
 	return NULL;
 }
 
@@ -204,7 +207,10 @@ static bool is_up_to_date(const struct agent_session *session, const struct agen
 			!(session->probes_due && may_wait);
 }
 
-/* Choose the question to the session before the change takes the lock, and fill in the input of agent_ask(). */
+/*
+ * Choose the question to the session before the change takes the lock, and fill in the input of
+ * agent_ask().
+ */
 static void decide_question(struct agent_wanted *wanted, bool may_wait)
 {
 	const struct agent_session *session = agent_update_find_session(wanted->path);
@@ -264,8 +270,8 @@ static int agent_update_all(struct agent_wanted *wanted, uint32_t nr, bool may_w
 	for (i = agent.update.nr_declined; i; i--)
 		if (!find_wanted(wanted, nr, agent.update.declined[i - 1].path))
 			forget_declined(&agent.update.declined[i - 1]);
-	agent_each_session(session) if (!session->is_explicit &&
-			!find_wanted(wanted, nr, session->path))
+	agent_each_session(session)
+		if (!session->is_explicit && !find_wanted(wanted, nr, session->path))
 			agent_update_leave_session(session);
 	for (i = 0; i < nr; i++) {
 		int ret = agent_update_session(&wanted[i], may_wait);
@@ -285,8 +291,7 @@ static uint32_t take_requests(uint64_t keys[AGENT_SESSIONS_MAX])
 	struct agent_session *session;
 	uint32_t nr = 0;
 
-	agent_each_session(session)
-	{
+	agent_each_session(session) {
 		if (session->config.statedump <= session->dumped || session->list_only)
 			continue;
 		session->dumped = session->config.statedump;
@@ -302,8 +307,7 @@ static bool try_requests(void)
 	struct agent_session *session;
 	bool all = true;
 
-	agent_each_session(session)
-	{
+	agent_each_session(session) {
 		if (session->config.statedump <= session->dumped || session->list_only)
 			continue;
 		if (!side_tracer_statedump_request_try(session->key)) {
@@ -467,7 +471,8 @@ void agent_count_lost(const struct side_event_description *event, bool named, ui
 	const struct agent_batch *batch;
 
 	side_tracer_lock();
-	agent_each_session(session) for (batch = session->batches; batch; batch = batch->next)
+	agent_each_session(session)
+		for (batch = session->batches; batch; batch = batch->next)
 			count_lost_in(batch, event, named, cpu, count);
 	side_tracer_unlock();
 }
@@ -543,8 +548,7 @@ int agent_session_detach(const char *path)
 		return -EPERM;
 	side_tracer_lock();
 	agent_over_free();
-	agent_each_session(session)
-	{
+	agent_each_session(session) {
 		if (!session->attached || (path && strcmp(session->path, path) != 0))
 			continue;
 		agent_update_leave_session(session);

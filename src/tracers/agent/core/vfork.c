@@ -2,12 +2,14 @@
 /*
  * vfork().
  *
- * The child of a vfork() runs in its parent's memory, on its parent's thread-local storage, but the kernel gives it no restartable
- * sequences: publishing a record there would not be protected. So the child marks itself, and its events are counted as lost until it executes
- * another program or exits. The parent then restores its mark. Nothing else of vfork() changes. (posix_spawn() and similar functions do not
- * come here, and run no code that emits.)
+ * The child of a vfork() runs in its parent's memory, on its parent's thread-local storage, but the
+ * kernel gives it no restartable sequences: publishing a record there would not be protected. So
+ * the child marks itself, and its events are counted as lost until it executes another program or
+ * exits. The parent then restores its mark. Nothing else of vfork() changes. (posix_spawn() and
+ * similar functions do not come here, and run no code that emits.)
  *
- * The parent makes its entry among the threads of probes before the call: the child, whose thread id ends with it, could not make one.
+ * The parent makes its entry among the threads of probes before the call: the child, whose thread
+ * id ends with it, could not make one.
  *
  * Uses no other part of the agent, so that tests of probes can link it.
  */

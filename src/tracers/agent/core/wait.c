@@ -2,9 +2,11 @@
 /*
  * How long the program waits for daemons and recorders.
  *
- * A wait belongs to an occasion: the start of the program, a change of sessions, a library with events, a fork. All waits of one occasion
- * together take AGENT_WAIT_MS at most, for any number of daemons and sessions. A session that has not answered is stalled: no thread waits for
- * it again within STALLED_MS. The control thread detects its answer (agent_stalled_check()), and then joins it.
+ * A wait belongs to an occasion: the start of the program, a change of sessions, a library with
+ * events, a fork. All waits of one occasion together take AGENT_WAIT_MS at most, for any number of
+ * daemons and sessions. A session that has not answered is stalled: no thread waits for it again
+ * within STALLED_MS. The control thread detects its answer (agent_stalled_check()), and then joins
+ * it.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -26,7 +28,8 @@
 #define WAITS_LATER UINT64_MAX /* the occasion ends some time after its first wait begins */
 
 static struct {
-	uint64_t start; /* end of the waits of the start, and of a forked child's; 0: there is no such occasion */
+	/* end of the waits of the start, and of a forked child's; 0: there is no such occasion */
+	uint64_t start;
 	uint64_t locked; /* of the occasion that has the event lock (of libside) */
 	struct {
 		uint64_t until;
@@ -34,7 +37,10 @@ static struct {
 	} stalled[STALLED_MAX];
 } waits;
 
-/* Relaxed, here and below: a wait that is too long or too short by a race is bounded by its own timeout. */
+/*
+ * Relaxed, here and below: a wait that is too long or too short by a race is bounded by its own
+ * timeout.
+ */
 static uint64_t earlier(uint64_t deadline, const uint64_t *occasion)
 {
 	uint64_t end = __atomic_load_n(occasion, __ATOMIC_RELAXED);

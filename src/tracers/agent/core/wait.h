@@ -5,9 +5,9 @@
 /*
  * Limits of the time for which the program waits for daemons and recorders.
  *
- * A wait belongs to an occasion: the start of the program, a change of sessions, a library with events, a fork. Callers: all of core that
- * talks with a daemon or a recorder, and the results of probes. Each function states which lock its caller holds. None of them is called
- * in a probe hit.
+ * A wait belongs to an occasion: the start of the program, a change of sessions, a library with
+ * events, a fork. Callers: all of core that talks with a daemon or a recorder, and the results of
+ * probes. Each function states which lock its caller holds. None of them is called in a probe hit.
  */
 
 #include <stdbool.h>
@@ -31,13 +31,16 @@ void agent_waits_forked(void);
 void agent_start_begins(void);
 void agent_start_ends(void);
 /*
- * With the event lock: an occasion ends at `deadline`, or (0) some time after its first wait begins, which needs no clock. False: it is
- * part of another occasion.
+ * With the event lock: an occasion ends at `deadline`, or (0) some time after its first wait
+ * begins, which needs no clock. False: it is part of another occasion.
  */
 bool agent_occasion_begins(uint64_t deadline);
 void agent_occasion_ends(bool begun);
 
-/* With the event lock: a session has not answered in time, so nothing waits for it for some seconds. */
+/*
+ * With the event lock: a session has not answered in time, so nothing waits for it for some
+ * seconds.
+ */
 void agent_stalled_note(const char *path);
 void agent_stalled_forget(const char *path);
 bool agent_is_stalled(const char *path);

@@ -12,8 +12,8 @@
 #define PLAN_FIXED_MAX INT32_MAX
 
 /*
- * With ops == NULL operations are only counted. `last` is the latest operation when it may be joined
- * with its next sibling, so that both passes join alike.
+ * With ops == NULL operations are only counted. `last` is the latest operation when it may be
+ * joined with its next sibling, so that both passes join alike.
  */
 struct plan_builder {
 	struct plan_op *ops;
@@ -39,7 +39,9 @@ int plan_collapse(struct plan_builder *builder, uint32_t at, const struct plan_o
 /* Whether exactly one operation, with nothing inside, follows the one opened at `at`. */
 bool plan_has_single(const struct plan_builder *builder, uint32_t at);
 
-/* What an integer of these sizes needs: the fields size, shift, bits, flags. *partial: not a copy. */
+/*
+ * What an integer of these sizes needs: the fields size, shift, bits, flags. *partial: not a copy.
+ */
 int plan_describe_integer(struct plan_builder *builder, const struct side_type_integer *type,
 		unsigned int offset_bits, struct plan_op *op, bool *partial);
 int plan_describe_bool(struct plan_builder *builder, const struct side_type_bool *type,

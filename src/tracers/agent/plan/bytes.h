@@ -67,7 +67,10 @@ plan_inline const uint8_t *plan_load_pointer(const void *from)
 {
 	const uint8_t *value;
 
-	/* NOLINTNEXTLINE(clang-analyzer-unix.cstring.NullArg): who calls has looked at what it loads. */
+	/*
+	 * NOLINTNEXTLINE(clang-analyzer-unix.cstring.NullArg): who calls has looked at what it
+	 * loads.
+	 */
 	__builtin_memcpy(&value, from, sizeof(value));
 	plan_pin(value);
 	return value;
@@ -202,10 +205,16 @@ plan_inline bool plan_same_page(const uint8_t *from, size_t size)
 	return ((uintptr_t)from & 4095) <= 4096 - size;
 }
 
-/* Constants to find a NUL. They are memory operands, which need neither a register nor an instruction. */
+/*
+ * Constants to find a NUL. They are memory operands, which need neither a register nor an
+ * instruction.
+ */
 extern const uint64_t plan_nul_constants[2] __attribute__((visibility("hidden")));
 
-/* Set when a tool that checks each access (valgrind) runs the program: then read strings byte by byte. */
+/*
+ * Set when a tool that checks each access (valgrind) runs the program: then read strings byte by
+ * byte.
+ */
 extern bool plan_strings_by_byte __attribute__((visibility("hidden")));
 
 /* The top bits of bytes that are 0; exact up to and with the first of them. */
@@ -319,7 +328,9 @@ plan_inline const struct plan_entry *plan_copy_group(const unsigned int size,
 	return entry;
 }
 
-/* The scalars of a block; false for a cell of another label. The caller has made sure of the room. */
+/*
+ * The scalars of a block; false for a cell of another label. The caller has made sure of the room.
+ */
 plan_inline bool plan_copy_block(const struct plan_op *op, const struct side_arg *args, uint8_t *to)
 {
 	const struct plan_entry *entry = (const struct plan_entry *)(op + 1);

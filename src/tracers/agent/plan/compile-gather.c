@@ -226,7 +226,9 @@ static int check_element(struct plan_builder *builder, const struct side_type *t
 	return 0;
 }
 
-/* Elements from builder->count on, behind what was opened at `at`: are they one copy without gaps? */
+/*
+ * Elements from builder->count on, behind what was opened at `at`: are they one copy without gaps?
+ */
 static bool plan_gather_is_flat(const struct plan_builder *builder, uint32_t at, int64_t stride)
 {
 	return plan_has_single(builder, at) && builder->last.code == PLAN_MEMORY_COPY &&

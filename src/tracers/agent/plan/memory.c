@@ -42,8 +42,8 @@ static uint8_t *plan_memory_write_array(struct plan_output *output, const struct
 }
 
 /*
- * Consecutive strings, or arrays of them. The end of an element is known after it has been read. The offset of the element type is
- * ignored.
+ * Consecutive strings, or arrays of them. The end of an element is known after it has been read.
+ * The offset of the element type is ignored.
  */
 static uint8_t *write_strings(struct plan_output *output, const struct plan_op *op,
 		const uint8_t *base, uint32_t count, uint8_t *to)

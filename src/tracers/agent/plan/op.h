@@ -5,9 +5,10 @@
 /*
  * The operations of a plan, private to this folder.
  *
- * They are in one array in pre-order: the operations inside an operation follow it, and its next sibling is `skip` operations further.
- * There are two interpreters: one for *scalar* operations, which read the arguments in order, and one for *memory* operations, which read
- * memory relative to a base pointer (gather types). A plan does not refer to its description.
+ * They are in one array in pre-order: the operations inside an operation follow it, and its next
+ * sibling is `skip` operations further. There are two interpreters: one for *scalar* operations,
+ * which read the arguments in order, and one for *memory* operations, which read memory relative to
+ * a base pointer (gather types). A plan does not refer to its description.
  */
 
 #include <stdbool.h>
@@ -22,13 +23,15 @@
 /* Plans of more operations than this are never plain. */
 #define PLAN_STEPS_MAX 64
 
-/* Operations of one plan at most: descriptions may share types, so a small one can unfold widely. */
+/*
+ * Operations of one plan at most: descriptions may share types, so a small one can unfold widely.
+ */
 #define PLAN_OPS_MAX (1u << 18)
 
 enum plan_code {
 	/*
-	 * Cells whose bytes are copied as they are: `count` cells of one label and size. In an array
-	 * the number of elements takes the place of `count`.
+	 * Cells whose bytes are copied as they are: `count` cells of one label and size. In an
+	 * array the number of elements takes the place of `count`.
 	 */
 	PLAN_SCALAR_0 = 0,
 	PLAN_SCALAR_1,
@@ -38,8 +41,8 @@ enum plan_code {
 	PLAN_SCALAR_16,
 
 	/*
-	 * Scalars of several kinds, `count` cells. Each has an entry behind the operation, sorted by
-	 * size, so that there is a short loop for each size and no decision for each scalar.
+	 * Scalars of several kinds, `count` cells. Each has an entry behind the operation, sorted
+	 * by size, so that there is a short loop for each size and no decision for each scalar.
 	 */
 	PLAN_BLOCK,
 

@@ -43,10 +43,12 @@ typedef ssize_t (*plan_serialize_func)(const struct plan *plan,
 
 /* What may be done with a plan beside serialising it. */
 enum plan_kind {
-	PLAN_KIND_ANY,     /* may run functions of the application: visitors */
-	PLAN_KIND_GP_ONLY, /* runs nothing but itself, so errno and everything else stays as it is */
-	PLAN_KIND_SCALAR, /* quiet, and the payload is the first bytes of the one argument's union */
-	PLAN_KIND_SPAN,   /* quiet, and the last field is a straight copy: plan_serialize_span() */
+	PLAN_KIND_ANY, /* may run functions of the application: visitors */
+	/* runs nothing but itself, so errno and everything else stays as it is */
+	PLAN_KIND_GP_ONLY,
+	/* quiet, and the payload is the first bytes of the one argument's union */
+	PLAN_KIND_SCALAR,
+	PLAN_KIND_SPAN, /* quiet, and the last field is a straight copy: plan_serialize_span() */
 };
 
 /* The public part: the shortest function that does all that this plan needs. */

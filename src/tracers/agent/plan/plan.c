@@ -11,7 +11,10 @@
 #include "tracers/agent/plan/compile.h"
 #include "tracers/agent/plan/plan.h"
 
-/* The wrappers recognize a tracer's call by its return address, so the last call of a function must not be a jump. */
+/*
+ * The wrappers recognize a tracer's call by its return address, so the last call of a function must
+ * not be a jump.
+ */
 #define NO_TAIL_CALL() __asm__ volatile("")
 
 static size_t plan_bytes(uint32_t op_count)

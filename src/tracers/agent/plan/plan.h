@@ -9,11 +9,11 @@
  * enabled; plan_serialize() runs them for each event. The bytes are those of
  * docs/spec/recording.md, sections 3, 5 and 7, without the record header.
  *
- * Serialising is async-signal-safe and reentrant, allocates nothing, calls nothing in the C library,
- * keeps errno and uses general-purpose registers only (what an application's visitor does is its own
- * affair). Arguments that do not match the description make the record invalid; they never crash as
- * long as every non-NULL pointer in them is readable. Memory that changes while it is read (strings,
- * gathered memory) yields some value of it, but always a well-formed record.
+ * Serialising is async-signal-safe and reentrant, allocates nothing, calls nothing in the C
+ * library, keeps errno and uses general-purpose registers only (what an application's visitor does
+ * is its own affair). Arguments that do not match the description make the record invalid; they
+ * never crash as long as every non-NULL pointer in them is readable. Memory that changes while it
+ * is read (strings, gathered memory) yields some value of it, but always a well-formed record.
  *
  * Stack: about 200 bytes for scalars, strings and gathered memory without nesting, and
  * PLAN_STACK_PER_LEVEL more for each level of nesting; visitors come on top.
@@ -45,9 +45,9 @@ int plan_compile(const struct side_event_description *description, struct plan *
 void plan_free(struct plan *plan);
 
 /*
- * The same in two steps, for who has many events and memory of their own: plan_size() gives the bytes
- * that plan_build() needs (8-byte aligned) or a negative errno as above. plan_free() leaves such
- * memory alone.
+ * The same in two steps, for who has many events and memory of their own: plan_size() gives the
+ * bytes that plan_build() needs (8-byte aligned) or a negative errno as above. plan_free() leaves
+ * such memory alone.
  */
 ssize_t plan_size(const struct side_event_description *description, char *error, size_t error_size);
 int plan_build(const struct side_event_description *description, void *memory, size_t size,

@@ -63,8 +63,8 @@ static unsigned int encoded_size(uint32_t unit)
 }
 
 /*
- * Each code unit is read once, so that the text may change meanwhile. *consumed is where memory goes
- * on behind the terminator.
+ * Each code unit is read once, so that the text may change meanwhile. *consumed is where memory
+ * goes on behind the terminator.
  */
 uint8_t *plan_write_wide_string(struct plan_output *output, const void *text,
 		unsigned int unit_size, bool swap, const uint8_t **consumed, uint8_t *to)

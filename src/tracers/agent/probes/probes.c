@@ -306,7 +306,8 @@ static void probes_limit_hits(enum context_hits hits)
 	probes_locations_limit(hits);
 	(void)patch_permit_reads(hits == CONTEXT_HITS_ALL && probes_locations_read());
 	patch_signals_sandbox(sandbox_of(hits));
-	agent_each_session(session) for (table = session->tables; table; table = table->next)
+	agent_each_session(session)
+		for (table = session->tables; table; table = table->next)
 			table->reported = false;
 	agent_probes_answer();
 	side_tracer_unlock();
@@ -326,7 +327,8 @@ void agent_probes_count(void)
 	struct agent_session *session;
 	struct probes_table *table;
 
-	agent_each_session(session) for (table = session->tables; table; table = table->next)
+	agent_each_session(session)
+		for (table = session->tables; table; table = table->next)
 			probes_count_lost(table);
 }
 
@@ -422,7 +424,9 @@ static bool has_tables(void)
 {
 	struct agent_session *session;
 
-	agent_each_session(session) if (session->tables) return true;
+	agent_each_session(session)
+		if (session->tables)
+			return true;
 	return ended != NULL;
 }
 
@@ -441,9 +445,10 @@ static bool calls_are_wanted(void)
 	const struct probes_table *table;
 	struct agent_session *session;
 
-	agent_each_session(session) for (table = session->tables; table;
-					 table = table->next) if (table->wants_calls &&
-			!table->error) return true;
+	agent_each_session(session)
+		for (table = session->tables; table; table = table->next)
+			if (table->wants_calls && !table->error)
+				return true;
 	return false;
 }
 
@@ -461,8 +466,7 @@ void agent_probes_answer(void)
 	struct agent_session *session;
 	struct probes_table *table;
 
-	agent_each_session(session)
-	{
+	agent_each_session(session) {
 		for (table = session->tables; table; table = table->next) {
 			if (table->reported || session->gone || agent_is_sandboxed())
 				continue;
@@ -478,7 +482,8 @@ void agent_probes_apply(void)
 	apply_due = false;
 	if (!has_tables())
 		return;
-	agent_each_session(session) find_locations(session);
+	agent_each_session(session)
+		find_locations(session);
 	probe_calls_update(calls_are_wanted());
 	probes_locations_apply();
 	/*
@@ -502,7 +507,9 @@ bool agent_probes_due(void)
 {
 	struct agent_session *session;
 
-	agent_each_session(session) if (session->probes_due) return true;
+	agent_each_session(session)
+		if (session->probes_due)
+			return true;
 	return apply_due;
 }
 
@@ -542,8 +549,7 @@ void agent_probes_forked(void)
 	 */
 	patch_forked();
 	agent_probes_begin();
-	agent_each_session(session)
-	{
+	agent_each_session(session) {
 		gone |= session->gone;
 		for (table = session->tables; table; table = table->next) {
 			table->reported = false;
@@ -560,8 +566,9 @@ bool agent_probes_has(const struct side_event_description *event)
 {
 	const struct agent_session *session;
 
-	agent_each_session(session) if (session->tables &&
-			probes_events_has(session->tables, event)) return true;
+	agent_each_session(session)
+		if (session->tables && probes_events_has(session->tables, event))
+			return true;
 	return false;
 }
 
@@ -572,7 +579,8 @@ bool agent_probes_is_for(
 
 	if (session->tables && probes_events_has(session->tables, event))
 		return true;
-	agent_each_session(other) if (other->tables &&
-			probes_events_has(other->tables, event)) return false;
+	agent_each_session(other)
+		if (other->tables && probes_events_has(other->tables, event))
+			return false;
 	return !ended || !probes_events_has(ended, event);
 }

@@ -5,19 +5,19 @@
 /*
  * Set the probes that the tables of sessions (probe/table/table.h) request in this program.
  *
- * 	probes.c          tables, which come and go with the rules of a session; when probes are set and removed
- * 	events.c          the events of a table
- * 	sites.c           modules in this process; the locations of specs, and the patch at each
- * 	results.c         reports to the session what became of the probes of a table
- * 	loader.c          libraries that are loaded and unloaded
- * 	steps.c           how the fields of an event become the bytes of a record, at one location
- * 	record.c          a hit: registers and memory -> record
- * 	hit.c             where that is not enough: -> arguments -> event
- * 	fetch.c           the value of a field
- * 	read.c            memory that may be unmapped
- * 	calls.c           the calls that led to a hit
- * 	semaphore.c       semaphores of markers
- * 	none.c            replaces all of them where the processor has no probes
+ *	probes.c          tables, which come and go with the rules of a session; when probes are set and removed
+ *	events.c          the events of a table
+ *	sites.c           modules in this process; the locations of specs, and the patch at each
+ *	results.c         reports to the session what became of the probes of a table
+ *	loader.c          libraries that are loaded and unloaded
+ *	steps.c           how the fields of an event become the bytes of a record, at one location
+ *	record.c          a hit: registers and memory -> record
+ *	hit.c             where that is not enough: -> arguments -> event
+ *	fetch.c           the value of a field
+ *	read.c            memory that may be unmapped
+ *	calls.c           the calls that led to a hit
+ *	semaphore.c       semaphores of markers
+ *	none.c            replaces all of them where the processor has no probes
  *
  * Each table has events of its own, which only its session records. Two sessions that request the
  * same have two. But a location has one patch: it has a list of specs, one for each probe of a

@@ -608,8 +608,10 @@ void probes_locations_apply(void)
 	round.requested = (struct probes_location **)(void *)(round.setups + nr_locations);
 	round.removed = (struct patch **)(void *)(round.requested + nr_locations);
 	round.settled = round.removed + nr_locations;
-	each_location(bucket, location) location->wanted = wanted_flags(location);
-	each_location(bucket, location) plan_patch(&round, location);
+	each_location(bucket, location)
+		location->wanted = wanted_flags(location);
+	each_location(bucket, location)
+		plan_patch(&round, location);
 	/* A patch that cannot be removed has no specs from now on, because they may be freed. */
 	for (size_t i = 0; i < round.nr_removed; i++)
 		patch_change_user(round.removed[i], NULL);
@@ -646,8 +648,7 @@ bool probes_locations_read(void)
 	const struct probes_spec *spec;
 	unsigned int bucket;
 
-	each_location(bucket, location)
-	{
+	each_location(bucket, location) {
 		spec = location->patch ? location->specs : NULL;
 		while (spec && !spec_reads_memory(spec))
 			spec = spec->next;
