@@ -1,19 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Variadic and dynamic. What the console tracer prints for it: */
-/*
- * = provider: app, event: log, attr: [ { key: "vendor.topic", value: "storage" } ], fields: {
- * message: { value: "disk slow" } }, fields:: { latency_us:: { attr:: [ { key:: "std.integer.base",
- * value:: 10 } ], value:: 950 }, device:: { value:: "sda" } }
- */
-/*
- * = provider: app, event: any, fields: { what: { fields:: { list:: { elements:: [ { value:: 1 }, {
- * value:: <NULL TYPE> } ] }, ok:: { value:: true } } } }
- */
+/*= provider: app, event: log, attr: [ { key: "vendor.topic", value: "storage" } ], fields: { message: { value: "disk slow" } }, fields:: { latency_us:: { attr:: [ { key:: "std.integer.base", value:: 10 } ], value:: 950 }, device:: { value:: "sda" } } */
+/*= provider: app, event: any, fields: { what: { fields:: { list:: { elements:: [ { value:: 1 }, { value:: <NULL TYPE> } ] }, ok:: { value:: true } } } } */
 /* Described as: */
-/*
- * : event description: provider: app, event: log, attr: [ { key: "vendor.topic", value: "storage" }
- * ], fields: { message: { type: string { unit_size: 1 } } }, <variadic fields>
- */
+/*: event description: provider: app, event: log, attr: [ { key: "vendor.topic", value: "storage" } ], fields: { message: { type: string { unit_size: 1 } } }, <variadic fields> */
 /*: event description: provider: app, event: any, fields: { what: { type: dynamic } } */
 #include <side/trace.h>
 

@@ -1,28 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Compound types. What the console tracer prints for it: */
-/*
- * = provider: chess, event: move, fields: { from: { fields: { row: { value: 1 }, col: { value: 4 }
- * } }, color: { elements: [ { value: 10 }, { value: 20 }, { value: 30 } ] }, path: { elements: [ {
- * fields: { row: { value: 1 }, col: { value: 4 } } }, { fields: { row: { value: 3 }, col: { value:
- * 4 } } } ] }, note: { value: "e4" }, taken: { value: <NULL TYPE> }, who: { { value: 0 }, labels: [
- * "white" ] }, castle: { labels: [ "kingside", "queenside" ] } }
- */
+/*= provider: chess, event: move, fields: { from: { fields: { row: { value: 1 }, col: { value: 4 } } }, color: { elements: [ { value: 10 }, { value: 20 }, { value: 30 } ] }, path: { elements: [ { fields: { row: { value: 1 }, col: { value: 4 } } }, { fields: { row: { value: 3 }, col: { value: 4 } } } ] }, note: { value: "e4" }, taken: { value: <NULL TYPE> }, who: { { value: 0 }, labels: [ "white" ] }, castle: { labels: [ "kingside", "queenside" ] } } */
 /* Described as: */
-/*
- * : event description: provider: chess, event: move, fields: { from: { type: struct { fields: {
- * row: { type: integer { size: 4, signedness: true, byte_order: "le" } }, col: { type: integer {
- * size: 4, signedness: true, byte_order: "le" } } } } }, color: { type: array { length: 3, element:
- * { type: integer { size: 1, signedness: false, byte_order: "le" } } } }, path: { type: vla {
- * length: { type: integer { size: 4, signedness: false, byte_order: "le" } }, element: { type:
- * struct { fields: { row: { type: integer { size: 4, signedness: true, byte_order: "le" } }, col: {
- * type: integer { size: 4, signedness: true, byte_order: "le" } } } } } } }, note: { type: optional
- * {type: string { unit_size: 1 } } }, taken: { type: variant { options: {type: integer { size: 1,
- * signedness: false, byte_order: "le" } [ 0 ]: { type: null }, [ 1 - 6 ]: { type: string {
- * unit_size: 1 } } } } }, who: { type: enum { labels: { [ 0 ]: "white", [ 1 ]: "black" }, element:
- * {  { type: integer { size: 1, signedness: false, byte_order: "le" } } } } }, castle: { type:
- * enum_bitmap { labels: { [ 0 ]: "kingside", [ 1 ]: "queenside" }, element: {  { type: integer {
- * size: 1, signedness: false, byte_order: "le" } } } } } }
- */
+/*: event description: provider: chess, event: move, fields: { from: { type: struct { fields: { row: { type: integer { size: 4, signedness: true, byte_order: "le" } }, col: { type: integer { size: 4, signedness: true, byte_order: "le" } } } } }, color: { type: array { length: 3, element: { type: integer { size: 1, signedness: false, byte_order: "le" } } } }, path: { type: vla { length: { type: integer { size: 4, signedness: false, byte_order: "le" } }, element: { type: struct { fields: { row: { type: integer { size: 4, signedness: true, byte_order: "le" } }, col: { type: integer { size: 4, signedness: true, byte_order: "le" } } } } } } }, note: { type: optional {type: string { unit_size: 1 } } }, taken: { type: variant { options: {type: integer { size: 1, signedness: false, byte_order: "le" } [ 0 ]: { type: null }, [ 1 - 6 ]: { type: string { unit_size: 1 } } } } }, who: { type: enum { labels: { [ 0 ]: "white", [ 1 ]: "black" }, element: {  { type: integer { size: 1, signedness: false, byte_order: "le" } } } } }, castle: { type: enum_bitmap { labels: { [ 0 ]: "kingside", [ 1 ]: "queenside" }, element: {  { type: integer { size: 1, signedness: false, byte_order: "le" } } } } } } */
 #include <side/trace.h>
 
 static side_define_struct(st_pos, side_field_list(side_field_s32("row"), side_field_s32("col")));

@@ -2,11 +2,7 @@
 /* VLA visitor. What the console tracer prints for it: */
 /*= provider: lists, event: dump, fields: { items: { elements: [ { value: 1 }, { value: 2 } ] } } */
 /* Described as: */
-/*
- * : event description: provider: lists, event: dump, fields: { items: { type: vla_visitor { length:
- * { type: integer { size: 4, signedness: false, byte_order: "le" } }, element: { type: integer {
- * size: 4, signedness: true, byte_order: "le" } } } } }
- */
+/*: event description: provider: lists, event: dump, fields: { items: { type: vla_visitor { length: { type: integer { size: 4, signedness: false, byte_order: "le" } }, element: { type: integer { size: 4, signedness: true, byte_order: "le" } } } } } */
 #include <side/trace.h>
 
 struct node {

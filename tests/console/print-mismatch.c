@@ -110,16 +110,10 @@ static void compounds(void)
 	/*! the described array has 2 elements, the argument has 1 | m:array | field: "a" */
 	CALL(ev_array, &arg, 1);
 	arg = arg_of(SIDE_TYPE_ARRAY, &wrong);
-	/*
-	 * ! the description says U8 (2), the argument says NULL (0) | m:array | field: "a" | index:
-	 * 1
-	 */
+	/*! the description says U8 (2), the argument says NULL (0) | m:array | field: "a" | index: 1 */
 	CALL(ev_array, &arg, 1);
 	arg = arg_of(SIDE_TYPE_VLA, &structs_vec);
-	/*
-	 * ! the description says U8 (2), the argument says NULL (0) | m:vla | field: "v" | index: 1
-	 * | struct: | field: "b"
-	 */
+	/*! the description says U8 (2), the argument says NULL (0) | m:vla | field: "v" | index: 1 | struct: | field: "b" */
 	CALL(ev_vla, &arg, 1);
 }
 
@@ -132,10 +126,7 @@ static void choices(void)
 	memset(&optional, 0, sizeof(optional));
 	arg = arg_of(SIDE_TYPE_OPTIONAL, &optional);
 	optional.selector = 1;
-	/*
-	 * ! the description says U8 (2), the argument says NULL (0) | m:optional | field: "o" |
-	 * optional
-	 */
+	/*! the description says U8 (2), the argument says NULL (0) | m:optional | field: "o" | optional */
 	CALL(ev_optional, &arg, 1);
 	variant.selector = u8_arg(2);
 	variant.option = u8_arg(2);
@@ -143,10 +134,7 @@ static void choices(void)
 	/*! no option for the selector 2 | m:variant | field: "v" | variant */
 	CALL(ev_variant, &arg, 1);
 	variant.selector = arg_of(SIDE_TYPE_U16, NULL);
-	/*
-	 * ! the description says U8 (2), the argument says U16 (3) | m:variant | field: "v" |
-	 * selector
-	 */
+	/*! the description says U8 (2), the argument says U16 (3) | m:variant | field: "v" | selector */
 	CALL(ev_variant, &arg, 1);
 	two[0] = two[1] = arg_of(SIDE_TYPE_ENUM, NULL);
 	/*! the description says U8 (2), the argument says ENUM (27) | m:enum | field: "e" */
@@ -245,10 +233,7 @@ static void dynamics(void)
 	side_arg_define_vla_visitor(carelessly, (int *)NULL);
 	/*! the visitor returned an error | m:refuse | field: "v" */
 	side_event(ev_refuse, side_arg_list(side_arg_vla_visitor(refused)));
-	/*
-	 * ! the description says U8 (2), the argument says NULL (0) | m:careless | field: "v" |
-	 * index: 1
-	 */
+	/*! the description says U8 (2), the argument says NULL (0) | m:careless | field: "v" | index: 1 */
 	side_event(ev_careless, side_arg_list(side_arg_vla_visitor(carelessly)));
 	/*! the description says DYNAMIC (29), the argument says U8 (2) | m:dynamic | field: "d" */
 	CALL(ev_dynamic, &arg, 1);
@@ -268,12 +253,7 @@ int main(void)
 	choices();
 	gathers();
 	dynamics();
-	/*
-	 * ! values are nested more than 128 deep | m:dynamic | field: "d" | dynamic | index: 0 |
-	 * dynamic | index: 0 | dynamic | index: 0 | dynamic | index: 0 | dynamic | index: 0 | ... |
-	 * index: 0 | dynamic | index: 0 | dynamic | index: 0 | dynamic | index: 0 | dynamic |
-	 * index: 0 | dynamic | index: 0 | dynamic
-	 */
+	/*! values are nested more than 128 deep | m:dynamic | field: "d" | dynamic | index: 0 | dynamic | index: 0 | dynamic | index: 0 | dynamic | index: 0 | dynamic | index: 0 | ... | index: 0 | dynamic | index: 0 | dynamic | index: 0 | dynamic | index: 0 | dynamic | index: 0 | dynamic | index: 0 | dynamic */
 	endless();
 	return 0;
 }

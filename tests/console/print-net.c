@@ -1,22 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Gather. What the console tracer prints for it: */
-/*
- * = provider: net, event: rx, fields: { packet: { fields: { id: { value: 5 }, prio: { value: 3 },
- * host: { value: "example" }, words: { elements: [ { value: 7 }, { value: 8 }, { value: 9 } ] } } }
- * }
- */
+/*= provider: net, event: rx, fields: { packet: { fields: { id: { value: 5 }, prio: { value: 3 }, host: { value: "example" }, words: { elements: [ { value: 7 }, { value: 8 }, { value: 9 } ] } } } } */
 /* Described as: */
-/*
- * : event description: provider: net, event: rx, fields: { packet: { type: gather_struct { size:
- * 32, offset: 0, access_mode: "direct", fields: { id: { type: gather_integer { size: 2, signedness:
- * false, byte_order: "le", offset: 0, offset_bits: 0, access_mode: "direct" } }, prio: { type:
- * gather_integer { size: 2, signedness: false, byte_order: "le", len_bits: 4, offset: 2,
- * offset_bits: 4, access_mode: "direct" } }, host: { type: gather_string { unit_size: 1, offset: 8,
- * access_mode: "pointer" } }, words: { type: gather_vla { offset: 24, access_mode: "pointer",
- * length: { type: gather_integer { size: 1, signedness: false, byte_order: "le", offset: 16,
- * offset_bits: 0, access_mode: "direct" } }, element: { type: gather_integer { size: 4, signedness:
- * false, byte_order: "le", offset: 0, offset_bits: 0, access_mode: "direct" } } } } } } } }
- */
+/*: event description: provider: net, event: rx, fields: { packet: { type: gather_struct { size: 32, offset: 0, access_mode: "direct", fields: { id: { type: gather_integer { size: 2, signedness: false, byte_order: "le", offset: 0, offset_bits: 0, access_mode: "direct" } }, prio: { type: gather_integer { size: 2, signedness: false, byte_order: "le", len_bits: 4, offset: 2, offset_bits: 4, access_mode: "direct" } }, host: { type: gather_string { unit_size: 1, offset: 8, access_mode: "pointer" } }, words: { type: gather_vla { offset: 24, access_mode: "pointer", length: { type: gather_integer { size: 1, signedness: false, byte_order: "le", offset: 16, offset_bits: 0, access_mode: "direct" } }, element: { type: gather_integer { size: 4, signedness: false, byte_order: "le", offset: 0, offset_bits: 0, access_mode: "direct" } } } } } } } } */
 #include <stddef.h>
 #include <side/trace.h>
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Constructors and destructors emit, whatever their priority and order. What the console tracer
- * prints:
- */
+/* Constructors and destructors emit, whatever their priority and order. What the console tracer prints: */
 /*= provider: order, event: at, fields: { where: { value: "constructor 101" } } */
 /*= provider: order, event: at, fields: { where: { value: "constructor 102" } } */
 /*= provider: order, event: at, fields: { where: { value: "constructor" } } */

@@ -3,59 +3,9 @@
  * Every type with values at its limits. A comment that begins with an equals sign is the line that
  * the next event prints; one that begins with a colon is a line of a notification.
  */
-/*
- * : event description: provider: t, event: gather, fields: { g: { type: gather_struct { size: 128,
- * offset: 0, access_mode: "direct", fields: { kind: { type: gather_enum { labels: { [ 0 ]: "zero",
- * [ 5 ]: "five" }, element: {  { type: gather_integer { size: 1, signedness: false, byte_order:
- * "le", len_bits: 3, offset: 0, offset_bits: 0, access_mode: "direct" } } } } }, high: { type:
- * gather_enum { labels: { [ 0 ]: "zero", [ 5 ]: "five" }, element: {  { type: gather_integer {
- * size: 1, signedness: false, byte_order: "le", len_bits: 3, offset: 0, offset_bits: 4,
- * access_mode: "direct" } } } } }, set: { type: gather_bool { size: 1, len_bits: 1, offset: 0,
- * offset_bits: 3, access_mode: "direct" } }, signed: { type: gather_integer { size: 1, signedness:
- * true, byte_order: "le", len_bits: 4, offset: 0, offset_bits: 4, access_mode: "direct" } }, big: {
- * type: gather_integer { size: 4, signedness: false, byte_order: "be", offset: 4, offset_bits: 0,
- * access_mode: "direct" } }, big8: { type: gather_integer { size: 4, signedness: false, byte_order:
- * "be", len_bits: 8, offset: 4, offset_bits: 8, access_mode: "direct" } }, number: { type:
- * gather_float { size: 8, byte_order: "le", offset: 8, access_mode: "direct" } }, pointer: { type:
- * gather_pointer { size: 8, signedness: false, byte_order: "le", offset: 16, offset_bits: 0,
- * access_mode: "direct" } }, text: { type: gather_string { unit_size: 1, offset: 24, access_mode:
- * "pointer" } }, inlined: { type: gather_string { unit_size: 1, offset: 32, access_mode: "direct" }
- * }, inner: { type: gather_struct { size: 8, offset: 40, access_mode: "direct", fields: { a: {
- * type: gather_integer { size: 2, signedness: true, byte_order: "le", offset: 0, offset_bits: 0,
- * access_mode: "direct" } }, name: { type: gather_string { unit_size: 1, offset: 2, access_mode:
- * "direct" } } } } }, behind: { type: gather_struct { size: 8, offset: 48, access_mode: "pointer",
- * fields: { a: { type: gather_integer { size: 2, signedness: true, byte_order: "le", offset: 0,
- * offset_bits: 0, access_mode: "direct" } }, name: { type: gather_string { unit_size: 1, offset: 2,
- * access_mode: "direct" } } } } }, table: { type: gather_array { length: 3, offset: 56,
- * access_mode: "direct", element: { type: gather_integer { size: 2, signedness: false, byte_order:
- * "le", offset: 0, offset_bits: 0, access_mode: "direct" } } } }, inners: { type: gather_array {
- * length: 2, offset: 62, access_mode: "direct", element: { type: gather_struct { size: 8, offset:
- * 0, access_mode: "direct", fields: { a: { type: gather_integer { size: 2, signedness: true,
- * byte_order: "le", offset: 0, offset_bits: 0, access_mode: "direct" } }, name: { type:
- * gather_string { unit_size: 1, offset: 2, access_mode: "direct" } } } } } } }, bytes: { type:
- * gather_vla { offset: 80, access_mode: "pointer", length: { type: gather_integer { size: 1,
- * signedness: false, byte_order: "le", offset: 78, offset_bits: 0, access_mode: "direct" } },
- * element: { type: gather_byte { offset: 0, access_mode: "direct" } } } }, wide: { type:
- * gather_integer { size: 16, signedness: true, byte_order: "le", offset: 96, offset_bits: 0,
- * access_mode: "direct" } }, strings: { type: gather_array { length: 3, offset: 112, access_mode:
- * "direct", element: { type: gather_string { unit_size: 1, offset: 0, access_mode: "direct" } } } }
- * } } }, byte: { type: gather_byte { offset: 0, access_mode: "direct" } }, vla: { type: gather_vla
- * { offset: 0, access_mode: "direct", length: { type: gather_integer { size: 4, signedness: false,
- * byte_order: "le", offset: 0, offset_bits: 0, access_mode: "direct" } }, element: { type:
- * gather_integer { size: 2, signedness: false, byte_order: "le", offset: 0, offset_bits: 0,
- * access_mode: "direct" } } } }, null: { type: gather_string { unit_size: 1, offset: 0,
- * access_mode: "pointer" } } }
- */
-/*
- * : event description: provider: t, event: visitor, fields: { v: { type: vla_visitor { length: {
- * type: integer { size: 4, signedness: false, byte_order: "le" } }, element: { type: vla_visitor {
- * length: { type: integer { size: 4, signedness: false, byte_order: "le" } }, element: { type:
- * integer { size: 4, signedness: true, byte_order: "le" } } } } } } }
- */
-/*
- * : event description: provider: t, event: dynamic, fields: { a: { type: dynamic }, b: { type:
- * dynamic }, c: { type: dynamic }, d: { type: dynamic }, e: { type: dynamic } }
- */
+/*: event description: provider: t, event: gather, fields: { g: { type: gather_struct { size: 128, offset: 0, access_mode: "direct", fields: { kind: { type: gather_enum { labels: { [ 0 ]: "zero", [ 5 ]: "five" }, element: {  { type: gather_integer { size: 1, signedness: false, byte_order: "le", len_bits: 3, offset: 0, offset_bits: 0, access_mode: "direct" } } } } }, high: { type: gather_enum { labels: { [ 0 ]: "zero", [ 5 ]: "five" }, element: {  { type: gather_integer { size: 1, signedness: false, byte_order: "le", len_bits: 3, offset: 0, offset_bits: 4, access_mode: "direct" } } } } }, set: { type: gather_bool { size: 1, len_bits: 1, offset: 0, offset_bits: 3, access_mode: "direct" } }, signed: { type: gather_integer { size: 1, signedness: true, byte_order: "le", len_bits: 4, offset: 0, offset_bits: 4, access_mode: "direct" } }, big: { type: gather_integer { size: 4, signedness: false, byte_order: "be", offset: 4, offset_bits: 0, access_mode: "direct" } }, big8: { type: gather_integer { size: 4, signedness: false, byte_order: "be", len_bits: 8, offset: 4, offset_bits: 8, access_mode: "direct" } }, number: { type: gather_float { size: 8, byte_order: "le", offset: 8, access_mode: "direct" } }, pointer: { type: gather_pointer { size: 8, signedness: false, byte_order: "le", offset: 16, offset_bits: 0, access_mode: "direct" } }, text: { type: gather_string { unit_size: 1, offset: 24, access_mode: "pointer" } }, inlined: { type: gather_string { unit_size: 1, offset: 32, access_mode: "direct" } }, inner: { type: gather_struct { size: 8, offset: 40, access_mode: "direct", fields: { a: { type: gather_integer { size: 2, signedness: true, byte_order: "le", offset: 0, offset_bits: 0, access_mode: "direct" } }, name: { type: gather_string { unit_size: 1, offset: 2, access_mode: "direct" } } } } }, behind: { type: gather_struct { size: 8, offset: 48, access_mode: "pointer", fields: { a: { type: gather_integer { size: 2, signedness: true, byte_order: "le", offset: 0, offset_bits: 0, access_mode: "direct" } }, name: { type: gather_string { unit_size: 1, offset: 2, access_mode: "direct" } } } } }, table: { type: gather_array { length: 3, offset: 56, access_mode: "direct", element: { type: gather_integer { size: 2, signedness: false, byte_order: "le", offset: 0, offset_bits: 0, access_mode: "direct" } } } }, inners: { type: gather_array { length: 2, offset: 62, access_mode: "direct", element: { type: gather_struct { size: 8, offset: 0, access_mode: "direct", fields: { a: { type: gather_integer { size: 2, signedness: true, byte_order: "le", offset: 0, offset_bits: 0, access_mode: "direct" } }, name: { type: gather_string { unit_size: 1, offset: 2, access_mode: "direct" } } } } } } }, bytes: { type: gather_vla { offset: 80, access_mode: "pointer", length: { type: gather_integer { size: 1, signedness: false, byte_order: "le", offset: 78, offset_bits: 0, access_mode: "direct" } }, element: { type: gather_byte { offset: 0, access_mode: "direct" } } } }, wide: { type: gather_integer { size: 16, signedness: true, byte_order: "le", offset: 96, offset_bits: 0, access_mode: "direct" } }, strings: { type: gather_array { length: 3, offset: 112, access_mode: "direct", element: { type: gather_string { unit_size: 1, offset: 0, access_mode: "direct" } } } } } } }, byte: { type: gather_byte { offset: 0, access_mode: "direct" } }, vla: { type: gather_vla { offset: 0, access_mode: "direct", length: { type: gather_integer { size: 4, signedness: false, byte_order: "le", offset: 0, offset_bits: 0, access_mode: "direct" } }, element: { type: gather_integer { size: 2, signedness: false, byte_order: "le", offset: 0, offset_bits: 0, access_mode: "direct" } } } }, null: { type: gather_string { unit_size: 1, offset: 0, access_mode: "pointer" } } } */
+/*: event description: provider: t, event: visitor, fields: { v: { type: vla_visitor { length: { type: integer { size: 4, signedness: false, byte_order: "le" } }, element: { type: vla_visitor { length: { type: integer { size: 4, signedness: false, byte_order: "le" } }, element: { type: integer { size: 4, signedness: true, byte_order: "le" } } } } } } } */
+/*: event description: provider: t, event: dynamic, fields: { a: { type: dynamic }, b: { type: dynamic }, c: { type: dynamic }, d: { type: dynamic }, e: { type: dynamic } } */
 /*: event description: provider: t, event: only_variadic, <variadic fields> */
 #include <math.h>
 #include <stdint.h>
@@ -75,14 +25,7 @@ side_static_event(ev_bases, "t", "bases", SIDE_LOGLEVEL_INFO,
 
 static void integers_in_bases(void)
 {
-	/*
-	 * = provider: t, event: bases, fields: { b2: { attr: [ { key: "std.integer.base", value: 2
-	 * } ], value: 0b00000101 }, b8: { attr: [ { key: "std.integer.base", value: 8 } ], value:
-	 * 0o11 }, b16: { attr: [ { key: "std.integer.base", value: 16 } ], value: 0xff }, dec: {
-	 * attr: [ { key: "std.integer.base", value: 10 } ], value: -128 }, odd: { attr: [ { key:
-	 * "std.integer.base", value: 3 } ], value: 18446744073709551615 }, p10: { attr: [ { key:
-	 * "std.integer.base", value: 10 } ], value: 31 } }
-	 */
+	/*= provider: t, event: bases, fields: { b2: { attr: [ { key: "std.integer.base", value: 2 } ], value: 0b00000101 }, b8: { attr: [ { key: "std.integer.base", value: 8 } ], value: 0o11 }, b16: { attr: [ { key: "std.integer.base", value: 16 } ], value: 0xff }, dec: { attr: [ { key: "std.integer.base", value: 10 } ], value: -128 }, odd: { attr: [ { key: "std.integer.base", value: 3 } ], value: 18446744073709551615 }, p10: { attr: [ { key: "std.integer.base", value: 10 } ], value: 31 } } */
 	side_event(ev_bases,
 			side_arg_list(side_arg_u8(5), side_arg_u8(9), side_arg_s8(-1),
 					side_arg_s8(-128), side_arg_u64(UINT64_MAX),
@@ -102,15 +45,7 @@ side_static_event(ev_scalars, "t", "scalars", SIDE_LOGLEVEL_INFO,
 
 static void scalars(void)
 {
-	/*
-	 * = provider: t, event: scalars, fields: { n: { value: <NULL TYPE> }, t: { value: true },
-	 * f: { value: false }, b0: { value: 0x0 }, bf: { value: 0xff }, u8: { value: 255 }, u16: {
-	 * value: 65535 }, u32: { value: 4294967295 }, u64: { value: 18446744073709551615 }, s8: {
-	 * value: -128 }, s16: { value: -32768 }, s32: { value: -2147483648 }, s64: { value:
-	 * -9223372036854775808 }, nil: { value: 0x0 }, f32: { value: 1.5 }, f64: { value: 1e+100 },
-	 * inf: { value: -inf }, s: { value: "a "quoted" word" }, null8: { value: "(null)" },
-	 * null16: { value: "(null)" }, null32: { value: "(null)" } }
-	 */
+	/*= provider: t, event: scalars, fields: { n: { value: <NULL TYPE> }, t: { value: true }, f: { value: false }, b0: { value: 0x0 }, bf: { value: 0xff }, u8: { value: 255 }, u16: { value: 65535 }, u32: { value: 4294967295 }, u64: { value: 18446744073709551615 }, s8: { value: -128 }, s16: { value: -32768 }, s32: { value: -2147483648 }, s64: { value: -9223372036854775808 }, nil: { value: 0x0 }, f32: { value: 1.5 }, f64: { value: 1e+100 }, inf: { value: -inf }, s: { value: "a "quoted" word" }, null8: { value: "(null)" }, null16: { value: "(null)" }, null32: { value: "(null)" } } */
 	side_event(ev_scalars,
 			side_arg_list(side_arg_null(), side_arg_bool(7), side_arg_bool(0),
 					side_arg_byte(0), side_arg_byte(255),
@@ -142,17 +77,7 @@ static void wide_integers(void)
 	const __int128 one = 1;
 	const __int128 min = (__int128)((unsigned __int128)1 << 127);
 
-	/*
-	 * = provider: t, event: wide, fields: { d: { value: 340282366920938463463374607431768211455
-	 * }, min: { value: -170141183460469231731687303715884105728 }, m1: { value: -1 }, x: {
-	 * attr: [ { key: "std.integer.base", value: 16 } ], value: 0x10000000000000000 }, mx: {
-	 * attr: [ { key: "std.integer.base", value: 16 } ], value:
-	 * 0xffffffffffffffffffffffffffffffff }, o: { attr: [ { key: "std.integer.base", value: 8 }
-	 * ], value: 0o2000000000000000000000 }, b: { attr: [ { key: "std.integer.base", value: 2 }
-	 * ], value:
-	 * 0b00000000000000000000000000000000000000000000000000000000000000010000000000000000000000000000000000000000000000000000000000000101
-	 * }, be: { value: 18446744073709551617 }, sbe: { value: -2 } }
-	 */
+	/*= provider: t, event: wide, fields: { d: { value: 340282366920938463463374607431768211455 }, min: { value: -170141183460469231731687303715884105728 }, m1: { value: -1 }, x: { attr: [ { key: "std.integer.base", value: 16 } ], value: 0x10000000000000000 }, mx: { attr: [ { key: "std.integer.base", value: 16 } ], value: 0xffffffffffffffffffffffffffffffff }, o: { attr: [ { key: "std.integer.base", value: 8 } ], value: 0o2000000000000000000000 }, b: { attr: [ { key: "std.integer.base", value: 2 } ], value: 0b00000000000000000000000000000000000000000000000000000000000000010000000000000000000000000000000000000000000000000000000000000101 }, be: { value: 18446744073709551617 }, sbe: { value: -2 } } */
 	side_event(ev_wide,
 			side_arg_list(side_arg_u128(~(unsigned __int128)0), side_arg_s128(min),
 					side_arg_s128(-one),
@@ -183,11 +108,7 @@ static void byte_orders(void)
 	memcpy(&bits64, &f64, 8);
 	bits64 = __builtin_bswap64(bits64);
 	memcpy(&f64, &bits64, 8);
-	/*
-	 * = provider: t, event: orders, fields: { u16: { value: 4660 }, s16: { value: -2 }, s32: {
-	 * value: -3 }, s64: { value: -4 }, le: { value: -5 }, f32: { value: 4.5 }, f64: { value:
-	 * -0.25 } }
-	 */
+	/*= provider: t, event: orders, fields: { u16: { value: 4660 }, s16: { value: -2 }, s32: { value: -3 }, s64: { value: -4 }, le: { value: -5 }, f32: { value: 4.5 }, f64: { value: -0.25 } } */
 	side_event(ev_orders,
 			side_arg_list(side_arg_u16(__builtin_bswap16(0x1234)),
 					side_arg_s16((int16_t)__builtin_bswap16((uint16_t)-2)),
@@ -228,10 +149,7 @@ static void odd_floats(void)
 	}
 	side_ptr_set(vec.sav, args);
 	vec.len = 4;
-	/*
-	 * = provider: t, event: floats, fields: { h: { value: 4.5 }, hbe: { value: 4.5 }, q: {
-	 * value: 4.5 }, qbe: { value: 4.5 } }
-	 */
+	/*= provider: t, event: floats, fields: { h: { value: 4.5 }, hbe: { value: 4.5 }, q: { value: 4.5 }, qbe: { value: 4.5 } } */
 	side_call(&side_event_state__ev_floats.parent, &vec);
 }
 
@@ -251,11 +169,7 @@ static void text(void)
 	static const uint8_t u32le[] = {0xac, 0x20, 0, 0, 0x00, 0xf6, 1, 0, 0, 0, 0, 0};
 	static const uint16_t lone[] = {'x', 0xd800, 'y', 0};
 
-	/*
-	 * = provider: t, event: text, fields: { u8: { value: "A€😀" }, u16le: { value: "A€😀" },
-	 * u16be: { value: "A€😀" }, u32le: { value: "€😀" }, u32be: { value: "€😀" }, lone: { value:
-	 * "x<ED><A0><80>y" }, empty: { value: "" } }
-	 */
+	/*= provider: t, event: text, fields: { u8: { value: "A€😀" }, u16le: { value: "A€😀" }, u16be: { value: "A€😀" }, u32le: { value: "€😀" }, u32be: { value: "€😀" }, lone: { value: "x<ED><A0><80>y" }, empty: { value: "" } } */
 	side_event(ev_text,
 			side_arg_list(side_arg_string("A€😀"), side_arg_string16(u16le),
 					side_arg_string16(u16be), side_arg_string32(u32le),
@@ -287,16 +201,7 @@ side_static_event(ev_attributes, "t", "attributes", SIDE_LOGLEVEL_INFO,
 
 static void attributes(void)
 {
-	/*
-	 * = provider: t, event: attributes, attr: [ { key: "on", value: "event" } ], fields: { x: {
-	 * attr: [ { key: "bool", value: true }, { key: "u8", value: 1 }, { key: "u16", value: 2 },
-	 * { key: "u32", value: 3 }, { key: "u64", value: 18446744073709551615 }, { key: "u128",
-	 * value: 0x1f }, { key: "s8", value: -1 }, { key: "s16", value: -2 }, { key: "s32", value:
-	 * -3 }, { key: "s64", value: -9223372036854775808 }, { key: "s128", value:
-	 * 0xffffffffffffffffffffffffffffffff }, { key: "f32", value: 0.5 }, { key: "f64", value:
-	 * 1e-07 }, { key: "s", value: "é" }, { key: "s16", value: "€" }, { key: "s32", value: "😀" }
-	 * ], value: 7 } }
-	 */
+	/*= provider: t, event: attributes, attr: [ { key: "on", value: "event" } ], fields: { x: { attr: [ { key: "bool", value: true }, { key: "u8", value: 1 }, { key: "u16", value: 2 }, { key: "u32", value: 3 }, { key: "u64", value: 18446744073709551615 }, { key: "u128", value: 0x1f }, { key: "s8", value: -1 }, { key: "s16", value: -2 }, { key: "s32", value: -3 }, { key: "s64", value: -9223372036854775808 }, { key: "s128", value: 0xffffffffffffffffffffffffffffffff }, { key: "f32", value: 0.5 }, { key: "f64", value: 1e-07 }, { key: "s", value: "é" }, { key: "s16", value: "€" }, { key: "s32", value: "😀" } ], value: 7 } } */
 	side_event(ev_attributes, side_arg_list(side_arg_u32(7)));
 }
 
@@ -335,16 +240,7 @@ side_static_event(ev_enum, "t", "enum", SIDE_LOGLEVEL_INFO,
 
 static void enumerations(void)
 {
-	/*
-	 * = provider: t, event: enum, fields: { two: { { value: 1 }, labels: [ "red", "warm" ] },
-	 * none: { { value: 99 }, labels: [ <NO LABEL> ] }, s8: { { value: -1 }, labels: [
-	 * "negative" ] }, s16: { { value: -1 }, labels: [ "negative" ] }, s32: { { value: -1 },
-	 * labels: [ "negative" ] }, s64: { { value: -9223372036854775808 }, labels: [ "negative" ]
-	 * }, u64: { { value: 18446744073709551615 }, labels: [ "negative" ] }, s128: { { value: -5
-	 * }, labels: [ "negative" ] }, big: { { value: 18446744073709551617 }, labels: [ <NO LABEL>
-	 * ] }, attr: { attr: [ { key: "of", value: "table" } ], { attr: [ { key:
-	 * "std.integer.base", value: 16 } ], value: 0x3 }, labels: [ "warm" ] } }
-	 */
+	/*= provider: t, event: enum, fields: { two: { { value: 1 }, labels: [ "red", "warm" ] }, none: { { value: 99 }, labels: [ <NO LABEL> ] }, s8: { { value: -1 }, labels: [ "negative" ] }, s16: { { value: -1 }, labels: [ "negative" ] }, s32: { { value: -1 }, labels: [ "negative" ] }, s64: { { value: -9223372036854775808 }, labels: [ "negative" ] }, u64: { { value: 18446744073709551615 }, labels: [ "negative" ] }, s128: { { value: -5 }, labels: [ "negative" ] }, big: { { value: 18446744073709551617 }, labels: [ <NO LABEL> ] }, attr: { attr: [ { key: "of", value: "table" } ], { attr: [ { key: "std.integer.base", value: 16 } ], value: 0x3 }, labels: [ "warm" ] } } */
 	side_event(ev_enum,
 			side_arg_list(side_arg_u8(1), side_arg_u32(99), side_arg_s8(-1),
 					side_arg_s16(-1), side_arg_s32(-1), side_arg_s64(INT64_MIN),
@@ -390,12 +286,7 @@ static void bitmaps(void)
 			side_arg_list(side_arg_u16(0), side_arg_u16(__builtin_bswap16(0x8000))));
 	side_arg_define_vla(vla, side_arg_list(side_arg_u32(0), side_arg_u32(1u << 8)));
 	side_arg_define_vla(none, side_arg_list(side_arg_u8(0)));
-	/*
-	 * = provider: t, event: bitmap, fields: { u8: { labels: [ "0", "7", "6-8" ] }, byte: {
-	 * labels: [ "6-8" ] }, bytes: { labels: [ "8-9" ] }, u16: { labels: [ "31", "to-the-end" ]
-	 * }, vla: { labels: [ "beyond", "to-the-end" ] }, none: { labels: [ <NO LABEL> ] }, u128: {
-	 * labels: [ "beyond", "to-the-end", "127" ] } }
-	 */
+	/*= provider: t, event: bitmap, fields: { u8: { labels: [ "0", "7", "6-8" ] }, byte: { labels: [ "6-8" ] }, bytes: { labels: [ "8-9" ] }, u16: { labels: [ "31", "to-the-end" ] }, vla: { labels: [ "beyond", "to-the-end" ] }, none: { labels: [ <NO LABEL> ] }, u128: { labels: [ "beyond", "to-the-end", "127" ] } } */
 	side_event_call(ev_bitmap,
 			side_arg_list(side_arg_u8(0x81), side_arg_byte(0x40), side_arg_array(bytes),
 					side_arg_array(u16), side_arg_vla(vla), side_arg_vla(none),
@@ -449,13 +340,7 @@ static void compounds(void)
 	side_ptr_set(sav[5].u.side_static.side_optional, &present);
 	const struct side_arg_vec vec = {SIDE_PTR_INIT(sav), 6};
 
-	/*
-	 * = provider: t, event: compound, fields: { none: { fields: { } }, empty: { elements: [ ]
-	 * }, structs: { elements: [ { attr: [ { key: "k", value: 1 } ], fields: { x: { value: 1 } }
-	 * }, { attr: [ { key: "k", value: 1 } ], fields: { x: { value: 2 } } } ] }, nested: { attr:
-	 * [ { key: "k", value: 2 } ], elements: [ { elements: [ { value: 1 }, { value: 2 } ] }, {
-	 * elements: [ { value: 3 } ] } ] }, absent: {  }, present: { value: 2 } }
-	 */
+	/*= provider: t, event: compound, fields: { none: { fields: { } }, empty: { elements: [ ] }, structs: { elements: [ { attr: [ { key: "k", value: 1 } ], fields: { x: { value: 1 } } }, { attr: [ { key: "k", value: 1 } ], fields: { x: { value: 2 } } } ] }, nested: { attr: [ { key: "k", value: 2 } ], elements: [ { elements: [ { value: 1 }, { value: 2 } ] }, { elements: [ { value: 3 } ] } ] }, absent: {  }, present: { value: 2 } } */
 	side_call(&side_event_state__ev_compound.parent, &vec);
 }
 
@@ -487,11 +372,7 @@ static void variants(void)
 	side_arg_define_variant(s64, side_arg_s64(-2), side_arg_null());
 	side_arg_define_variant(s128, side_arg_s128(-1), side_arg_string("wide"));
 	side_arg_define_variant(u64, side_arg_u64(5), side_arg_u8(55));
-	/*
-	 * = provider: t, event: variant, fields: { s8: { value: "minus one" }, s16: { value: <NULL
-	 * TYPE> }, s32: { value: "swapped" }, s64: { value: <NULL TYPE> }, s128: { value: "wide" },
-	 * u64: { value: 55 } }
-	 */
+	/*= provider: t, event: variant, fields: { s8: { value: "minus one" }, s16: { value: <NULL TYPE> }, s32: { value: "swapped" }, s64: { value: <NULL TYPE> }, s128: { value: "wide" }, u64: { value: 55 } } */
 	side_event_call(ev_variant,
 			side_arg_list(side_arg_variant(s8), side_arg_variant(s16),
 					side_arg_variant(s32), side_arg_variant(s64),
@@ -610,19 +491,7 @@ static void gathers(void)
 
 	g.big = __builtin_bswap32(0x00012345);
 	g.pointer = (void *)(uintptr_t)0x1234;
-	/*
-	 * = provider: t, event: gather, fields: { g: { fields: { kind: { { value: 5 }, labels: [
-	 * "five" ] }, high: { { value: 5 }, labels: [ "five" ] }, set: { value: true }, signed: {
-	 * value: -3 }, big: { value: 74565 }, big8: { value: 35 }, number: { value: 0.5 }, pointer:
-	 * { value: 0x1234 }, text: { value: "text" }, inlined: { value: "inline" }, inner: {
-	 * fields: { a: { value: -1 }, name: { value: "in" } } }, behind: { fields: { a: { value: -7
-	 * }, name: { value: "ptr" } } }, table: { elements: [ { value: 1 }, { value: 2 }, { value:
-	 * 3 } ] }, inners: { elements: [ { fields: { a: { value: 4 }, name: { value: "four" } } },
-	 * { fields: { a: { value: 5 }, name: { value: "five" } } } ] }, bytes: { elements: [ {
-	 * value: 0x1 }, { value: 0xfe } ] }, wide: { value: -9 }, strings: { elements: [ { value:
-	 * "a" }, { value: "bc" }, { value: "d" } ] } } }, byte: { value: 0x1 }, vla: { elements: [
-	 * { value: 10 }, { value: 20 } ] }, null: { value: "(null)" } }
-	 */
+	/*= provider: t, event: gather, fields: { g: { fields: { kind: { { value: 5 }, labels: [ "five" ] }, high: { { value: 5 }, labels: [ "five" ] }, set: { value: true }, signed: { value: -3 }, big: { value: 74565 }, big8: { value: 35 }, number: { value: 0.5 }, pointer: { value: 0x1234 }, text: { value: "text" }, inlined: { value: "inline" }, inner: { fields: { a: { value: -1 }, name: { value: "in" } } }, behind: { fields: { a: { value: -7 }, name: { value: "ptr" } } }, table: { elements: [ { value: 1 }, { value: 2 }, { value: 3 } ] }, inners: { elements: [ { fields: { a: { value: 4 }, name: { value: "four" } } }, { fields: { a: { value: 5 }, name: { value: "five" } } } ] }, bytes: { elements: [ { value: 0x1 }, { value: 0xfe } ] }, wide: { value: -9 }, strings: { elements: [ { value: "a" }, { value: "bc" }, { value: "d" } ] } } }, byte: { value: 0x1 }, vla: { elements: [ { value: 10 }, { value: 20 } ] }, null: { value: "(null)" } } */
 	side_event(ev_gather,
 			side_arg_list(side_arg_gather_struct(&g), side_arg_gather_byte(bytes),
 					side_arg_gather_vla(elements, &length),
@@ -680,10 +549,7 @@ static void visitors(void)
 	if (!side_event_enabled(ev_visitor))
 		return;
 	side_arg_define_vla_visitor(items, ranges);
-	/*
-	 * = provider: t, event: visitor, fields: { v: { elements: [ { elements: [ { value: 1 }, {
-	 * value: 2 } ] }, { elements: [ ] } ] } }
-	 */
+	/*= provider: t, event: visitor, fields: { v: { elements: [ { elements: [ { value: 1 }, { value: 2 } ] }, { elements: [ ] } ] } } */
 	side_event_call(ev_visitor, side_arg_list(side_arg_vla_visitor(items)));
 }
 
@@ -725,13 +591,7 @@ static void dynamics(void)
 					side_arg_dynamic_struct(&obj)));
 	side_arg_dynamic_define_vla_visitor(elements, walk_dynamic_elements, seen);
 	side_arg_dynamic_define_struct_visitor(fields, walk_dynamic_fields, &five);
-	/*
-	 * = provider: t, event: dynamic, fields: { a: { attr:: [ { key:: "src", value:: "gen" } ],
-	 * fields:: { k:: { value:: true } } }, b: { elements:: [ { value:: 1 }, { value:: "two" },
-	 * { attr:: [ { key:: "src", value:: "gen" } ], fields:: { k:: { value:: true } } } ] }, c:
-	 * { elements:: [ { value:: "seen" } ] }, d: { fields:: { f:: { value:: 5 } } }, e: {
-	 * value:: -2 } }
-	 */
+	/*= provider: t, event: dynamic, fields: { a: { attr:: [ { key:: "src", value:: "gen" } ], fields:: { k:: { value:: true } } }, b: { elements:: [ { value:: 1 }, { value:: "two" }, { attr:: [ { key:: "src", value:: "gen" } ], fields:: { k:: { value:: true } } } ] }, c: { elements:: [ { value:: "seen" } ] }, d: { fields:: { f:: { value:: 5 } } }, e: { value:: -2 } } */
 	side_event_call(ev_dynamic,
 			side_arg_list(side_arg_dynamic_struct(&obj), side_arg_dynamic_vla(&list),
 					side_arg_dynamic_vla_visitor(elements),
@@ -747,19 +607,13 @@ side_static_event_variadic(
 
 static void variadics(void)
 {
-	/*
-	 * = provider: t, event: variadic, fields: { fixed: { value: 1 } }, attr :: [ { key::
-	 * "call", value:: 9 } ], fields:: { x:: { value:: 2 } }
-	 */
+	/*= provider: t, event: variadic, fields: { fixed: { value: 1 } }, attr :: [ { key:: "call", value:: 9 } ], fields:: { x:: { value:: 2 } } */
 	side_event_variadic(ev_variadic, side_arg_list(side_arg_u8(1)),
 			side_arg_list(side_arg_dynamic_field("x", side_arg_dynamic_u16(2))),
 			side_dynamic_attr_list(side_attr("call", side_attr_u8(9))));
 	/*= provider: t, event: variadic, fields: { fixed: { value: 3 } } */
 	side_event_variadic(ev_variadic, side_arg_list(side_arg_u8(3)), side_arg_list());
-	/*
-	 * = provider: t, event: only_variadic, fields:: { p:: { value:: 0x10 }, n:: { value:: <NULL
-	 * TYPE> }, b:: { value:: 0x7 }, w:: { value:: "€" }, f:: { value:: 0.125 } }
-	 */
+	/*= provider: t, event: only_variadic, fields:: { p:: { value:: 0x10 }, n:: { value:: <NULL TYPE> }, b:: { value:: 0x7 }, w:: { value:: "€" }, f:: { value:: 0.125 } } */
 	side_event_variadic(ev_only_variadic, side_arg_list(),
 			side_arg_list(side_arg_dynamic_field("p",
 						      side_arg_dynamic_pointer(
