@@ -68,10 +68,8 @@ static void spelling_shorten_strings(char *name)
 			char *remainder = at + strlen(forms[i]);
 			bool word = *remainder >= 'a' && *remainder <= 'z';
 
-			/*
-			 * NOLINTNEXTLINE(bugprone-not-null-terminated-result): the rest of the name
-			 * follows.
-			 */
+			/* The rest of the name follows.
+			   NOLINTNEXTLINE(bugprone-not-null-terminated-result) */
 			memcpy(at, "std::string ", 12);
 			spelling_remove_range(at + 11 + word, remainder);
 		}

@@ -67,10 +67,8 @@ plan_inline const uint8_t *plan_load_pointer(const void *from)
 {
 	const uint8_t *value;
 
-	/*
-	 * NOLINTNEXTLINE(clang-analyzer-unix.cstring.NullArg): who calls has looked at what it
-	 * loads.
-	 */
+	/* The caller has checked `from`.
+	   NOLINTNEXTLINE(clang-analyzer-unix.cstring.NullArg) */
 	__builtin_memcpy(&value, from, sizeof(value));
 	plan_pin(value);
 	return value;

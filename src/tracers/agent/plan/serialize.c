@@ -303,10 +303,8 @@ static uint8_t *plan_write_arg(struct plan_output *output, const struct plan_op 
 {
 	if (op->code == PLAN_DYNAMIC)
 		return plan_write_dynamic(output, arg, to);
-	/*
-	 * NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the count was checked against the
-	 * plan.
-	 */
+	/* The count was checked against the plan.
+	   NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
 	if (arg->type.v != op->label)
 		return plan_fail(output, PLAN_REASON_ARGUMENT_LABEL);
 	switch (op->code) {
