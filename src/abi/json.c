@@ -10,23 +10,15 @@
 
 static void abi_json_append_type(struct visit_buffer *out, const struct side_type *type);
 
+static void abi_json_put(void *out, const char *bytes, size_t size)
+{
+	visit_buffer_append(out, bytes, size);
+}
+
 int visit_json_string(struct visit_buffer *out, const void *utf8, size_t size)
 {
-	const char *at = utf8;
-
 	PUT(out, "\"");
-	while (size && !out->error) {
-		size_t plain = json_plain(at, size, 0), used = 0, length;
-		char escape[JSON_ESCAPE_BYTES];
-
-		visit_buffer_append(out, at, plain);
-		if (plain < size) {
-			used = json_escape(at + plain, size - plain, 0, escape, &length);
-			visit_buffer_append(out, escape, length);
-		}
-		at += plain + used;
-		size -= plain + used;
-	}
+	json_escape_text(utf8, size, 0, abi_json_put, out);
 	PUT(out, "\"");
 	return out->error;
 }

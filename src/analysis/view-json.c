@@ -13,6 +13,11 @@ static void view_json_write_text(struct view_sink *sink, const char *text)
 	view_out_put(sink->out, text, strlen(text));
 }
 
+static void view_json_put(void *out, const char *bytes, size_t size)
+{
+	view_out_put(out, bytes, size);
+}
+
 /*
  * Invalid UTF-8 becomes U+0080 to U+00FF, as in descriptions. The control characters U+0080 to
  * U+009F are escaped, because terminals obey them.
@@ -20,19 +25,7 @@ static void view_json_write_text(struct view_sink *sink, const char *text)
 void view_json_quoted(struct view_out *out, const char *text, size_t size)
 {
 	view_out_char(out, '"');
-	while (size) {
-		size_t plain = json_plain(text, size, JSON_ESCAPE_C1), used = 0, length;
-		char escape[JSON_ESCAPE_BYTES];
-
-		view_out_put(out, text, plain);
-		if (plain < size) {
-			used = json_escape(text + plain, size - plain, JSON_ESCAPE_C1, escape,
-					&length);
-			view_out_put(out, escape, length);
-		}
-		text += plain + used;
-		size -= plain + used;
-	}
+	json_escape_text(text, size, JSON_ESCAPE_C1, view_json_put, out);
 	view_out_char(out, '"');
 }
 

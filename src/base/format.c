@@ -8,41 +8,25 @@
 
 #include "base/inside/json-escape.h"
 #include "base/inside/utf8.h"
+#include "base/json-writer.h"
 
 #define UTF8_LENGTH_MAX 4
 
-static size_t format_utf8_length(const unsigned char *text)
-{
-	/* The text ends with a NUL, which continues no character. */
-	return utf8_length(text, UTF8_LENGTH_MAX);
-}
-
 void print_json_string(FILE *out, const char *text)
 {
-	const unsigned int flags = JSON_ESCAPE_C1 | JSON_ESCAPE_NEWLINE_SHORT;
-	size_t left = strlen(text);
+	struct json_writer json = {.write = json_write_to_file,
+			.user = out,
+			.flags = JSON_ESCAPE_C1 | JSON_ESCAPE_NEWLINE_SHORT};
 
-	putc('"', out);
-	while (left) {
-		size_t plain = json_plain(text, left, flags), length, used = 0;
-		char escape[JSON_ESCAPE_BYTES];
-
-		fwrite(text, plain, 1, out);
-		if (plain < left) {
-			used = json_escape(text + plain, left - plain, flags, escape, &length);
-			fwrite(escape, length, 1, out);
-		}
-		text += plain + used;
-		left -= plain + used;
-	}
-	putc('"', out);
+	json_write_text(&json, text);
 }
 
 /* Writes the character at `at`, or its visible form. Returns the length of the character. */
 static size_t format_character(const unsigned char *at, char form[8])
 {
-	size_t length = format_utf8_length(at);
-	bool plain = length && *at >= 0x20 && *at != 0x7f && !json_is_c1(at, (unsigned int)length);
+	/* The text ends with a NUL, which continues no character. */
+	unsigned int length = utf8_length(at, UTF8_LENGTH_MAX);
+	bool plain = length && *at >= 0x20 && *at != 0x7f && !json_is_c1(at, length);
 
 	if (plain) {
 		memcpy(form, at, length);

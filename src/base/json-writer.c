@@ -63,21 +63,7 @@ void json_write_name(struct json_writer *out, const char *name)
 void json_write_string(struct json_writer *out, const char *text, size_t size)
 {
 	json_write_value(out, "\"", 1);
-	while (size) {
-		size_t plain = json_plain(text, size, out->flags), length, used;
-		char escape[JSON_ESCAPE_BYTES];
-
-		if (plain)
-			out->write(out->user, text, plain);
-		text += plain;
-		size -= plain;
-		if (!size)
-			break;
-		used = json_escape(text, size, out->flags, escape, &length);
-		out->write(out->user, escape, length);
-		text += used;
-		size -= used;
-	}
+	json_escape_text(text, size, out->flags, out->write, out->user);
 	out->write(out->user, "\"", 1);
 }
 

@@ -22,7 +22,7 @@
 #include "base/inside/json-escape.h"
 
 struct json_writer {
-	void (*write)(void *user, const char *bytes, size_t size);
+	json_put_fn *write;
 	void *user;
 	unsigned int flags; /* enum json_escape_flags */
 	bool has_value;     /* a comma is due before the next one */

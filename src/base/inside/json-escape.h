@@ -2,14 +2,7 @@
 /*
  * Strings of JSON: which bytes need no escape, and the escapes of the others.
  *
- * A byte that is not UTF-8 becomes the character of the same number (U+0080 to U+00FF). A writer
- * alternates:
- *
- *	while (size) {
- *		plain = json_plain(text, size, flags);   write these bytes
- *		if (plain < size)
- *			used = json_escape(text + plain, size - plain, flags, escape, &length);   write the escape
- *		…
+ * A byte that is not UTF-8 becomes the character of the same number (U+0080 to U+00FF).
  */
 #ifndef SIDE_BASE_INSIDE_JSON_ESCAPE_H
 #define SIDE_BASE_INSIDE_JSON_ESCAPE_H
@@ -85,6 +78,28 @@ static inline size_t json_escape(const char *text, size_t left, unsigned int fla
 		*ret_length = JSON_ESCAPE_BYTES;
 	}
 	return is_c1 ? 2 : 1;
+}
+
+/* Receives bytes of a string. */
+typedef void json_put_fn(void *user, const char *bytes, size_t size);
+
+/* Write a text with its escapes, without the quotes, in pieces that are not empty. */
+static inline void json_escape_text(
+		const char *text, size_t size, unsigned int flags, json_put_fn *put, void *user)
+{
+	while (size) {
+		size_t used = json_plain(text, size, flags), length;
+		char escape[JSON_ESCAPE_BYTES];
+
+		if (used) {
+			put(user, text, used);
+		} else {
+			used = json_escape(text, size, flags, escape, &length);
+			put(user, escape, length);
+		}
+		text += used;
+		size -= used;
+	}
 }
 
 #endif /* SIDE_BASE_INSIDE_JSON_ESCAPE_H */
