@@ -16,6 +16,7 @@
 #include "../failing-calls.h"
 #include "../random.h"
 #include "../abi/generate.h"
+#include "base/inside/utf8.h"
 #include "ctf/write/describe.h"
 #include "ctf/names.h"
 #include "types.h"
@@ -75,7 +76,7 @@ static void test_utf8(void **state)
 			text[2] = edges[i / COUNT(edges) % COUNT(edges)];
 			text[3] = edges[i / COUNT(edges) / COUNT(edges)];
 			for (size_t size = 1; size <= 4; size++)
-				assert_int_equal(ctf_utf8_sequence(text, size),
+				assert_int_equal(utf8_length(text, size),
 						sequence_length(text, size));
 		}
 	}

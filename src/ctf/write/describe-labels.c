@@ -10,11 +10,6 @@
 
 /* ---- text ---- */
 
-unsigned int ctf_utf8_sequence(const unsigned char *text, size_t size)
-{
-	return utf8_length(text, size);
-}
-
 char *ctf_describe_text(struct ctf_arena *arena, const void *text, unsigned int unit_size,
 		unsigned int byte_order)
 {
@@ -29,7 +24,7 @@ char *ctf_describe_text(struct ctf_arena *arena, const void *text, unsigned int 
 	}
 	visit_text_utf8(text, unit_size, byte_order, raw, size);
 	for (size_t i = 0; i < size;) {
-		unsigned int length = ctf_utf8_sequence(raw + i, size - i);
+		unsigned int length = utf8_length(raw + i, size - i);
 
 		if (length) {
 			memcpy(clean + used, raw + i, length);

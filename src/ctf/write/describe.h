@@ -43,12 +43,6 @@ int ctf_describe_contexts(struct ctf_arena *arena, const struct context_spec *co
 		uint32_t count, struct ctf_type **type);
 
 /*
- * Length of the valid UTF-8 sequence at text, or 0. Surrogates and values beyond U+10FFFF are
- * invalid.
- */
-unsigned int ctf_utf8_sequence(const unsigned char *text, size_t size);
-
-/*
  * Convert text of the description to UTF-8 that every reader accepts: bytes that are not UTF-8
  * become U+0080 to U+00FF.
  */
