@@ -13,6 +13,7 @@
  * duration, after that time. Otherwise SIGINT or SIGTERM ends it.
  */
 #include "base/clock.h"
+#include "base/container-of.h"
 #include "base/event-loop.h"
 #include "uprobes.h"
 
@@ -63,11 +64,6 @@ struct uprobes_work {
 	uint64_t lost, last_session_check, last_file_check;
 	uint64_t duration, until; /* 0: no limit */
 };
-
-static struct uprobes_work *uprobes_work_of_loop(struct event_loop *loop)
-{
-	return (struct uprobes_work *)(void *)((char *)loop - offsetof(struct uprobes_work, loop));
-}
 
 /* ---- the command line ---- */
 
@@ -378,7 +374,7 @@ static int uprobes_hits_ready(struct event_loop *loop, struct event_source *sour
 {
 	(void)source;
 	(void)events;
-	uprobes_work_of_loop(loop)->has_hits = true;
+	container_of(loop, struct uprobes_work, loop)->has_hits = true;
 	return 0;
 }
 
@@ -388,7 +384,7 @@ static int uprobes_signals_ready(
 {
 	(void)source;
 	(void)events;
-	uprobes_work_of_loop(loop)->has_signals = true;
+	container_of(loop, struct uprobes_work, loop)->has_signals = true;
 	return 0;
 }
 

@@ -45,6 +45,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "base/container-of.h"
 #include "base/event-loop.h"
 #include "sessions/definition.h"
 #include "sessions/error.h"
@@ -112,8 +113,6 @@ struct timer {
 	struct sided_object *owner;
 	void (*expired)(struct daemon *daemon, struct timer *timer);
 };
-
-#define container_of(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))
 
 uint64_t loop_now(void);
 int loop_open(struct daemon *daemon);

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/container-of.h"
 #include "base/error.h"
 #include "protocol/protocol.h"
 #include "recorder/connection.h"
@@ -268,9 +269,7 @@ void connection_accept(struct session *session)
 
 void connection_peer_exited(struct session *session, struct recorder_watch *process)
 {
-	char *connection = (char *)process - offsetof(struct connection, process);
-
-	connection_close(session, (struct connection *)(void *)connection);
+	connection_close(session, container_of(process, struct connection, process));
 }
 
 /*

@@ -187,7 +187,7 @@ static void session_free_shares(struct session *session)
 struct session *session_allocate(void)
 {
 	struct session *session = calloc(1, sizeof(*session));
-	int code, ret;
+	int ret;
 
 	if (!session)
 		return NULL;
@@ -206,12 +206,11 @@ struct session *session_allocate(void)
 	shares_init(&session->description_shares, LIMIT_SESSION_DESCRIPTIONS, 0, 0);
 	lines_init(&session->reports.lines, geteuid(), LIMIT_LINES, LIMIT_LINES, LIMIT_LINES);
 	session->connections.message = malloc(WIRE_MESSAGE_MAX);
-	ret = event_loop_open(&session->loop.events);
-	if (session->connections.message && !ret)
+	ret = session->connections.message ? event_loop_open(&session->loop.events) : -ENOMEM;
+	if (!ret)
 		return session;
-	code = session->connections.message ? -ret : ENOMEM;
 	session_destroy(session);
-	errno = code;
+	errno = -ret;
 	return NULL;
 }
 

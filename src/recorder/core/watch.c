@@ -3,19 +3,16 @@
  * Notes which descriptors of the main loop are ready, because run_turn() handles them in an order
  * of its own.
  */
-#include <stddef.h>
-
+#include "base/container-of.h"
 #include "recorder/core/watch.h"
 #include "recorder/session-state.h"
 
 static int watch_note_ready(struct event_loop *events, struct event_source *source, uint32_t ready)
 {
-	struct session_loop *loop = (struct session_loop *)(void *)((char *)events -
-			offsetof(struct session_loop, events));
-	char *watch = (char *)source - offsetof(struct recorder_watch, source);
+	struct session_loop *loop = container_of(events, struct session_loop, events);
 
 	(void)ready;
-	loop->ready[loop->nr_ready++] = (struct recorder_watch *)(void *)watch;
+	loop->ready[loop->nr_ready++] = container_of(source, struct recorder_watch, source);
 	return 0;
 }
 
