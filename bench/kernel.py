@@ -102,7 +102,7 @@ class Bench:
         if not os.path.exists(ftrace.path("user_events_data")):
             raise Missing("the kernel has no user_events (CONFIG_USER_EVENTS)")
 
-    def nobody(self):
+    def without_listener(self):
         return self.run(EVENT)
 
     def registered(self):
@@ -174,7 +174,7 @@ class Bench:
                     os.kill(int(file.read()), signal.SIGTERM)
 
     def rows(self):
-        return [("an event without a listener", self.nobody),
+        return [("an event without a listener", self.without_listener),
                 ("... given to the kernel, without a listener", self.registered),
                 ("... into ftrace, plain fields", self.ftrace_plain),
                 ("... into ftrace, EventHeader", self.ftrace_header),

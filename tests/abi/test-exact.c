@@ -332,11 +332,11 @@ static void paths(void)
 	CHECK(!error.expected[0] && !error.found[0]);
 	/* In one line, with each size of the output. */
 	snprintf(error.what, sizeof(error.what), "what");
-	snprintf(error.hint, sizeof(error.hint), "mend");
+	snprintf(error.hint, sizeof(error.hint), "hint");
 	snprintf(error.where, sizeof(error.where), "p:e\nx\ny");
 	CHECK(!strcmp(visit_error_problem(&error, text, sizeof(text)), "what (in p:e, x, y)"));
 	CHECK(!strcmp(visit_error_sentence(&error, text, sizeof(text)),
-			"what (in p:e, x, y); mend"));
+			"what (in p:e, x, y); hint"));
 	for (size_t size = 0; size <= 27; size++) {
 		memset(text, '#', sizeof(text));
 		visit_error_sentence(&error, text, size);

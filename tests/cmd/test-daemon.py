@@ -126,7 +126,7 @@ def test_a_session():
         equal(sorted(own_runtime.events("first")), sorted(wanted))
         equal(sorted(own_runtime.events(None)), sorted(wanted))
         own_runtime.side("report", "first")
-        own_runtime.side("view", "nobody", status=1, printing=["cannot view nobody"])
+        own_runtime.side("view", "missing", status=1, printing=["cannot view missing"])
         own_runtime.side("start")
         wanted += [(after.pid, "sided:tick", number) for number in after.fire(10)]
         own_runtime.side("destroy", printing=["session first is destroyed", "from 2 processes"])

@@ -39,7 +39,7 @@ def check(prefix, name, state, env=None):
                          check=False)
     line, = json_lines(run.stdout)
     equal((line["state"], run.returncode), (state, int(state == "missing")), str(line))
-    equal("mend" in line, state in ("note", "missing"), str(line))
+    equal("hint" in line, state in ("note", "missing"), str(line))
     return line
 
 
@@ -67,12 +67,12 @@ def test_loader():
     one, two = install("one"), install("two")
     line = check(one, "libside", "missing")
     contains(line["found"], f"the loader does not find {one}/lib/libside.so.0")
-    equal(line["mend"], f"echo {one}/lib | sudo tee /etc/ld.so.conf.d/side.conf && sudo ldconfig")
+    equal(line["hint"], f"echo {one}/lib | sudo tee /etc/ld.so.conf.d/side.conf && sudo ldconfig")
     # In a directory that the loader searches, as that of another installation, or of an older one.
     line = check(one, "libside", "note", clean(LD_LIBRARY_PATH=two + "/lib"))
     contains(line["found"], f"programs load {two}/lib/libside.so.0")
     contains(line["found"], f"instead of {one}/lib/libside.so.0")
-    follow(one, "libside", f"LD_LIBRARY_PATH={two}/lib\n" + line["mend"])
+    follow(one, "libside", f"LD_LIBRARY_PATH={two}/lib\n" + line["hint"])
     other, own = change_version(two + "/lib/libside.so.0")
     line = check(one, "libside", "missing", clean(LD_LIBRARY_PATH=two + "/lib"))
     contains(line["found"], f"programs load {two}/lib/libside.so.0 ({other}) instead of {one}/lib/libside.so.0 ({own})")
@@ -81,7 +81,7 @@ def test_loader():
     with open(two + "/lib/libside.so.0", "w", encoding="utf-8") as file:
         file.write("text")
     line = check(one, "libside", "missing", clean(LD_LIBRARY_PATH=f"{two}/lib:{one}/lib"))
-    contains(line["mend"], "ld.so.conf.d")
+    contains(line["hint"], "ld.so.conf.d")
     os.remove(one + "/lib/libside.so.0")
     contains(check(one, "libside", "missing")["found"], "is not installed beside `side`")
 
@@ -92,7 +92,7 @@ def test_agent():
     other, own = change_version(prefix + "/lib/libside-agent.so")
     line = check(prefix, "agent", "missing")
     contains(line["found"], f"{prefix}/lib/libside-agent.so has another version ({other}) than `side` ({own})")
-    equal(line["mend"], "sudo ninja -C build install")
+    equal(line["hint"], "sudo ninja -C build install")
     shutil.copy(BUILD + "/src/tracers/agent/libside-agent.so", prefix + "/lib")
     change_version(prefix + "/lib/libside.so.0")
     contains(check(prefix, "agent", "missing")["found"], "/lib/libside.so.0 has another version")
@@ -106,15 +106,15 @@ def test_pkgconfig():
     prefix, other = install("first"), install("second")
     line = check(prefix, "pkgconfig", "missing", clean(PKG_CONFIG_LIBDIR=work.name))
     contains(line["found"], f"pkg-config does not find {prefix}/lib/pkgconfig/libside.pc")
-    follow(prefix, "pkgconfig", line["mend"])
+    follow(prefix, "pkgconfig", line["hint"])
     line = check(prefix, "pkgconfig", "note", clean(PKG_CONFIG_PATH=other + "/lib/pkgconfig"))
     contains(line["found"], f"pkg-config finds {other}/lib/pkgconfig/libside.pc instead of {prefix}/lib/pkgconfig/libside.pc")
-    follow(prefix, "pkgconfig", line["mend"])
+    follow(prefix, "pkgconfig", line["hint"])
     line = check(prefix, "pkgconfig", "note", clean(PATH=work.name))
-    equal((line["found"], line["mend"]), ("pkg-config is not installed", "sudo apt install pkg-config"))
+    equal((line["found"], line["hint"]), ("pkg-config is not installed", "sudo apt install pkg-config"))
     os.remove(prefix + "/lib/pkgconfig/libside.pc")
     os.rmdir(prefix + "/lib/pkgconfig")
-    equal(check(prefix, "pkgconfig", "note")["mend"], "sudo apt install libside-dev")
+    equal(check(prefix, "pkgconfig", "note")["hint"], "sudo apt install libside-dev")
 
 
 def test_programs():
@@ -135,7 +135,7 @@ def test_programs():
         if f"process {running.pid}" in line["found"]:
             contains(line["found"], f"odd program (process {running.pid}) uses {other}/lib/libside.so.0"[:60])
             contains(line["found"], version)
-        contains(line["mend"], f"LD_LIBRARY_PATH={prefix}/lib ")
+        contains(line["hint"], f"LD_LIBRARY_PATH={prefix}/lib ")
         # An upgrade replaces the file; the program still uses the old one.
         os.remove(other + "/lib/libside.so.0")
         shutil.copy(BUILD + "/src/libside/libside.so.0", other + "/lib")

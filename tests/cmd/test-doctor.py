@@ -50,8 +50,9 @@ def test_this_machine():
     states = {line.split()[1]: line.split()[0] for line in result.out.splitlines() if not line.startswith(" ")}
     equal(states, {name: line["state"] for name, line in found.items()})
     for line in found.values():
-        if "mend" in line and line["state"] != "ok":
-            contains(result.out, "hint: " + line["mend"])
+        equal(line.get("mend"), line.get("hint"), "the former name of the member")
+        if "hint" in line and line["state"] != "ok":
+            contains(result.out, "hint: " + line["hint"])
 
 
 def test_boot():
@@ -68,7 +69,7 @@ def test_boot():
     found = check_of("place here\n")
     equal(found["state"], "missing")
     contains(found["found"], path + ":1: ")
-    contains(found["mend"], "/")
+    contains(found["hint"], "/")
     found = check_of(good)
     equal(found["state"], "ok", str(found))
     contains(found["found"], "1 session in /run/side/boot, buffers of 0 processes, no recorder")
@@ -76,7 +77,7 @@ def test_boot():
     found = check_of(good)
     equal(found["state"], "note")
     contains(found["found"], "buffers of 1 process, no recorder")
-    contains(found["mend"], "side adopt /run/side/boot")
+    contains(found["hint"], "side adopt /run/side/boot")
 
 
 def test_names():
@@ -92,12 +93,12 @@ def test_runtime_directory():
     equal(checks_of("runtime", env=environment(SIDE_RUNTIME=place))["runtime"]["state"], "ok")
     os.chmod(place, 0o777)
     line = checks_of("runtime", env=environment(SIDE_RUNTIME=place))["runtime"]
-    equal((line["state"], line["mend"]), ("missing", "rm -r " + place))
+    equal((line["state"], line["hint"]), ("missing", "rm -r " + place))
     result = side("doctor", "runtime", env=environment(SIDE_RUNTIME=place))
     equal(result.status, 1)
     contains(result.err, "1 thing is missing")
     line = checks_of("runtime", env=environment(SIDE_RUNTIME="relative"))["runtime"]
-    equal((line["state"], line["mend"]), ("missing", "unset SIDE_RUNTIME"))
+    equal((line["state"], line["hint"]), ("missing", "unset SIDE_RUNTIME"))
 
 
 def test_ptrace():
@@ -107,9 +108,9 @@ def test_ptrace():
                                      ("2", root, "ok", None), ("3", root, "note", "start the machine again"),
                                      ("77", none, "note", "start the machine again")):
         line = one("ptrace", proc__sys__kernel__yama__ptrace_scope=scope + "\n", proc__self__status=caps)
-        equal((line["state"], "mend" in line), (state, bool(repair_command)), scope)
+        equal((line["state"], "hint" in line), (state, bool(repair_command)), scope)
         if repair_command:
-            contains(line["mend"], repair_command)
+            contains(line["hint"], repair_command)
     equal(one("ptrace")["state"], "ok")  # No Yama.
     line = one("caps", proc__self__status="Name:\tx\nCapEff:\t0000000000080000\n")
     equal((line["state"], line["found"]), ("note", "without CAP_PERFMON, CAP_SYS_ADMIN; with CAP_SYS_PTRACE"))
@@ -119,21 +120,21 @@ def test_ptrace():
 def test_perf():
     for text, state in (("-1", "ok"), ("2", "ok"), ("3", "note"), ("4", "note")):
         line = one("perf", proc__sys__kernel__perf_event_paranoid=text + "\n")
-        equal((line["state"], "mend" in line), (state, state == "note"), text)
+        equal((line["state"], "hint" in line), (state, state == "note"), text)
     equal(one("perf", proc__sys__kernel__perf_event_paranoid="4", proc__self__status="CapEff: 0000004000000000")["state"],
           "ok")
 
 
 def test_tracefs():
     equal(one("tracefs", sys__kernel__tracing__events=None)["state"], "ok")
-    contains(one("tracefs", sys__kernel__tracing=None)["mend"], "mount -t tracefs")
-    equal("mend" in one("tracefs"), False)
+    contains(one("tracefs", sys__kernel__tracing=None)["hint"], "mount -t tracefs")
+    equal("hint" in one("tracefs"), False)
     equal(one("userevents", sys__kernel__tracing__user_events_data="")["state"], "ok")
-    contains(one("userevents")["mend"], "CONFIG_USER_EVENTS")
+    contains(one("userevents")["hint"], "CONFIG_USER_EVENTS")
 
 
 def test_other_checks():
-    contains(one("debug")["mend"], "DEBUGINFOD_URLS")
+    contains(one("debug")["hint"], "DEBUGINFOD_URLS")
     equal(one("debug", **{"usr__lib__debug__.build-id": None})["state"], "ok")
     equal(one("debug", **{"etc__debuginfod__elfutils.urls": "https://x.example\n"})["found"], "from https://x.example")
     here = checks_of("debug", env=environment(DEBUGINFOD_URLS="https://y.example"))["debug"]

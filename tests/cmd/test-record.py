@@ -267,7 +267,8 @@ def test_losses():
     true(summary_line["lost"] > 0, "nothing was lost")
     equal(summary_line["lost"], sum(loss["count"] for loss in summary_line["losses"]))
     equal([(one["reason"], one["count"]) for one in summary_line["reasons"]], [("ring full", summary_line["lost"])])
-    contains(summary_line["reasons"][0]["mend"], "--buffer-size")
+    contains(summary_line["reasons"][0]["hint"], "--buffer-size")
+    equal(summary_line["reasons"][0]["mend"], summary_line["reasons"][0]["hint"], "the former name of the member")
     for loss in summary_line["losses"]:
         true(loss["event"].startswith("talker:") and loss["ring"].startswith("ring_"), str(loss))
     # A process for which no memory is left loses all its events.

@@ -165,7 +165,7 @@ def test_tracking():
         asks(verb, "-n", "x", "other", verb=verb, session="other", name=["x"])
         refused(verb, printing=["missing option: the processes to " + verb])
         refused(verb, "--pid", "x", printing=["not the number of a process"])
-        refused(verb, "--uid", "nobody-is-called-so", printing=["there is no user"])
+        refused(verb, "--uid", "no-such-user", printing=["there is no user"])
 
 
 def test_recorded_counts():
@@ -233,14 +233,16 @@ def test_pending():
 def test_errors():
     make_current()
     for kind, status in (("usage", 2), ("permission", 3), ("not-found", 1), ("busy", 1), ("failed", 1), ("strange", 1)):
-        fake.answers["stop"] = {"ok": False, "kind": kind, "error": "this is so", "mend": "do that"}
-        equal(ask("stop", status=status)[0].err, "side: this is so\nhint: do that\n", kind)
-    fake.answers["enable-event"] = {"ok": False, "kind": "usage", "error": "filter, column 6: no", "mend": "",
+        # A daemon of the earlier release names the hint "mend".
+        for member in ("hint", "mend"):
+            fake.answers["stop"] = {"ok": False, "kind": kind, "error": "this is so", member: "do that"}
+            equal(ask("stop", status=status)[0].err, "side: this is so\nhint: do that\n", kind)
+    fake.answers["enable-event"] = {"ok": False, "kind": "usage", "error": "filter, column 6: no", "hint": "",
                                     "where": "size >> 4", "column": 6}
     lines = ask("enable-event", "a:b", "-f", "size >> 4", status=2)[0].err.splitlines()
     equal((lines[0], lines[1].strip(), lines[2].strip()), ("side: filter, column 6: no", "size >> 4", "^"))
     # Control characters in the daemon's texts have no effect on terminals.
-    fake.answers["stop"] = {"ok": False, "kind": "failed", "error": "a\033[31mb", "mend": ""}
+    fake.answers["stop"] = {"ok": False, "kind": "failed", "error": "a\033[31mb", "hint": ""}
     contains(ask("stop", status=1)[0].err, "a\\x1b[31mb")
     fake.answers["stop"] = {"ok": True}
     for answer in ({}, {"ok": "maybe"}, {"ok": True, "pending": {"pid": 1}, "unchanged": 7},
@@ -251,11 +253,11 @@ def test_errors():
 
 
 def test_no_daemon():
-    env = environment(SIDE_RUNTIME=work.name + "/nobody", PATH="/nowhere")
+    env = environment(SIDE_RUNTIME=work.name + "/missing", PATH="/nowhere")
     result = side("status", "--no-daemon", env=env)
     equal(result.status, 1)
-    contains(result.err, "no daemon listens at " + work.name + "/nobody/control.sock")
-    equal(os.path.exists(work.name + "/nobody"), False)
+    contains(result.err, "no daemon listens at " + work.name + "/missing/control.sock")
+    equal(os.path.exists(work.name + "/missing"), False)
     # An error in the command line is reported first.
     contains(side("track", env=env).err, "missing option: the processes")
     result = side("list", env=env)

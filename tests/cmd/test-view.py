@@ -426,7 +426,7 @@ def test_damage_is_reported():
     (message,) = json_lines(result.err)
     equal((message["type"], message["status"]), ("error", 1))
     contains(message["message"], ring)
-    contains(message["mend"], "--repair")
+    contains(message["hint"], "--repair")
     result = side("view", copy)
     equal(result.status, 1)
     equal([line.startswith(start) for line, start in zip(result.err.splitlines(), ("side: " + ring, "hint: "), strict=True)], [True, True], result.err)

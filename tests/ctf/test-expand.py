@@ -100,7 +100,7 @@ def test_damage():
     with open("trace/ring_3.zst", "wb") as file:
         file.write(data[:-7])
     run(side, "view", "--repair", "trace", status=None)
-    expect_equal(run(side, "expand", "trace", "-o", "mended", status=None).returncode, 0, "after repair")
+    expect_equal(run(side, "expand", "trace", "-o", "repaired", status=None).returncode, 0, "after repair")
 
 
 for name, test in list(globals().items()):

@@ -332,7 +332,7 @@ class Channels(CommandLine):
                 (["--buffer-size", "1K"], "is not between 64 KiB and 4 GiB")):
             with self.subTest(options=options):
                 found = self.fails(*options)
-                self.assertIn(part, found["message"] + found.get("mend", ""))
+                self.assertIn(part, found["message"] + found.get("hint", ""))
         process = self.side("record", "--filter", "size > > 3", "true")
         self.assertEqual(self.end(process), 2)
         self.assertEqual(self.err.splitlines()[1:], ["  size > > 3", "         ^", "hint: `side help filters` describes the syntax"])

@@ -551,12 +551,12 @@ static void reported_descriptions(void)
 		CHECK(!strcmp(printed, wanted) && writes.calls == 1 && errno == 4711);
 	}
 	/* Names that cannot be read. */
-	snprintf(error.hint, sizeof(error.hint), "mend");
+	snprintf(error.hint, sizeof(error.hint), "hint");
 	side_ptr_set(event.provider_name, (const char *)16);
 	side_ptr_set(event.event_name, NULL);
 	forget_calls();
 	validate_report_description(&event, VALIDATE_WRONG, -EINVAL, &error);
-	CHECK(strstr(printed, "  event:    ?:?\n") && strstr(printed, "  hint:     mend\n"));
+	CHECK(strstr(printed, "  event:    ?:?\n") && strstr(printed, "  hint:     hint\n"));
 	side_ptr_set(event.provider_name, NULL);
 	side_ptr_set(event.event_name, (const char *)16);
 	snprintf(error.hint, sizeof(error.hint), "m");

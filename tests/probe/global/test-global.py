@@ -59,7 +59,7 @@ def watcher(pid):
         with contextlib.suppress(OSError), open(f"/proc/{number}/stat", encoding="ascii", errors="replace") as file:
             if int(file.read().rpartition(")")[2].split()[1]) == pid:
                 return int(number)
-    raise AssertionError("nobody watches")
+    raise AssertionError("no process watches")
 
 
 def permitted():
@@ -896,7 +896,7 @@ class Daemon(Case):
         self.assertEqual(len(events), 18)
         recorder = events[0]["vpid"]
 
-        wait_until(lambda: ended(recorder), "the end of a recorder that nobody wants")
+        wait_until(lambda: ended(recorder), "the end of a recorder that no session needs")
 
     def test_of_a_process(self):
         """Without a file: the file of the process; only its hits count."""
@@ -974,7 +974,7 @@ class Daemon(Case):
                 with open(f"/proc/{pid}/comm", "rb") as comm, open(f"/proc/{pid}/environ", "rb") as environ:
                     if comm.read() == b"side-uprobes\n" and f"SIDE_RUNTIME={self.runtime}".encode() in environ.read():
                         return int(pid)
-        raise AssertionError("nobody watches")
+        raise AssertionError("no process watches")
 
     def test_refused(self):
         self.ask("create", "dinner", "-o", self.output())

@@ -662,7 +662,7 @@ def test_a_semaphore_counts_listeners():
     running = json_lines(good("probe", "list", "--sdt", "--json").out)
     equal(any(o["module"] == os.path.realpath(path) and o["name"] == "behind" for o in running), True, "of all that runs")
     good("stop", session.name)
-    equal(semaphores.read(), [0, 0, 0], "nobody while it is stopped")
+    equal(semaphores.read(), [0, 0, 0], "no reader while it is stopped")
     good("start", session.name)
     equal(semaphores.read(), [0, 1, 1])
     equal(program.go(), "done 1")
