@@ -283,6 +283,32 @@ static void test_resolve_reasons(void)
 	CHECK(refusals.others == 3 && refusals.reasons[0].count == 3);
 }
 
+/* The longest text of an error, with the longest hint, is kept whole and counted once. */
+static void test_long_reasons(void)
+{
+	static struct refusals refusals;
+	struct probe_kernel_choice choice = begin(LOCATIONS, 64);
+	char text[ERROR_TEXT_SIZE], hint[ERROR_HINT_SIZE];
+	const struct resolve_refusal refusal = {.what = RESOLVE_LEFT_OUT,
+			.module = "lib",
+			.function = "f",
+			.reason = text,
+			.hint = hint};
+
+	memset(text, 't', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	memset(hint, 'h', sizeof(hint) - 1);
+	hint[sizeof(hint) - 1] = '\0';
+	for (unsigned int i = 0; i < 2; i++) {
+		probe_resolve_add_refusal(&refusals, &refusal);
+		probe_kernel_add_refusal(&choice, 0, false, text);
+	}
+	CHECK(refusals.count == 1 && refusals.reasons[0].count == 2 && !refusals.others);
+	CHECK(!strcmp(refusals.reasons[0].text, text) && !strcmp(refusals.reasons[0].hint, hint));
+	CHECK(choice.reasons[0].locations == 2 && !strcmp(choice.reasons[0].text, text));
+	CHECK(!choice.reasons[1].locations);
+}
+
 /* ---- tables ---- */
 
 /*
@@ -337,6 +363,7 @@ int main(void)
 	test_slow();
 	test_kernel_reasons();
 	test_resolve_reasons();
+	test_long_reasons();
 	test_tables();
 	CHECK(resources_now().descriptors == before.descriptors);
 	return 0;

@@ -15,6 +15,7 @@
 #include "kernel.h"
 
 #include "global.h"
+#include "base/error.h"
 #include "programs/common/message.h"
 
 #include "probe/code/code.h"
@@ -200,7 +201,7 @@ struct probe_kernel_choice {
 		uint32_t locations;
 		bool asked; /* the reason is something that the user requested and could omit */
 		bool left;  /* the site is not probed: a breakpoint cannot be there either */
-		char text[1024];
+		char text[ERROR_TEXT_SIZE];
 	} reasons[REASONS_MAX];
 };
 

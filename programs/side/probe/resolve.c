@@ -3,6 +3,7 @@
 #include "spec-options.h"
 
 #include "base/descriptors.h"
+#include "base/error.h"
 #include "programs/common/message.h"
 
 #include <elf.h>
@@ -21,7 +22,7 @@
 /* Refusals by reason: equal reasons are printed once, with the first location. */
 struct refusals {
 	struct resolve_refusal_reason {
-		char text[640], location[320], hint[512];
+		char text[ERROR_TEXT_SIZE], location[320], hint[ERROR_HINT_SIZE];
 		uint64_t count;
 		enum resolve_refused what;
 	} reasons[REASONS_MAX];
