@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "isolate/isolate.h"
 #include "relay/send.h"
 #include "recorder/core/session.h"
@@ -40,7 +41,7 @@ enum message_kind { MESSAGE_STATUS = 1, MESSAGE_SENTENCE };
 struct sender_message {
 	enum message_kind kind;
 	struct send_status status;
-	char text[768];
+	char text[ERROR_TEXT_SIZE];
 };
 
 struct sender {

@@ -502,7 +502,16 @@ static void test_begin(void **unused)
 	int ends[2];
 	struct sender_state sending = begin_sending(ends);
 
+	char sentence[ERROR_TEXT_SIZE];
+
 	(void)unused;
+	/* The longest sentence arrives whole. */
+	memset(sentence, 's', sizeof(sentence) - 1);
+	sentence[sizeof(sentence) - 1] = '\0';
+	sender_send_sentence(&sending, true, sentence);
+	assert_called("send(message)\n");
+	assert_int_equal(recv(ends[0], &message, sizeof(message), MSG_DONTWAIT), sizeof(message));
+	assert_string_equal(message.text, sentence);
 	sending.options.url = "u";
 	failing = "start";
 	sender_start_send(&sending);
