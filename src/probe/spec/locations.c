@@ -151,16 +151,25 @@ static int spec_location_search_whole(struct location_search *search, spec_searc
 				     : spec_location_search_all_modules(search, visit);
 }
 
+/*
+ * Sets the error for what names_find() or locations_add() has returned. `what` is the plural of
+ * what was added. Returns `ret`.
+ */
+static int spec_location_check_added(
+		const struct location_search *search, int ret, const char *what)
+{
+	if (ret == -E2BIG)
+		return error_set(search->error, ret, "name fewer of them",
+				"more than %d %s are meant", RESOLVE_LOCATIONS_MAX, what);
+	return ret ? error_set_no_memory(search->error) : 0;
+}
+
 /* ---- symbols ---- */
 
 static int spec_location_find_names(struct location_search *search)
 {
-	int ret = names_find(search->module, search->spec, search->locations);
-
-	if (ret == -E2BIG)
-		return error_set(search->error, ret, "name fewer of them",
-				"more than %d functions are meant", RESOLVE_LOCATIONS_MAX);
-	return ret ? error_set(search->error, ret, "", "out of memory") : 0;
+	return spec_location_check_added(search,
+			names_find(search->module, search->spec, search->locations), "functions");
 }
 
 static void spec_location_suggest_names(struct resolve_module *module, struct nearest *nearest)
@@ -399,7 +408,7 @@ static int add_chosen(struct location_search *search, const struct location *cho
 	if (!search->spec->glob && !locations->note && !ret)
 		locations->note = ifunc_note(
 				chooser->module, chooser->function, chooser->name, &choices);
-	return ret ? error_set(search->error, ret, "", "out of memory") : 0;
+	return spec_location_check_added(search, ret, "functions");
 }
 
 /*
@@ -419,7 +428,8 @@ static int follow_choosers(struct location_search *search)
 	*locations = (struct locations){.piece = old.piece, .one_name = old.one_name};
 	for (i = 0; i < old.count && !ret; i++) {
 		if (!old.items[i].function || !old.items[i].function->chooses)
-			ret = locations_add(locations, &old.items[i]);
+			ret = spec_location_check_added(search,
+					locations_add(locations, &old.items[i]), "functions");
 	}
 	for (i = 0; i < old.count && !ret; i++) {
 		if (old.items[i].function && old.items[i].function->chooses)
@@ -440,7 +450,8 @@ static int add_address(
 	if (location.function && location.function->nr_names)
 		location.name = code_name(module->code, location.function, 0);
 	location.entry = location.function && location.function->address == address;
-	return locations_add(search->locations, &location) ? error_set_no_memory(search->error) : 0;
+	return spec_location_check_added(
+			search, locations_add(search->locations, &location), "locations");
 }
 
 /* An address in the file that LIB: names. */
@@ -595,6 +606,7 @@ static int add_marker(void *user, const struct resolve_marker *marker)
 	struct location_search *search = query->search;
 	struct location *location;
 	char full[512];
+	int ret;
 
 	snprintf(full, sizeof(full), "%.250s:%.250s", marker->provider, marker->name);
 	nearest_offer(&query->nearest, full);
@@ -604,8 +616,9 @@ static int add_marker(void *user, const struct resolve_marker *marker)
 			(fnmatch(query->provider, marker->provider, 0) != 0 ||
 					fnmatch(query->name, marker->name, 0) != 0))
 		return 0;
-	if (add_address(search, search->module, marker->address))
-		return -ENOMEM;
+	ret = add_address(search, search->module, marker->address);
+	if (ret)
+		return ret;
 	location = &search->locations->items[search->locations->count - 1];
 	if (location->address == marker->address) {
 		location->entry = false;

@@ -32,6 +32,7 @@ static struct resolve all = {.modules = modules, .memory = -1};
 static int opened[MODULES]; /* the result of opening the file */
 static int named;           /* the result of names_find() */
 static size_t capacity;     /* locations that can be added */
+static int add_error;       /* the result of adding one more */
 static struct resolve_choices chosen;
 static bool has_debug, is_inlined;
 static int debug_error;
@@ -81,7 +82,7 @@ static const struct code_function *played_function_at(
 static int played_add(struct locations *locations, const struct location *location)
 {
 	if (locations->count == capacity)
-		return -ENOMEM;
+		return add_error;
 	locations->items = realloc(locations->items, (locations->count + 1) * sizeof(*location));
 	assert_non_null(locations->items);
 	locations->items[locations->count++] = *location;
@@ -220,6 +221,7 @@ static void begin(void)
 	add_function(3, "resolve", 0x1500, 0x30);
 	named = 0;
 	capacity = 100;
+	add_error = -ENOMEM;
 	chosen = (struct resolve_choices){.count = 0};
 	has_debug = is_inlined = false;
 	debug_error = 0;
@@ -254,6 +256,15 @@ static void expect_error(int ret, int wanted, const char *text, const char *hint
 	assert_int_equal(ret, wanted);
 	assert_string_equal(the_error.text, text);
 	assert_string_equal(the_error.hint, hint);
+}
+
+/* The first location that is too many is refused, and memory is not the reason. */
+static void expect_too_many(int ret, const char *what)
+{
+	char text[64];
+
+	(void)snprintf(text, sizeof(text), "more than 200000 %s are meant", what);
+	expect_error(ret, -E2BIG, text, "name fewer of them");
 }
 
 static void expect_place(
@@ -614,6 +625,31 @@ static void test_choosers(void **state)
 	expect_error(find("cook"), -ENOMEM, "out of memory", "");
 	assert_called("open kitchen\nchoose kitchen 1100\n");
 	assert_null(locations.note);
+	add_error = -E2BIG;
+	expect_too_many(find("cook"), "functions");
+	assert_called("open kitchen\nchoose kitchen 1100\n");
+	assert_null(locations.note);
+	/* The other functions of a glob are copied first. */
+	{
+		const struct parsed_spec glob = {.glob = true};
+		struct location_search search = {.resolve = &all,
+				.spec = &glob,
+				.locations = &locations,
+				.error = &the_error};
+
+		begin();
+		files[0].functions[0].chooses = true;
+		assert_int_equal(find("libpot:boil"), 0);
+		locations.items[0].function = &files[0].functions[1];
+		capacity = 2;
+		assert_int_equal(
+				played_add(&locations,
+						&(struct location){.function = files[0].functions}),
+				0);
+		capacity = 0;
+		expect_error(follow_choosers(&search), -ENOMEM, "out of memory", "");
+		assert_int_equal(locations.count, 0);
+	}
 	/* A location in another file is another one. */
 	begin();
 	locations.items = calloc(1, sizeof(*locations.items));
@@ -680,6 +716,8 @@ static void test_lines(void **state)
 			"`--probe` accepts locations inside of functions");
 	capacity = 1;
 	expect_error(find("cook.c:7"), -ENOMEM, "out of memory", "");
+	add_error = -E2BIG;
+	expect_too_many(find("cook.c:7"), "locations");
 	capacity = 100;
 	/* The same function of another file is another one. */
 	{
@@ -769,6 +807,9 @@ static void test_markers(void **state)
 	assert_int_equal(find_marker("a:b:c?d?"), 0);
 	capacity = 0;
 	expect_error(find_marker("a:b:c[d]"), -ENOMEM, "out of memory", "");
+	assert_called("open kitchen\nmarkers of kitchen\n");
+	add_error = -E2BIG;
+	expect_too_many(find_marker("a:b:c[d]"), "locations");
 	assert_called("open kitchen\nmarkers of kitchen\n");
 }
 
