@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "recorder/core/peer.h"
 #include "recorder/core/session.h"
 #include "sided.h"
@@ -497,7 +498,7 @@ void agents_ready(struct daemon *daemon, struct sided_watch *watch, uint32_t eve
 
 		if (fd >= 0)
 			agent_accept(daemon, fd, rendezvous);
-		else if (errno == EMFILE || errno == ENFILE)
+		else if (errno == ENOBUFS || error_is_lack_of_resources(errno))
 			return loop_pause_listening(daemon);
 		else if (errno != EINTR && errno != ECONNABORTED)
 			return;

@@ -13,6 +13,7 @@
 
 #include <linux/sockios.h>
 
+#include "base/error.h"
 #include "recorder/core/peer.h"
 #include "sided.h"
 #include "protocol/runtime.h"
@@ -403,7 +404,7 @@ void clients_ready(struct daemon *daemon, struct sided_watch *watch, uint32_t ev
 
 		if (fd >= 0)
 			client_accept(daemon, fd);
-		else if (errno == EMFILE || errno == ENFILE)
+		else if (errno == ENOBUFS || error_is_lack_of_resources(errno))
 			return loop_pause_listening(daemon);
 		else if (errno != EINTR && errno != ECONNABORTED)
 			return;

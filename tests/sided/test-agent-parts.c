@@ -420,6 +420,8 @@ static void test_accept_errors(void **state)
 			{EINVAL, 1, ""},
 			{EMFILE, 1, "change(control,0) change(agents,0) doors(0) timer(100) "},
 			{ENFILE, 1, "change(control,0) change(agents,0) doors(0) timer(100) "},
+			{ENOBUFS, 1, "change(control,0) change(agents,0) doors(0) timer(100) "},
+			{ENOMEM, 1, "change(control,0) change(agents,0) doors(0) timer(100) "},
 	};
 
 	(void)state;

@@ -361,7 +361,8 @@ static void test_accept(void **state)
 
 static void test_accept_errors(void **state)
 {
-	static const int errors[] = {EINTR, ECONNABORTED, EAGAIN, EINVAL, EMFILE, ENFILE};
+	static const int errors[] = {
+			EINTR, ECONNABORTED, EAGAIN, EINVAL, EMFILE, ENFILE, ENOBUFS, ENOMEM};
 	struct sided_watch listener = {.fd = 61};
 
 	(void)state;
