@@ -20,7 +20,20 @@
 
 #include "ctf/names.h"
 
+static const char *unopened; /* the directory that cannot be opened; NULL: all can */
+static int open_error;
+
+static int played_openat(int parent_fd, const char *name, int flags)
+{
+	if (!unopened || strcmp(name, unopened) != 0)
+		return openat(parent_fd, name, flags);
+	errno = open_error;
+	return -1;
+}
+
+#define openat(parent_fd, name, flags) played_openat(parent_fd, name, flags)
 #include "ctf/read/find.c" /* NOLINT(bugprone-suspicious-include): reaches static functions */
+#undef openat
 
 static char scratch[64];
 static struct error why;
@@ -129,6 +142,53 @@ static void test_find_directories(void **state)
 	failing_arm(1);
 	assert_int_equal(ctf_find_traces(path, false, count_found, &nr_found, NULL), -ENOMEM);
 	assert_true(failing_has_failed());
+}
+
+/* Shows the directory, which changes errno. */
+static void show_and_fail(const char *path, uint64_t nr_directories)
+{
+	count_shown(path, nr_directories);
+	errno = ENOTTY;
+}
+
+/* A directory that cannot be opened is skipped, unless the system lacks what opening takes. */
+static void test_find_unopened(void **state)
+{
+	static const struct {
+		int error, ret;
+	} cases[] = {
+			{ENOTDIR, 0},
+			{ELOOP, 0},
+			{EACCES, 0},
+			{EMFILE, -EMFILE},
+			{ENFILE, -ENFILE},
+			{ENOMEM, -ENOMEM},
+	};
+	struct ctf_trace_search sixty_fourth = {
+			.found = count_found, .context = &nr_found, .nr_directories = 62};
+	char path[128];
+
+	(void)state;
+	nest("unopened", 1, "metadata");
+	snprintf(path, sizeof(path), "%s/unopened", scratch);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		unopened = "d";
+		open_error = cases[i].error;
+		assert_int_equal(ctf_find_traces(path, false, count_found, &nr_found, NULL),
+				cases[i].ret);
+		/* The first directory has no exception. */
+		unopened = path;
+		assert_int_equal(ctf_find_traces(path, false, count_found, &nr_found, NULL),
+				-cases[i].error);
+	}
+	unopened = "d";
+	nr_shown = 0;
+	ctf_reader_on_search(show_and_fail);
+	assert_int_equal(
+			ctf_find_search_directory(&sixty_fourth, AT_FDCWD, path, path, 0), -ENOMEM);
+	ctf_reader_on_search(NULL);
+	assert_int_equal(nr_shown, 1);
+	unopened = NULL;
 }
 
 static void report(void *user, const char *sentence)
@@ -656,6 +716,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(test_find_depth),
 			cmocka_unit_test(test_find_directories),
+			cmocka_unit_test(test_find_unopened),
 			cmocka_unit_test(test_expand_depth),
 			cmocka_unit_test(test_block_size),
 			cmocka_unit_test(test_values),

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "ctf/ctf.h"
 #include "ctf/read/find.h"
 
@@ -77,6 +78,7 @@ static int ctf_find_search_directory(struct ctf_trace_search *search_for, int pa
 {
 	int fd = openat(parent_fd, name,
 			O_RDONLY | O_DIRECTORY | O_CLOEXEC | (depth ? O_NOFOLLOW : 0));
+	int error = fd < 0 ? errno : 0;
 	struct dirent **names = NULL;
 	int count, ret;
 
@@ -89,7 +91,7 @@ static int ctf_find_search_directory(struct ctf_trace_search *search_for, int pa
 		find_show(path, search_for->nr_directories);
 	if (fd < 0)
 		/* A file is skipped. */
-		return depth && errno != EMFILE && errno != ENFILE ? 0 : -errno;
+		return depth && !error_is_lack_of_resources(error) ? 0 : -error;
 	count = scandirat(fd, ".", &names, NULL, ctf_find_compare_names);
 	ret = count < 0 ? -errno : search_inside(search_for, fd, path, names, count, depth);
 	for (int i = 0; i < count; i++)
