@@ -16,7 +16,7 @@ static int kernel_select_add_pattern(
 		struct kernel_record *record, const char *text, struct error *error)
 {
 	struct pattern_error wrong;
-	char sentence[256];
+	char sentence[ERROR_TEXT_SIZE];
 	int count = pattern_parse_kernel(text, &record->patterns[record->nr_patterns], &wrong);
 
 	if (count < 0) {

@@ -470,7 +470,7 @@ static int drop_meant(struct definition_edit *change, const char *channel, const
 {
 	struct pattern_error where;
 	struct pattern pattern;
-	char sentence[256];
+	char sentence[ERROR_TEXT_SIZE];
 	int count = 0;
 	size_t i, k;
 

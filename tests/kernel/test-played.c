@@ -693,12 +693,19 @@ static void test_perf_refusals(void **unused)
 static void test_choices(void **unused)
 {
 	static const char lists[] = "`side list -k` shows those that there are";
+	char pattern[256], text[300];
 
 	(void)unused;
 	refuse(KERNEL_RECORD_PERF, "sched:swich", NULL, -EINVAL,
 			"the kernel has no trace event that sched:swich means", lists);
 	refuse(KERNEL_RECORD_PERF, "x", NULL, -EINVAL, "the kernel has no trace event that x means",
 			"`--syscall NAME` means a system call");
+	/* The reason follows 200 bytes of the pattern. */
+	(void)snprintf(pattern, sizeof(pattern), "sched:%0220d[b-a]", 0);
+	(void)snprintf(text, sizeof(text),
+			"pattern \"%.200s\", column 227: a range whose end is before its begin",
+			pattern);
+	refuse(KERNEL_RECORD_PERF, pattern, NULL, -EINVAL, text, "");
 	/*
 	 * An event that is not a trace event, one with a damaged format, and a system without
 	 * tracefs.

@@ -459,6 +459,7 @@ static void assert_probes(const struct definition *definition, const char *expec
 static void test_probes(void **unused)
 {
 	struct definition *s = create();
+	char request[256], text[300];
 
 	(void)unused;
 	assert_int_equal(change(s, "enable-probe", false,
@@ -512,6 +513,12 @@ static void test_probes(void **unused)
 	/* Numbers are never reused. */
 	assert_int_equal(change(s, "enable-probe", true, "{" MALLOC "}"), 1);
 	assert_int_equal(s->probes[0].table, 5);
+	/* The reason follows 200 bytes of the pattern. */
+	(void)snprintf(request, sizeof(request), "{\"event\":[\"%0220d[b-a]\"]}", 0);
+	assert_int_equal(change(s, "disable-probe", true, request), -EINVAL);
+	(void)snprintf(text, sizeof(text),
+			"pattern \"%0200d\", column 221: a range whose end is before its begin", 0);
+	assert_string_equal(error.text, text);
 	assert_int_equal(change(s, "disable-channel", true, "{}"), 1);
 	assert_int_equal(s->nr_probes, 0);
 	definition_free(s);
