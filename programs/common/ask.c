@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Requests to the daemon: connection, errors, and programs that have not switched to the new rules
+ * Requests to the daemon: connection, answers, and programs that have not switched to the new rules
  * yet.
  */
 #include "ask.h"
@@ -22,25 +22,6 @@
 
 #define SILENT_TIMEOUT_MS 2000
 #define MESSAGES_PRINTED 10
-
-int ask_error(const struct error *error)
-{
-	static const enum command_status statuses[CONTROL_NR_KINDS] = {
-			[ERROR_NONE] = COMMAND_FAILED,
-			[ERROR_FAILED] = COMMAND_FAILED,
-			[ERROR_USAGE] = COMMAND_USAGE,
-			[ERROR_PERMISSION] = COMMAND_NOT_PERMITTED,
-			[ERROR_NOT_FOUND] = COMMAND_FAILED,
-			[ERROR_BUSY] = COMMAND_FAILED,
-	};
-	enum command_status status = (int)error->kind < CONTROL_NR_KINDS ? statuses[error->kind]
-									 : COMMAND_FAILED;
-
-	if (*error->input)
-		return message_error_at(status, error->hint, error->input, error->column, "%s",
-				error->text);
-	return message_error(status, error->hint, "%s", error->text);
-}
 
 /* ---- the connection ---- */
 
@@ -106,7 +87,7 @@ int ask_connect_only(struct ask *ask, bool system)
 	if (!ask_connect_silently(ask, system, &error))
 		return COMMAND_DONE;
 	if (error.kind != ERROR_NOT_FOUND || !ask_kept_sessions(system, kept, sizeof(kept)))
-		return ask_error(&error);
+		return message_library_error(&error);
 	snprintf(hint, sizeof(hint), "%s starts it, and its sessions return: %s",
 			system ? "`systemctl start sided`" : "`side daemon`",
 			format_printable(kept, shown, sizeof(shown)));
@@ -128,7 +109,7 @@ int ask_connect(struct ask *ask, bool system, bool no_daemon)
 	}
 	if (ret) {
 		ask->client = NULL;
-		return ask_error(&error);
+		return message_library_error(&error);
 	}
 	ask->system = ask_is_elsewhere(ask->client);
 	return COMMAND_DONE;
@@ -239,7 +220,7 @@ int ask_call_with(struct ask *ask, struct json_object *request, int fd, int time
 	if (ret)
 		ask_suggest_nearest(ask, request, &error);
 	json_object_put(request);
-	return ret ? ask_error(&error) : COMMAND_DONE;
+	return ret ? message_library_error(&error) : COMMAND_DONE;
 }
 
 /* ---- answers ---- */

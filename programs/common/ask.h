@@ -64,9 +64,6 @@ int ask_call_with(struct ask *ask, struct json_object *request, int fd, int time
 		struct json_object **ret_answer);
 #define ASK_TIMEOUT_MS 60000
 
-/* Prints an error of the daemon, with its position in the text that the user wrote. */
-int ask_error(const struct error *error);
-
 /*
  * Prints the programs that have not switched to the new rules yet, and those that never check for
  * them. Returns COMMAND_PENDING or 0.

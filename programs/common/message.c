@@ -243,7 +243,7 @@ int message_library_error(const struct error *error)
 			: error->kind == ERROR_PERMISSION       ? COMMAND_NOT_PERMITTED
 								: COMMAND_FAILED;
 
-	if (error->column)
+	if (*error->input || error->column)
 		return message_error_at(status, error->hint, error->input, error->column, "%s",
 				error->text);
 	return message_error(status, error->hint, "%s", error->text);

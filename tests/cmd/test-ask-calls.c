@@ -151,18 +151,28 @@ static void test_errors(void **unused)
 	struct error error;
 
 	(void)unused;
-	for (unsigned int kind = ERROR_NONE; kind <= CONTROL_NR_KINDS; kind++) {
+	for (unsigned int kind = ERROR_NONE; kind <= ERROR_NOT_EXECUTABLE; kind++) {
 		error = error_of((enum error_kind)kind, "100 % done", kind % 2 ? "a hint" : "");
 		begin_output(false);
-		assert_int_equal(ask_error(&error), statuses[kind]);
+		assert_int_equal(message_library_error(&error), statuses[kind]);
 		assert_output(kind % 2 ? "side: 100 % done\nhint: a hint\n" : "side: 100 % done\n");
 	}
 	error = error_of(ERROR_USAGE, "100 % done", "a hint");
 	strcpy(error.input, "a == b");
 	error.column = 6;
 	begin_output(false);
-	assert_int_equal(ask_error(&error), COMMAND_USAGE);
+	assert_int_equal(message_library_error(&error), COMMAND_USAGE);
 	assert_output("side: 100 % done\n  a == b\n       ^\nhint: a hint\n");
+	/* A daemon that names no column, and a condition that is empty. */
+	error.column = 0;
+	begin_output(false);
+	assert_int_equal(message_library_error(&error), COMMAND_USAGE);
+	assert_output("side: 100 % done\n  a == b\n  ^\nhint: a hint\n");
+	*error.input = '\0';
+	error.column = 1;
+	begin_output(false);
+	assert_int_equal(message_library_error(&error), COMMAND_USAGE);
+	assert_output("side: 100 % done\n  \n  ^\nhint: a hint\n");
 }
 
 static void connecting(int first, int second)

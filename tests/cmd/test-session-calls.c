@@ -555,7 +555,7 @@ static int played_poll(struct pollfd *files, nfds_t nr, int timeout_ms)
 #define ask_connect_silently played_silently
 #define ask_close played_close
 #define ask_call played_ask
-#define ask_error played_error
+#define message_library_error played_error
 #define ask_print_json played_print
 #define daemon_shut_down(parsed) daemon_stop(parsed)
 #include "programs/side/session/daemon.c"

@@ -412,7 +412,7 @@ static int list_sessions(const struct parsed *parsed, const char *name, bool *re
 			return COMMAND_DONE;
 		/* A daemon that runs but cannot be reached may have sessions. */
 		if (error.kind != ERROR_NOT_FOUND)
-			return ask_error(&error);
+			return message_library_error(&error);
 		if (ask_kept_sessions(parsed->options.list.system, kept, sizeof(kept)))
 			message_note_hint("`side daemon` starts it",
 					"no daemon runs; its sessions are kept (%s), and return when it is started",

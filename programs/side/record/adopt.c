@@ -76,7 +76,7 @@ static int adopt_read_source(struct adopt_run *adoption)
 		file = BOOT_FILE;
 	ret = boot_source_read(file, &adoption->source, &error);
 	if (ret)
-		return ask_error(&error);
+		return message_library_error(&error);
 	if (!adoption->state_dir)
 		adoption->state_dir = adoption->source.config->state_dir;
 	return COMMAND_DONE;
@@ -132,7 +132,7 @@ static int adopt_open_session(struct adopt_run *adoption, const struct boot_sess
 				"the path of the state directory %s is too long",
 				adoption->state_dir);
 	if (definition_options(definition, &view, &error))
-		return ask_error(&error);
+		return message_library_error(&error);
 	if (adopted->output)
 		view.options.output = adopted->output;
 	view.options.force = adoption->options->force;
@@ -161,7 +161,7 @@ static int adopt_open_one(struct adopt_run *adoption, const struct boot_session 
 			access(state_dir, F_OK) && !adoption->options->follow)
 		return COMMAND_DONE;
 	if (definition_of_boot(&adoption->source, boot, &definition, &error))
-		return ask_error(&error);
+		return message_library_error(&error);
 	adopted->name = boot->name;
 	adopted->output = adopt_choose_output(adoption, boot->name);
 	adoption->nr++;

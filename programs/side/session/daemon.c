@@ -83,7 +83,7 @@ static int daemon_shut_down(const struct parsed *parsed)
 
 	if (ask_connect_silently(&ask, parsed->options.control.system, &error)) {
 		if (error.kind != ERROR_NOT_FOUND)
-			return ask_error(&error);
+			return message_library_error(&error);
 		daemon_report_stopped(parsed, 0, 0);
 		return output_flush(stdout);
 	}

@@ -253,7 +253,7 @@ static int top_run(struct top *top)
 			break;
 		}
 		if (ret) {
-			status = ask_error(&error);
+			status = message_library_error(&error);
 		} else {
 			ret = top_add_answer(top, answer, &i);
 			json_object_put(answer);
