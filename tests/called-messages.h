@@ -6,6 +6,7 @@
 #include "called.h"
 
 #include "programs/common/command.h"
+#include "base/error.h"
 
 int message_error(enum command_status status, const char *hint, const char *format, ...)
 {
@@ -17,6 +18,14 @@ int message_error(enum command_status status, const char *hint, const char *form
 	va_end(arguments);
 	called("error %d %s [%s];", (int)status, text, hint ? hint : "-");
 	return status;
+}
+
+int message_library_error(const struct error *error)
+{
+	return message_error(error->kind == ERROR_USAGE                   ? COMMAND_USAGE
+					: error->kind == ERROR_PERMISSION ? COMMAND_NOT_PERMITTED
+									  : COMMAND_FAILED,
+			error->hint, "%s", error->text);
 }
 
 void message_note(const char *format, ...)

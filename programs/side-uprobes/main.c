@@ -466,10 +466,7 @@ static int uprobes_open_probes(struct uprobes_work *work)
 		if (ret)
 			error_set_kind(&error, ERROR_FAILED, ret, NULL, "cannot wait for hits");
 	}
-	return ret ? message_error(error.kind == ERROR_PERMISSION ? COMMAND_NOT_PERMITTED
-								  : COMMAND_FAILED,
-				     *error.hint ? error.hint : NULL, "%s", error.text)
-		   : 0;
+	return ret ? message_library_error(&error) : 0;
 }
 
 /* Removing more locations than this one by one takes half a minute. */

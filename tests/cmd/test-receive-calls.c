@@ -154,8 +154,9 @@ static int played_source(
 	assert_true(stop_fd >= 0);
 	called("open %s %u;", url, speed);
 	*answers = source_answers;
-	strcpy(error->text, "100 % d");
-	strcpy(error->hint, "a hint");
+	if (source_result)
+		error_set(error, source_result, source_result == -EINVAL ? "a hint" : NULL,
+				"100 %% d");
 	return source_result < 0 ? source_result : open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 

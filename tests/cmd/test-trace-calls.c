@@ -150,11 +150,9 @@ static int played_check(const char *url, const bool *ctf1_only, struct error *er
 {
 	assert_null(ctf1_only);
 	called("check %s;", url);
-	if (check_result) {
-		strcpy(error->text, "100 % done");
-		strcpy(error->hint, "a hint");
-	}
-	return check_result;
+	return check_result
+			? error_set_kind(error, ERROR_USAGE, check_result, "a hint", "100 %% done")
+			: 0;
 }
 
 static int played_start(const struct send_options *options, struct send **send, struct error *error)

@@ -78,7 +78,7 @@ static int played_expand(const char *dir, const char *out, ctf_expand_ready *rea
 		report(user, "100 % done");
 	*result = expand_result;
 	if (expand_status)
-		*error = (struct error){.text = "100 % d", .hint = "a hint"};
+		error_set(error, expand_status, "a hint", "100 %% d");
 	return expand_status;
 }
 

@@ -599,9 +599,9 @@ static int played_send_check(const char *url, bool *ctf1_only, struct error *err
 {
 	called("check %s;", url);
 	*ctf1_only = is_ctf1;
-	strcpy(error->text, "100 % done");
-	strcpy(error->hint, "a hint");
-	return check_result;
+	return check_result
+			? error_set_kind(error, ERROR_USAGE, check_result, "a hint", "100 %% done")
+			: 0;
 }
 
 static struct send_options played_options(

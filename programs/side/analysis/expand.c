@@ -6,7 +6,6 @@
 
 #include "ctf/ctf.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,11 +30,6 @@ static char *expand_output_path(const char *dir)
 	if (!size || (size_t)(dir + size - name) <= strspn(name, "."))
 		return NULL;
 	return asprintf(&path, "%.*s-expanded", (int)size, dir) < 0 ? NULL : path;
-}
-
-static int expand_exit_status(int error)
-{
-	return error == -EACCES || error == -EPERM ? COMMAND_NOT_PERMITTED : COMMAND_FAILED;
 }
 
 static void expand_print_result(const struct ctf_expand_result *result, const char *out)
@@ -72,7 +66,7 @@ int cmd_expand(const struct parsed *parsed)
 	out = out ? out : default_path;
 	ret = ctf_expand(dir, out, confine, expand_print_damage, NULL, &result, &error);
 	if (ret) {
-		ret = message_error(expand_exit_status(ret), error.hint, "%s", error.text);
+		ret = message_library_error(&error);
 	} else {
 		expand_print_result(&result, out);
 		ret = result.damaged ? COMMAND_FAILED : output_flush(stdout);

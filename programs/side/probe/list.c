@@ -10,7 +10,6 @@
 #include "spec-options.h"
 #include "programs/common/message.h"
 
-#include <errno.h>
 #include <fnmatch.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -347,9 +346,7 @@ static int probe_list_file(struct probe_listing *listing, const char *path)
 	int ret = code_open(path, &module.code, &error);
 
 	if (ret)
-		return message_error(ret == -EACCES || ret == -EPERM ? COMMAND_NOT_PERMITTED
-								     : COMMAND_FAILED,
-				NULL, "%s", error.text);
+		return message_library_error(&error);
 	ret = list_module(listing, &module);
 	code_close(module.code);
 	return ret;

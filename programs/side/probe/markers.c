@@ -151,12 +151,7 @@ static int probe_markers_list_file(
 	if (!child) {
 		status = probe_markers_list_target(target, listing, &error);
 		if (status == WRONG && !quiet)
-			status = message_error(error.kind == ERROR_PERMISSION
-								 ? COMMAND_NOT_PERMITTED
-								 : COMMAND_FAILED,
-						 *error.hint ? error.hint : NULL, "%s",
-						 error.text) +
-					WRONG;
+			status = message_library_error(&error) + WRONG;
 		fflush(NULL);
 		_exit(status);
 	}

@@ -77,11 +77,6 @@ static void probe_resolve_report_refusals(const struct refusals *refusals)
 		message_note("left out for other reasons: %" PRIu64 " locations", refusals->others);
 }
 
-static int probe_resolve_get_status(const struct error *error)
-{
-	return error->kind == ERROR_PERMISSION ? COMMAND_NOT_PERMITTED : COMMAND_FAILED;
-}
-
 struct probe_resolve_work {
 	struct probe_table_writer *writer;
 	struct resolve *resolve;
@@ -103,8 +98,7 @@ static int make_table(struct probe_resolve_work *work, const struct probe_target
 		ret = resolve_spec(work->resolve, spec, work->writer, probe_resolve_add_refusal,
 				&work->refusals, &error);
 	if (ret)
-		return message_error((enum command_status)probe_resolve_get_status(&error),
-				*error.hint ? error.hint : NULL, "%s", error.text);
+		return message_library_error(&error);
 	*ret_table = probe_table_memfd(work->writer);
 	if (*ret_table < 0)
 		return message_error(COMMAND_FAILED, NULL, "cannot make a table of probes: %s",

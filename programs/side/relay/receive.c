@@ -138,12 +138,11 @@ static int receive_open_source(struct reception *reception, const char *text, ui
 	bool answers;
 	int fd = send_source(text, speed, reception->signals, &answers, &error);
 
+	/* Also of connect(): an address without the interface that it belongs to. */
 	if (fd == -EINVAL)
 		return message_error(COMMAND_USAGE, error.hint, "%s", error.text);
-	if (fd == -EACCES || fd == -EPERM)
-		return message_error(COMMAND_NOT_PERMITTED, NULL, "%s", error.text);
 	if (fd < 0)
-		return message_error(COMMAND_FAILED, NULL, "%s", error.text);
+		return message_library_error(&error);
 	if (!receive_add_source(reception, fd, answers)) {
 		close(fd);
 		return message_error(

@@ -216,7 +216,7 @@ int cmd_send(const struct parsed *parsed)
 	int ret, resolver;
 
 	if (send_check(url, NULL, &error))
-		return message_error(COMMAND_USAGE, error.hint, "%s", error.text);
+		return message_library_error(&error);
 	if (arguments->speed > UINT32_MAX)
 		return message_error(COMMAND_USAGE, NULL, "serial lines do not know that speed");
 	options.session = arguments->session;

@@ -142,7 +142,7 @@ static int session_request_add_url(struct json_object *request, const char *text
 	struct error error;
 
 	if (send_check(text, NULL, &error))
-		return message_error(COMMAND_USAGE, error.hint, "%s", error.text);
+		return message_library_error(&error);
 	if (!strcmp(text, "-"))
 		return message_error(COMMAND_USAGE, "write to a FIFO",
 				"the daemon has no standard output of yours");
