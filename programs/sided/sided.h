@@ -46,9 +46,9 @@
 #include <sys/types.h>
 
 #include "base/container-of.h"
+#include "base/error.h"
 #include "base/event-loop.h"
 #include "sessions/definition.h"
-#include "sessions/error.h"
 #include "sessions/frame.h"
 #include "sessions/json.h"
 #include "objects.h"

@@ -21,7 +21,7 @@
 
 #include <stdbool.h>
 
-#include "sessions/error.h"
+#include "base/error.h"
 
 struct json_object;
 struct control_client;

@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #include "sessions/definition-types.h"
-#include "sessions/error.h"
+#include "base/error.h"
 
 struct json_object;
 

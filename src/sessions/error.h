@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The words for kinds of errors in the answers of the daemon.
- *
- * A sub-header of its own because definitions, connections and the daemon all speak it.
- */
+/* The words for kinds of errors in the answers of the daemon. */
 #ifndef SIDE_SESSIONS_ERROR_H
 #define SIDE_SESSIONS_ERROR_H
 

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sessions/error.h"
+#include "base/error.h"
 
 struct json_object;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads members of untrusted JSON and checks types before values, and writes members. */
 #include "sessions/json.h"
+#include "sessions/error.h"
 #include "sessions/text.h"
 
 #include <errno.h>

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sessions/error.h"
+#include "base/error.h"
 #include "sessions/strings.h"
 
 #define JSON_DEPTH_MAX 16

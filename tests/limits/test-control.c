@@ -12,6 +12,7 @@
 
 #include "sessions/boot.h"
 #include "sessions/client.h"
+#include "sessions/error.h"
 #include "sessions/frame.h"
 #include "sessions/definition.h"
 #include "sessions/json.h"

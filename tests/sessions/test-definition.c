@@ -12,6 +12,7 @@
 
 #include "../resources.h"
 #include "sessions/definition.h"
+#include "sessions/error.h"
 #include "sessions/json.h"
 
 static struct error error;

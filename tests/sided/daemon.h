@@ -22,6 +22,7 @@ int sided_main(int argc, char **argv);
 #include <sys/un.h>
 
 #include "../resources.h"
+#include "sessions/error.h"
 #include "sessions/rendezvous.h"
 #include "recorder/core/session.h"
 #include "protocol/runtime.h"
