@@ -8,6 +8,7 @@
 #include "programs/common/command.h"
 #include "base/error.h"
 
+/* An empty hint is none. */
 int message_error(enum command_status status, const char *hint, const char *format, ...)
 {
 	char text[1500];
@@ -16,7 +17,7 @@ int message_error(enum command_status status, const char *hint, const char *form
 	va_start(arguments, format);
 	(void)vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
-	called("error %d %s [%s];", (int)status, text, hint ? hint : "-");
+	called("error %d %s [%s];", (int)status, text, hint && *hint ? hint : "-");
 	return status;
 }
 

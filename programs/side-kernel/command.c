@@ -257,8 +257,8 @@ static int side_kernel_command_open(struct side_kernel_command *command)
 	status = error.code == -EINVAL                                  ? COMMAND_USAGE
 			: error.code == -EACCES || error.code == -EPERM ? COMMAND_NOT_PERMITTED
 									: COMMAND_FAILED;
-	return message_error(status, *error.hint ? error.hint : NULL,
-			"the kernel's events are not recorded: %s", error.text);
+	return message_error(
+			status, error.hint, "the kernel's events are not recorded: %s", error.text);
 }
 
 static void side_kernel_command_run_once(struct side_kernel_command *command)

@@ -263,8 +263,7 @@ static int side_kernel_open(struct side_kernel_work *work)
 		return COMMAND_DONE;
 	return message_error(error.code == -EACCES || error.code == -EPERM ? COMMAND_NOT_PERMITTED
 									   : COMMAND_FAILED,
-			*error.hint ? error.hint : NULL,
-			"the kernel's events cannot be recorded: %s", error.text);
+			error.hint, "the kernel's events cannot be recorded: %s", error.text);
 }
 
 static int side_kernel_open_server(struct side_kernel_work *work)

@@ -274,12 +274,11 @@ static int uprobes_print_watch_error(const struct uprobes_work *work, const stru
 	const char *why = global_why(work->global);
 	enum command_status status =
 			error->kind == ERROR_PERMISSION ? COMMAND_NOT_PERMITTED : COMMAND_FAILED;
-	const char *hint = *error->hint ? error->hint : NULL;
 
-	return *why ? message_error(status, hint, "%s: %s; %s",
+	return *why ? message_error(status, error->hint, "%s: %s; %s",
 				      global_backend_name(global_used(work->global)), error->text,
 				      why)
-		    : message_error(status, hint, "%s", error->text);
+		    : message_error(status, error->hint, "%s", error->text);
 }
 
 static int uprobes_enable_probes(struct uprobes_work *work, bool on)

@@ -242,8 +242,7 @@ static enum error_kind definition_get_value_kind(enum session_error_kind kind)
 int definition_session_error(const struct session_error *from, struct error *error)
 {
 	error_set_kind(error, definition_get_value_kind(from->kind),
-			from->code ? -from->code : -EINVAL, *from->hint ? from->hint : NULL, "%s",
-			from->text);
+			from->code ? -from->code : -EINVAL, from->hint, "%s", from->text);
 	if (from->where)
 		error_set_position(error, from->where, 0, from->column);
 	return error->code;

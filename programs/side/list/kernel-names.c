@@ -67,8 +67,7 @@ int command_list_kernel(const struct parsed *parsed)
 						: ret == -EACCES || ret == -EPERM
 						? COMMAND_NOT_PERMITTED
 						: COMMAND_FAILED,
-				*error.hint ? error.hint : NULL, "%s",
-				*error.text ? error.text : strerror(-ret));
+				error.hint, "%s", *error.text ? error.text : strerror(-ret));
 	if (!status && !names.count)
 		message_note("the kernel has no such events");
 	if (names.count)

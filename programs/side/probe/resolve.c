@@ -63,15 +63,15 @@ static void probe_resolve_report_refusals(const struct refusals *refusals)
 		const struct resolve_refusal_reason *reason = &refusals->reasons[i];
 		const char *what = reason->what == RESOLVE_NO_RETURN ? "returns not seen:"
 								     : "left out:";
-		const char *hint = *reason->hint ? reason->hint : NULL;
 
 		if (reason->what == RESOLVE_NOTE)
-			message_note_hint(hint, "%s", reason->text);
+			message_note_hint(reason->hint, "%s", reason->text);
 		else if (reason->count == 1)
-			message_note_hint(hint, "%s %s: %s", what, reason->location, reason->text);
+			message_note_hint(reason->hint, "%s %s: %s", what, reason->location,
+					reason->text);
 		else
-			message_note_hint(hint, "%s %" PRIu64 " locations, such as %s: %s", what,
-					reason->count, reason->location, reason->text);
+			message_note_hint(reason->hint, "%s %" PRIu64 " locations, such as %s: %s",
+					what, reason->count, reason->location, reason->text);
 	}
 	if (refusals->others)
 		message_note("left out for other reasons: %" PRIu64 " locations", refusals->others);

@@ -135,7 +135,7 @@ static int record_kernel_set_error(struct kernel_recording *recording, const str
 			: denied            ? COMMAND_NOT_PERMITTED
 					    : COMMAND_FAILED;
 
-	message_error((enum command_status)status, *error->hint ? error->hint : NULL,
+	message_error((enum command_status)status, error->hint,
 			"the kernel's events are not recorded: %s", error->text);
 	recording->failed = status;
 	return recording->alone || status == COMMAND_USAGE ? status : COMMAND_DONE;

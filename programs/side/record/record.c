@@ -55,12 +55,11 @@ static int record_exit_status(int wait_status)
 int command_session_error(const struct session_error *error)
 {
 	enum command_status status = (enum command_status)command_session_status((int)error->kind);
-	const char *hint = *error->hint ? error->hint : NULL;
 
 	if (error->where)
-		return message_error_at(
-				status, hint, error->where, error->column, "%s", error->text);
-	return message_error(status, hint, "%s", error->text);
+		return message_error_at(status, error->hint, error->where, error->column, "%s",
+				error->text);
+	return message_error(status, error->hint, "%s", error->text);
 }
 
 int command_compression(uint64_t value, int *ret_status)
