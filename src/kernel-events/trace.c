@@ -59,16 +59,13 @@ int kernel_trace_open(struct kernel_record *record, struct error *error)
 			.channels = &channel,
 			.nr_channels = 1,
 	};
-	struct error why = {.text = ""};
-	int ret = -ENOMEM;
 
 	record->cpus = calloc(record->nr_cpus, sizeof(*record->cpus));
 	record->arena = ctf_arena_create();
 	channel.context = record->arena ? kernel_trace_context_type(record->arena) : NULL;
 	if (!record->cpus || !channel.context)
 		return error_set_no_memory(error);
-	ret = ctf_writer_create(&config, &record->writer, &why);
-	return ret ? error_set(error, ret, why.hint, "%s", why.text) : 0;
+	return ctf_writer_create(&config, &record->writer, error);
 }
 
 /* ---- packets ---- */

@@ -91,7 +91,6 @@ int ctf_metadata_read(
 		int dir_fd, const char *dir, struct ctf_trace_classes **out, struct error *error)
 {
 	struct ctf_trace_classes *classes = calloc(1, sizeof(*classes));
-	struct error packets = {.text = ""};
 	char *text = NULL, *path = strdup(dir);
 	size_t size = 0;
 	int ret, unpacked = 0;
@@ -112,15 +111,13 @@ int ctf_metadata_read(
 	if (size >= 4 &&
 			(read_u32(text, true) == METADATA_MAGIC ||
 					read_u32(text, false) == METADATA_MAGIC))
-		unpacked = ctf_metadata_unpack(text, &size, &packets);
+		unpacked = ctf_metadata_unpack(text, &size, error);
 	if (size && (unsigned char)text[0] == 0x1e)
 		ret = ctf2_parse(classes, text, size, error);
 	else
 		ret = ctf_tsdl_parse(classes, text, size, error);
 	free(text);
-	if (!ret && unpacked)
-		ret = error_set(error, unpacked, NULL, "%s", packets.text);
-	return ret;
+	return ret ? ret : unpacked;
 }
 
 void ctf_metadata_free(struct ctf_trace_classes *classes)

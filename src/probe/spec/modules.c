@@ -107,17 +107,16 @@ Elf *module_elf(struct resolve_module *module)
 
 int module_code(struct resolve_module *module, struct error *error)
 {
-	struct error reason;
 	int ret;
 
 	if (module->code)
 		return 0;
-	ret = code_open_fd(module->fd, module->path, &module->code, &reason);
+	ret = code_open_fd(module->fd, module->path, &module->code, error);
 	if (ret) {
 		module->refused = true;
 		module->unread = ret == -ENOEXEC || ret == -EFBIG ? 0 : ret;
 		module->code = NULL;
-		return error_set(error, ret, "", "%s", reason.text);
+		return ret;
 	}
 	(void)module_elf(module);
 	/* The mapping and the file together give the load bias. */
