@@ -113,6 +113,9 @@ struct ctf_event_class *ctf_event_class_find(const struct ctf_stream_class *stre
 struct ctf_stream_class *ctf_stream_class_find(
 		const struct ctf_trace_classes *classes, uint64_t id);
 
+/* "out of memory for the metadata" with -ENOMEM, which it returns. */
+int ctf_metadata_set_no_memory(struct error *error);
+
 /* Sort the events by id. -EINVAL: two have the same id; the first is kept. */
 int ctf_stream_class_index(struct ctf_stream_class *stream, struct error *error);
 /* Set the members for well-known names of the environment. */

@@ -383,7 +383,7 @@ static struct image *new_image(struct error *error)
 	error_clear(error);
 	errno = 0;
 	if (!image)
-		image_fail(error, -ENOMEM, "out of memory");
+		error_set_no_memory(error);
 	return image;
 }
 

@@ -8,6 +8,11 @@
 #include "ctf/tsdl.h"
 #include "base/inside/search.h"
 
+int ctf_metadata_set_no_memory(struct error *error)
+{
+	return error_set(error, -ENOMEM, NULL, "out of memory for the metadata");
+}
+
 struct ctf_stream_class *ctf_stream_class_find(const struct ctf_trace_classes *classes, uint64_t id)
 {
 	for (uint32_t i = 0; i < classes->stream_count; i++) {

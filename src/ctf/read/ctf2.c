@@ -42,7 +42,7 @@ void *ctf2_alloc(struct ctf2_reader *r, size_t count, size_t size)
 		return ctf2_error(r, "its field classes take too much memory");
 	memory = ctf_arena_alloc(r->arena, count, size);
 	if (!memory)
-		r->failed = error_set(r->error, -ENOMEM, NULL, "out of memory for the metadata");
+		r->failed = ctf_metadata_set_no_memory(r->error);
 	return memory;
 }
 
@@ -460,7 +460,7 @@ static void read_fragment(struct ctf2_reader *r, const char *whole, const char *
 	struct ctf2_json *json;
 
 	if (!arena) {
-		r->failed = error_set(r->error, -ENOMEM, NULL, "out of memory for the metadata");
+		r->failed = ctf_metadata_set_no_memory(r->error);
 		return;
 	}
 	json = json_parse(arena, text, size, MEMORY_BASE + size * MEMORY_FACTOR, &error);
@@ -468,7 +468,7 @@ static void read_fragment(struct ctf2_reader *r, const char *whole, const char *
 		ctf2_error(r, "line %u is no JSON: %s", ctf2_read_line_number(whole, error.at),
 				error.why);
 	else if (!json)
-		r->failed = error_set(r->error, -ENOMEM, NULL, "out of memory for the metadata");
+		r->failed = ctf_metadata_set_no_memory(r->error);
 	if (!json || !ctf2_read_object(r, json, arena))
 		ctf_arena_destroy(arena);
 }
@@ -514,7 +514,7 @@ int ctf2_parse(struct ctf_trace_classes *classes, const char *text, size_t size,
 
 	classes->arena = ctf_arena_create();
 	if (!classes->arena)
-		return error_set(error, -ENOMEM, NULL, "out of memory for the metadata");
+		return ctf_metadata_set_no_memory(error);
 	classes->memory_max = MEMORY_BASE + size * MEMORY_FACTOR;
 	classes->is_ctf2 = true;
 	classes->trace.big_endian = CTF_HOST_BIG_ENDIAN;

@@ -100,7 +100,7 @@ int ctf_metadata_read(
 		free(path);
 		free(classes);
 		*out = NULL;
-		return error_set(error, -ENOMEM, NULL, "out of memory for the metadata");
+		return ctf_metadata_set_no_memory(error);
 	}
 	classes->trace.path = path;
 	classes->trace.vpid = -1;

@@ -128,7 +128,7 @@ static int guard_slot(const struct resolver *r, struct ctf_type *variant, int32_
 	struct ctf_guard *guard = ctf_arena_alloc(r->classes->arena, 1, sizeof(*guard));
 
 	if (!guard)
-		return error_set(r->error, -ENOMEM, NULL, "out of memory for the metadata");
+		return ctf_metadata_set_no_memory(r->error);
 	*guard = (struct ctf_guard){variant->guards, slot};
 	variant->guards = guard;
 	return 0;
@@ -212,7 +212,7 @@ static int bind_ranges(const struct resolver *r, struct ctf_type *type, const st
 	type->ranges = ctf_arena_alloc(
 			r->classes->arena, location->range_count + 2u, sizeof(*type->ranges));
 	if (!type->ranges)
-		return error_set(r->error, -ENOMEM, NULL, "out of memory for the metadata");
+		return ctf_metadata_set_no_memory(r->error);
 	for (uint32_t i = 0; i < location->range_count; i++)
 		add_range(type, location->ranges[i].begin, location->ranges[i].end,
 				location->ranges[i].option);
@@ -292,7 +292,7 @@ static int bind_options(const struct resolver *r, struct ctf_type *type, const s
 				"the types of the metadata take too much memory");
 	names = calloc((size_t)type->member_count + 1, sizeof(*names));
 	if (!names)
-		return error_set(r->error, -ENOMEM, NULL, "out of memory for the metadata");
+		return ctf_metadata_set_no_memory(r->error);
 	for (uint32_t i = 0; i < type->member_count; i++)
 		names[i] = (struct ctf_option_name){type->members[i].name, i};
 	qsort(names, type->member_count, sizeof(*names), compare_option_names);
@@ -311,8 +311,7 @@ static int bind_options(const struct resolver *r, struct ctf_type *type, const s
 					label->begin, label->end, found->index};
 	}
 	free(names);
-	return type->ranges ? 0
-			    : error_set(r->error, -ENOMEM, NULL, "out of memory for the metadata");
+	return type->ranges ? 0 : ctf_metadata_set_no_memory(r->error);
 }
 
 /* ---- sizes ---- */

@@ -41,7 +41,7 @@ void *tsdl_alloc(struct tsdl_parser *p, size_t count, size_t size)
 		return tsdl_error(p, "the types take too much memory");
 	memory = ctf_arena_alloc(p->arena, count, size);
 	if (!memory) {
-		p->failed = error_set(p->error, -ENOMEM, NULL, "out of memory for the metadata");
+		p->failed = ctf_metadata_set_no_memory(p->error);
 		p->token.kind = TSDL_END;
 	}
 	return memory;
@@ -53,7 +53,7 @@ void tsdl_next(struct tsdl_parser *p)
 		return;
 	tsdl_lex(&p->lexer, &p->token);
 	if (p->token.kind == TSDL_BAD && p->lexer.is_out_of_memory)
-		p->failed = error_set(p->error, -ENOMEM, NULL, "out of memory for the metadata");
+		p->failed = ctf_metadata_set_no_memory(p->error);
 	else if (p->token.kind == TSDL_BAD)
 		tsdl_error(p, "this text is no TSDL, or it is cut off");
 }
@@ -138,7 +138,7 @@ static void find_byte_order(struct tsdl_parser *p)
 		}
 	}
 	if (lexer.is_out_of_memory)
-		p->failed = error_set(p->error, -ENOMEM, NULL, "out of memory for the metadata");
+		p->failed = ctf_metadata_set_no_memory(p->error);
 }
 
 int ctf_tsdl_parse(struct ctf_trace_classes *classes, const char *text, size_t size,
@@ -157,7 +157,7 @@ int ctf_tsdl_parse(struct ctf_trace_classes *classes, const char *text, size_t s
 
 	classes->arena = ctf_arena_create();
 	if (!classes->arena)
-		return error_set(error, -ENOMEM, NULL, "out of memory for the metadata");
+		return ctf_metadata_set_no_memory(error);
 	classes->memory_max = TSDL_MEMORY_BASE + size * TSDL_MEMORY_FACTOR;
 	p->arena = p->lexer.arena = classes->arena;
 	p->last_waiting_event = &p->waiting_events;

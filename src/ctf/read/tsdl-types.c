@@ -136,7 +136,7 @@ static void check_member_names(struct tsdl_parser *p, const struct ctf_type *hol
 		return;
 	names = calloc(holder->member_count, sizeof(*names));
 	if (!names) {
-		p->failed = error_set(p->error, -ENOMEM, NULL, "out of memory for the metadata");
+		p->failed = ctf_metadata_set_no_memory(p->error);
 		p->token.kind = TSDL_END;
 		return;
 	}

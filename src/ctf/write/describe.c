@@ -462,6 +462,11 @@ static int ctf_describe_type(
 	return ret;
 }
 
+int ctf_describe_set_no_memory(struct error *error)
+{
+	return error_set(error, -ENOMEM, NULL, "out of memory for the description of an event");
+}
+
 int ctf_type_from_description(struct ctf_arena *arena,
 		const struct side_event_description *description, struct ctf_type **type,
 		struct error *error)
@@ -478,6 +483,6 @@ int ctf_type_from_description(struct ctf_arena *arena,
 			side_array_length(&description->fields),
 			description->flags & SIDE_EVENT_FLAG_VARIADIC, type);
 	if (ret == -ENOMEM)
-		error_set(error, ret, NULL, "out of memory for the description of an event");
+		ctf_describe_set_no_memory(error);
 	return ret;
 }

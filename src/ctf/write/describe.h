@@ -42,6 +42,9 @@ struct ctf_type *ctf_describe_float128(struct ctf_arena *arena);
 int ctf_describe_contexts(struct ctf_arena *arena, const struct context_spec *contexts,
 		uint32_t count, struct ctf_type **type);
 
+/* "out of memory for the description of an event" with -ENOMEM, which it returns. */
+int ctf_describe_set_no_memory(struct error *error);
+
 /*
  * Convert text of the description to UTF-8 that every reader accepts: bytes that are not UTF-8
  * become U+0080 to U+00FF.

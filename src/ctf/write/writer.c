@@ -379,11 +379,6 @@ int ctf_writer_add_event_json(struct ctf_writer *writer, uint32_t channel, uint3
 	return ctf_writer_add_class(writer, &event, error);
 }
 
-static int ctf_writer_set_no_memory(struct error *error)
-{
-	return error_set(error, -ENOMEM, NULL, "out of memory for the description of an event");
-}
-
 int ctf_writer_add_event(struct ctf_writer *writer, uint32_t channel, uint32_t id,
 		const struct side_event_description *description,
 		const struct context_spec *contexts, uint32_t nr_contexts, struct error *error)
@@ -398,13 +393,13 @@ int ctf_writer_add_event(struct ctf_writer *writer, uint32_t channel, uint32_t i
 
 	visit_buffer_heap(&json);
 	if (!arena)
-		return ctf_writer_set_no_memory(error);
+		return ctf_describe_set_no_memory(error);
 	ret = ctf_type_from_description(arena, description, &fields, error);
 	if (ret)
 		goto out;
 	ret = ctf_describe_contexts(arena, contexts, nr_contexts, &context);
 	if (ret) {
-		ctf_writer_set_no_memory(error);
+		ctf_describe_set_no_memory(error);
 		goto out;
 	}
 	ret = visit_description_json(description, &json, &why);
@@ -418,7 +413,7 @@ int ctf_writer_add_event(struct ctf_writer *writer, uint32_t channel, uint32_t i
 	if (asprintf(&name, "%s:%s", side_ptr_get(description->provider_name),
 			    side_ptr_get(description->event_name)) < 0) {
 		name = NULL;
-		ret = ctf_writer_set_no_memory(error);
+		ret = ctf_describe_set_no_memory(error);
 		goto out;
 	}
 	ret = ctf_writer_add_event_json(writer, channel, id, name,

@@ -57,11 +57,6 @@ struct table_builder {
 	bool has_warned; /* the note about exceptions was reported */
 };
 
-static int spec_table_set_no_memory(struct error *error)
-{
-	return error_set_no_memory(error);
-}
-
 static void refuse_with_hint(const struct table_builder *builder, const struct location *location,
 		const char *reason, const char *hint, enum resolve_refused what)
 {
@@ -189,7 +184,7 @@ static int add_variable(const struct table_builder *builder, const struct locati
 	int ret;
 
 	if (!found)
-		return spec_table_set_no_memory(builder->error);
+		return error_set_no_memory(builder->error);
 	ret = variable_values(location, text, exit, found,
 			capacity < MEMBERS_MAX ? capacity : MEMBERS_MAX, &count, &left_out,
 			builder->error);
@@ -661,7 +656,7 @@ static int find_site(struct table_builder *builder, const struct location *locat
 	if (ret == -ENOENT)
 		return spec_table_refuse_no_function(builder, location);
 	if (ret)
-		return spec_table_set_no_memory(builder->error);
+		return error_set_no_memory(builder->error);
 	if (builder->spec->kernel)
 		code_for_kernel(ret_site);
 	if (ret_site->method == PROBE_NONE)
@@ -727,7 +722,7 @@ static int spec_table_compile_location(
 	int ret;
 
 	if (!values)
-		return spec_table_set_no_memory(builder->error);
+		return error_set_no_memory(builder->error);
 	builder->has_events &= !builder->separate;
 	ret = spec_table_make_probe(builder, location, &values[0], &values[1]);
 	free(values);
@@ -740,7 +735,7 @@ static int survey_operands(struct table_builder *builder)
 	struct value *operands = calloc(OPERANDS_MAX, sizeof(*operands));
 
 	if (!operands)
-		return spec_table_set_no_memory(builder->error);
+		return error_set_no_memory(builder->error);
 	for (size_t i = 0; i < builder->locations.count; i++) {
 		const struct location *location = &builder->locations.items[i];
 		size_t count;
@@ -847,7 +842,7 @@ int resolve_spec(struct resolve *resolve, const struct probe_spec *spec,
 	int ret;
 
 	if (!builder)
-		return spec_table_set_no_memory(error);
+		return error_set_no_memory(error);
 	*builder = (struct table_builder){.spec = spec,
 			.writer = writer,
 			.refused = refused,
@@ -867,7 +862,7 @@ int resolve_spec(struct resolve *resolve, const struct probe_spec *spec,
 	if (!ret && builder->separate)
 		ret = event_names_begin(&builder->names, builder->locations.count)
 				? 0
-				: spec_table_set_no_memory(error);
+				: error_set_no_memory(error);
 	if (!ret)
 		ret = spec_table_make_all(builder);
 	event_names_end(&builder->names);

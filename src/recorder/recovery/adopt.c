@@ -496,14 +496,18 @@ static void adopt_entry(struct session *session, const char *name)
 {
 	int folder = openat(session->buffers.fd, name,
 			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	struct error error = {.text = "out of memory"};
+	struct error error;
 	int ret;
 
 	/* A file, a link, or a folder that was removed. */
 	if (folder < 0 && (errno == ENOTDIR || errno == ELOOP || errno == ENOENT))
 		return;
-	ret = folder < 0 ? recovery_adopt_set_error(&error, -errno, "the folder", NULL)
-			 : adopt_folder(session, folder, name, &error);
+	if (folder < 0) {
+		ret = recovery_adopt_set_error(&error, -errno, "the folder", NULL);
+	} else {
+		error_set_no_memory(&error);
+		ret = adopt_folder(session, folder, name, &error);
+	}
 	if (ret > 0)
 		remove_leftovers(session->buffers.fd, name, folder);
 	else if (ret < 0)

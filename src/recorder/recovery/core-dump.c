@@ -312,7 +312,7 @@ static int core_dump_read_record(
 static void core_dump_recover_record(
 		struct core *core, uint64_t address, const unsigned char *bytes)
 {
-	struct error error = {.text = "out of memory"};
+	struct error error;
 	struct recovery_head head;
 	const char *wrong;
 
@@ -325,6 +325,7 @@ static void core_dump_recover_record(
 	if ((wrong && !*wrong) || (core->wants && !core->wants(core, &head)))
 		return;
 	core->nr_records++;
+	error_set_no_memory(&error);
 	if (wrong)
 		error_set(&error, -EINVAL, NULL, "%s", wrong);
 	else if (!core_dump_read_record(core, &head, &error))

@@ -102,10 +102,11 @@ static bool end_ring(struct session *session, struct instance *instance, uint32_
 		uint32_t ring, struct snapshot_ring_copy *copy)
 {
 	struct instance_ring *each = &instance->channels[channel].each[ring];
-	struct error error = {.text = ""};
+	struct error error;
 	struct ctf_span packet;
 	int ret;
 
+	error_clear(&error);
 	if (each->window_written || !copy_ring(session, instance, channel, ring, copy, &packet))
 		return true;
 	rotate_for(session, packet.size);
@@ -133,8 +134,9 @@ bool snapshot_end(struct session *session, struct instance *instance)
 		if (!channel_overwrites(channel->channel))
 			continue;
 		if (!copy_reserve(&copy, channel->geometry.size)) {
-			struct error error = {.text = "out of memory: cannot copy a ring"};
+			struct error error;
 
+			error_set(&error, -ENOMEM, NULL, "out of memory: cannot copy a ring");
 			trace_fail(session, instance, -ENOMEM, &error);
 			continue;
 		}
@@ -239,11 +241,13 @@ static int snapshot_copy_rings(struct snapshot *snapshot, struct instance *insta
 static void take_instance(struct snapshot *snapshot, struct instance *instance)
 {
 	struct session *session = snapshot->session;
-	struct error error = {.text = "out of memory"}, ignored;
+	struct error error, ignored;
 	struct snapshot_state picture = {0};
 	struct ctf_clock clock;
-	int ret = snapshot_copy_rings(snapshot, instance, &picture, &error);
+	int ret;
 
+	error_set_no_memory(&error);
+	ret = snapshot_copy_rings(snapshot, instance, &picture, &error);
 	if (!ret && picture.writer)
 		ret = losses_write(session, instance, picture.writer, picture.ticks, &error);
 	if (!ret && picture.writer && !session_refined_clock(session, &clock))

@@ -280,9 +280,10 @@ static int losses_write_note(struct lost_list *list)
 	struct instance *instance = list->instance;
 	uint64_t ticks = session->recovers ? instance->last_ticks
 					   : ring_clock_now(session->clock.kind);
-	struct error error = {.text = "out of memory"};
+	struct error error;
 	int ret = 0;
 
+	error_set_no_memory(&error);
 	for (list->channel = 0; list->channel < instance->nr_channels && !ret; list->channel++)
 		ret = write_discarded(session, instance, list->channel, ticks, &error);
 	for (list->channel = 0; list->channel < instance->nr_channels; list->channel++)

@@ -332,7 +332,7 @@ static bool record_trace_write_span(struct session *session, struct instance *in
 		uint32_t channel, uint32_t ring, const struct ring_span *span)
 {
 	struct instance_channel *of = &instance->channels[channel];
-	struct error error = {.text = ""};
+	struct error error;
 	struct ctf_span packet = {
 			.records = span->data,
 			.size = span->size,
@@ -342,6 +342,7 @@ static bool record_trace_write_span(struct session *session, struct instance *in
 	};
 	int ret;
 
+	error_clear(&error);
 	session->trace_hooks->before_packet(session, span->size);
 	ret = trace_append(session, instance, channel, ring, &packet, &error);
 	if (!ret)
