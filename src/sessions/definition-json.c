@@ -5,7 +5,6 @@
 #include "protocol/protocol.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -8,7 +8,6 @@
 
 #include <dwarf.h>
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #define MEMBERS_MAX 10000

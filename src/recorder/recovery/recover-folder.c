@@ -2,7 +2,6 @@
 /* Loads a folder of buffers as an ended instance. Changes nothing in the folder. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
