@@ -80,9 +80,8 @@ int debug_failed(const struct resolve_module *module, struct error *error)
 {
 	if (!module->debug_error)
 		return 0;
-	return error_set(error, module->debug_error, "",
-			"cannot read the debug information of %s: %s", module->name,
-			error_strerror(module->debug_error));
+	return error_set_system(error, module->debug_error,
+			"cannot read the debug information of %s", module->name);
 }
 
 /* ---- units ---- */

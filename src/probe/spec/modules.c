@@ -289,8 +289,7 @@ int resolve_add_file(struct resolve *resolve, const char *path, struct error *er
 		int ret = -errno;
 
 		close(fd);
-		return error_set(error, ret, "", "cannot inspect %.256s: %s", path,
-				error_strerror(ret));
+		return error_set_system(error, ret, "cannot inspect %.256s", path);
 	}
 	module = spec_module_add(resolve, full, fd);
 	free(full);
@@ -547,8 +546,7 @@ int resolve_add_process(struct resolve *resolve, pid_t pid, struct error *error)
 	free(line);
 	fclose(maps);
 	if (ret)
-		return error_set(error, ret, "", "cannot inspect process %ld: %s", (long)pid,
-				error_strerror(ret));
+		return error_set_system(error, ret, "cannot inspect process %ld", (long)pid);
 	/* Without access to memory, selected indirect functions and semaphores are unknown. */
 	snprintf(path, sizeof(path), "/proc/%ld/mem", (long)pid);
 	resolve->memory = open(path, O_RDONLY | O_CLOEXEC);
