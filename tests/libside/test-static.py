@@ -5,6 +5,7 @@ usage: test-static.py SIDE SIDED BUILD-DIRECTORY INCLUDE-DIRECTORY
 
 babeltrace2 counts the events.
 """
+import functools
 import os
 import re
 import shutil
@@ -16,13 +17,14 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
-from checks import run
+import checks
 from waiting import wait_until
 
 SIDE, SIDED, BUILD, INCLUDE = (os.path.abspath(path) for path in sys.argv[1:5])
 del sys.argv[1:5]
 ARCHIVE = os.path.join(BUILD, "src/libside/libside.a")
 SHARED = os.path.join(BUILD, "src/libside")
+run = functools.partial(checks.run, timeout=120)
 
 PROGRAM = r"""
 #include <side/trace.h>

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """Compares `side probe list` with objdump and nm: which functions exist, where instructions start, and which method is chosen."""
+import functools
 import lzma
 import re
 import shutil
@@ -10,6 +11,7 @@ from harness import *
 SITES = os.environ["SITES"]
 PROGRAM = os.environ["CHANGED"]
 LIBC = os.environ["LIBC"]
+run = functools.partial(run, timeout=120)
 
 # Of each function of sites.S: method, displaced bytes, inner boundaries, a word of the reason.
 WANTED = {

@@ -6,6 +6,7 @@ hits are counted.
 
 usage: test-kept.py [TEST...]
 """
+import functools
 import json
 import os
 import random
@@ -18,11 +19,12 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../.."))
-from checks import run
+import checks
 
 SIDE = os.environ["SIDE"]
 LONG = os.environ.get("SIDE_TEST_LONG") == "1"
 TIMEOUT = 120
+run = functools.partial(checks.run, timeout=TIMEOUT)
 HERE = os.path.dirname(os.path.abspath(__file__))
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
 os.environ["LC_ALL"] = "C"

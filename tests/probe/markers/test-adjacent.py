@@ -5,6 +5,7 @@ is set, in any order, and records correct values.
 
 usage: test-adjacent.py [TEST...]
 """
+import functools
 import os
 import random
 import re
@@ -16,11 +17,12 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../.."))
-from checks import run
+import checks
 
 SIDE = os.environ["SIDE"]
 LONG = os.environ.get("SIDE_TEST_LONG") == "1"
 TIMEOUT = 120
+run = functools.partial(checks.run, timeout=TIMEOUT)
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
 os.environ["LC_ALL"] = "C"
 os.environ.pop("LD_PRELOAD", None)

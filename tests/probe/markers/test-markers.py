@@ -6,6 +6,7 @@ read it.
 usage: test-markers.py [TEST...]; MARKERS: programs, compiled in several ways, one a line
 """
 import contextlib
+import functools
 import json
 import os
 import re
@@ -19,12 +20,13 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
-from checks import run
+import checks
 from tracefs import TRACEFS, see_tracefs
 
 SIDE = os.environ["SIDE"]
 MARKERS = [path for path in os.environ["MARKERS"].split(":") if path]
 TIMEOUT = 120
+run = functools.partial(checks.run, timeout=TIMEOUT)
 os.environ.update(LC_ALL="C", DEBUGINFOD_URLS="")
 NUMBERS = [200, -100, 60000, -30000, 4000000000, -2000000000, 18000000000000000000, -9000000000000000000, 1, 0xab, 0x1234]
 SIZES = [1, -1, 2, -2, 4, -4, 8, -8, 1, 1, 8, -4]
