@@ -55,19 +55,19 @@ def identifier_words(path, text, seen):
 
 def check(root, folders):
     failures, seen = [], set()
-    for folder in folders:
-        for path in visible.files(root, folder, CODE):
-            part = retired_part(path)
-            if part and path not in KEPT:
-                failures.append(f"{path}: for \"{part}\" write {RETIRED[part]}")
-            text = visible.read(root, path)
-            failures += comment_words(path, text)
-            failures += identifier_words(path, text, seen)
-    return failures
+    paths = [path for folder in folders for path in visible.files(root, folder, CODE)]
+    for path in paths:
+        part = retired_part(path)
+        if part and path not in KEPT:
+            failures.append(f"{path}: for \"{part}\" write {RETIRED[part]}")
+        text = visible.read(root, path)
+        failures += comment_words(path, text)
+        failures += identifier_words(path, text, seen)
+    return failures, len(paths)
 
 
 if __name__ == "__main__":
-    complaints = check(os.path.abspath(sys.argv[1]), sys.argv[2:] or FOLDERS)
+    complaints, files = check(os.path.abspath(sys.argv[1]), sys.argv[2:] or FOLDERS)
     print("\n".join(complaints))
-    print(f"{len(complaints)} retired words in comments, identifiers and file names")
-    sys.exit(1 if complaints else 0)
+    print(f"{files} files, {len(complaints)} retired words in comments, identifiers and file names")
+    sys.exit(1 if complaints or not files else 0)

@@ -50,6 +50,11 @@ def test_retired_words_in_names():
     checks.equal(run("test-code-words.py", {"src/ring/a.c": 'const char *ring_padding = "told";\n'})[0], 0)
 
 
+def test_retired_words_of_no_file():
+    checks.true(run("test-code-words.py", {"docs/a.md": ""})[0] != 0, "a tree without code is accepted")
+    checks.true(run("test-code-words.py", {"src/ring/a.c": ""}, ["src/rnig"])[0] != 0, "a folder that does not exist is accepted")
+
+
 def test_upward_use_of_a_module():
     refused("test-tree.py", {"src/ring/a.c": '#include "recorder/run.h"\n'}, {"src/ring/a.c": '#include "base/inside/hash.h"\n'},
             "src/ring/a.c: uses recorder/run.h, but ring may use only")
