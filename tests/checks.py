@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Checks that print the compared values, commands that print why they failed, and functions that end a test program."""
+import os
 import subprocess
 import sys
 import traceback
@@ -34,8 +35,18 @@ def expect(value, what):
         print("FAILED:", what, flush=True)
 
 
+def difference(got, wanted):
+    """Returns both values as text. Of long ones, such as whole traces, only the part that differs."""
+    got, wanted = repr(got), repr(wanted)
+    begin = 0
+    if max(len(got), len(wanted)) > 1000:
+        begin = max(len(os.path.commonprefix([got, wanted])) - 80, 0)
+    return f"got {got[begin:begin + 1000]}, wanted {wanted[begin:begin + 1000]}"
+
+
 def expect_equal(got, wanted, what):
-    expect(got == wanted, f"{what}: got {got!r:.1000}, wanted {wanted!r:.1000}")
+    same = got == wanted
+    expect(same, what if same else f"{what}: {difference(got, wanted)}")
 
 
 def finish(summary="", skipped=False):

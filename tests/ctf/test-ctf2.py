@@ -20,26 +20,13 @@ import tempfile
 import ctf2_reader
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
-from checks import expect, finish, output
+from checks import expect, expect_equal, finish, output
 
 os.environ["TZ"] = "UTC"
 
 sample, viewer, channels, dump = sys.argv[1:5]
 LONG = os.environ.get("SIDE_TEST_LONG") == "1"
 work = tempfile.TemporaryDirectory()
-
-
-def expect_same(what, wanted, got):
-    """Prints only the part that differs: the texts are whole traces."""
-    same = wanted == got
-    if isinstance(wanted, list) and isinstance(got, list) and not same:
-        for left, right in zip(wanted + [None] * 9, got + [None] * 9):
-            if left != right:
-                wanted, got = left, right
-                break
-    wanted, got = str(wanted), str(got)
-    begin = max(len(os.path.commonprefix([wanted, got])) - 80, 0)
-    expect(same, "%s\n  wanted %s\n  got    %s" % (what, wanted[begin:begin + 500], got[begin:begin + 500]))
 
 
 def fragments(trace):
@@ -61,53 +48,49 @@ def test_sample():
             for packet in (0, 84):  # The UUIDs differ.
                 data[packet + 4:packet + 20] = bytes(16)
             files.append(data)
-        expect_same("the bytes of both formats", files[0], files[1])
+        expect_equal(files[1], files[0], "the bytes of both formats")
     theirs = output("/usr/bin/python3", dump, first).splitlines()
-    expect_same("events", True, len(theirs) > 80)
-    expect_same("CTF 2 read plainly, against babeltrace2 on CTF 1.8", theirs, ctf2_reader.lines(second))
-    expect_same("CTF 2 read by us", theirs, output(sample, "read", second).splitlines())
+    expect_equal(len(theirs) > 80, True, "events")
+    expect_equal(ctf2_reader.lines(second), theirs, "CTF 2 read plainly, against babeltrace2 on CTF 1.8")
+    expect_equal(output(sample, "read", second).splitlines(), theirs, "CTF 2 read by us")
     for options in ([], ["-a"], ["-j"], ["-j", "-a"]):
-        expect_same("the view %r" % options, output(viewer, *options, first).replace(first, ""),
-                    output(viewer, *options, second).replace(second, ""))
+        expect_equal(output(viewer, *options, second).replace(second, ""),
+                     output(viewer, *options, first).replace(first, ""), "the view %r" % options)
 
 
 def test_attributes():
     """Checks what the metadata of CTF 2 states in addition to the layout."""
     trace = os.path.join(work.name, "second")
     all_of_them = fragments(trace)
-    expect_same("fragments", ["preamble", "trace-class", "clock-class", "data-stream-class", "data-stream-class"],
-                [fragment["type"] for fragment in all_of_them[:5]])
-    expect_same("environment", ("side", "ust", 4711, 'sample "quoted"'),
-                tuple(all_of_them[1]["environment"][key] for key in ("tracer_name", "domain", "vpid", "procname")))
-    expect_same("clock", {"seconds": 1600000000, "cycles": 5}, all_of_them[2]["offset-from-origin"])
-    expect_same("origin", "unix-epoch", all_of_them[2]["origin"])
+    expect_equal([fragment["type"] for fragment in all_of_them[:5]],
+                 ["preamble", "trace-class", "clock-class", "data-stream-class", "data-stream-class"], "fragments")
+    expect_equal(tuple(all_of_them[1]["environment"][key] for key in ("tracer_name", "domain", "vpid", "procname")),
+                 ("side", "ust", 4711, 'sample "quoted"'), "environment")
+    expect_equal(all_of_them[2]["offset-from-origin"], {"seconds": 1600000000, "cycles": 5}, "clock")
+    expect_equal(all_of_them[2]["origin"], "unix-epoch", "origin")
     events = {fragment["name"]: fragment for fragment in all_of_them if fragment["type"] == "event-record-class"}
     levels = "emergency alert critical error warning notice info debug".split()
     first = [fragment for fragment in all_of_them[6:14]]
-    expect_same("log levels", levels,
-                [fragment["attributes"]["babeltrace.org,2020"]["log-level"] for fragment in first])
-    expect_same("the description", "base16", events["sample:base16"]["attributes"]["side"]["event"]["event"])
+    expect_equal([fragment["attributes"]["babeltrace.org,2020"]["log-level"] for fragment in first], levels, "log levels")
+    expect_equal(events["sample:base16"]["attributes"]["side"]["event"]["event"], "base16", "the description")
     members = {name: {member["name"]: member for member in event["payload-field-class"]["member-classes"]}
                for name, event in events.items()}
     classes = {name: {key: member["field-class"] for key, member in group.items()}
                for name, group in members.items()}
-    expect_same("a hidden length", {"babeltrace.org,2020": {"is-key-only": True}},
-                members["sample:vla"]["_x_length"].get("attributes"))
-    expect_same("a field", None, members["sample:vla"]["x"].get("attributes"))
+    expect_equal(members["sample:vla"]["_x_length"].get("attributes"), {"babeltrace.org,2020": {"is-key-only": True}}, "a hidden length")
+    expect_equal(members["sample:vla"]["x"].get("attributes"), None, "a field")
     for name, field, kind in (("bool", "x", "fixed-length-boolean"), ("vlabytes", "x", "dynamic-length-blob"), ("vla", "x", "dynamic-length-array"),
                               ("float16", "x", "fixed-length-floating-point-number"),
                               ("bitmap", "x", "fixed-length-bit-map"), ("optional", "x", "optional"),
                               ("variant", "x", "variant"), ("null", "x", "structure"),
                               ("string16", "x", "null-terminated-string"), ("array", "x", "static-length-array")):
-        expect_same("the class of " + name, kind, classes["sample:" + name][field]["type"])
-    expect_same("flags", {"read": [[0, 0]], "write": [[1, 1]], "mode": [[2, 4]], "ninth": [[9, 9]]},
-                classes["sample:bitmap"]["x"]["flags"])
-    expect_same("a BLOB", "static-length-blob",
-                classes["sample:float128"]["x"]["member-classes"][0]["field-class"]["type"])
-    expect_same("a base", 16, classes["sample:pointer"]["x"]["preferred-display-base"])
+        expect_equal(classes["sample:" + name][field]["type"], kind, "the class of " + name)
+    expect_equal(classes["sample:bitmap"]["x"]["flags"], {"read": [[0, 0]], "write": [[1, 1]], "mode": [[2, 4]], "ninth": [[9, 9]]}, "flags")
+    expect_equal(classes["sample:float128"]["x"]["member-classes"][0]["field-class"]["type"], "static-length-blob", "a BLOB")
+    expect_equal(classes["sample:pointer"]["x"]["preferred-display-base"], 16, "a base")
     selector = {tuple(option["path"]) for option in
                 [classes["sample:optional"]["x"]["selector-field-location"]]}
-    expect_same("a location", {("_x_tag",)}, selector)
+    expect_equal(selector, {("_x_tag",)}, "a location")
 
 
 # ---- channels and contexts ----
@@ -139,26 +122,24 @@ def test_channels():
             trace = traces[form, level] = os.path.join(work.name, "channels-%s-%s" % (form, level))
             output(channels, trace, form, level)
             suffix = ".zst" if level != "0" else ""
-            expect_same("files of " + trace, sorted(["metadata"] + [name + suffix for name in (
-                "plain_2", "threads_17", "both_0", "side_session")]), sorted(os.listdir(trace)))
+            expect_equal(sorted(os.listdir(trace)),
+                         sorted(["metadata"] + [name + suffix for name in ("plain_2", "threads_17", "both_0", "side_session")]), "files of " + trace)
             if level == "0":
-                expect_same("contexts, our reader, " + form, expected_channels(),
-                            output(sample, "read-contexts", trace).splitlines())
+                expect_equal(output(sample, "read-contexts", trace).splitlines(), expected_channels(), "contexts, our reader, " + form)
     # Babeltrace 2.0.4 supports no variants in the contexts of an event: there they are its first
     # field.
     theirs = [line.replace('} {"number": 21}', '}, "number": 21}').replace('4714} {"_app', '4714} {"side_context": {"_app')
               for line in expected_channels()]
-    expect_same("contexts, babeltrace2", theirs,
-                output("/usr/bin/python3", dump, traces["1", "0"], "--contexts").splitlines())
-    expect_same("contexts, read plainly", expected_channels(), ctf2_reader.lines(traces["2", "0"], True))
+    expect_equal(output("/usr/bin/python3", dump, traces["1", "0"], "--contexts").splitlines(), theirs, "contexts, babeltrace2")
+    expect_equal(ctf2_reader.lines(traces["2", "0"], True), expected_channels(), "contexts, read plainly")
     for options in ([], ["-j"]):
-        expect_same("the view of both formats", output(viewer, *options, traces["1", "0"]).splitlines(),
-                    output(viewer, *options, traces["2", "0"]).splitlines())
+        expect_equal(output(viewer, *options, traces["2", "0"]).splitlines(),
+                     output(viewer, *options, traces["1", "0"]).splitlines(), "the view of both formats")
     with open(os.path.join(traces["1", "0"], "metadata")) as file:
-        expect_same("the base of ip", True, "base = 16; } _ip;" in file.read())
+        expect_equal("base = 16; } _ip;" in file.read(), True, "the base of ip")
     # A ring of a thread has no CPU.
     cpus = [event.get("cpu") for event in map(json.loads, output(viewer, "-j", traces["2", "0"]).splitlines())]
-    expect_same("CPUs", [2] + [None] * 6 + [0, 0], cpus[:9])
+    expect_equal(cpus[:9], [2] + [None] * 6 + [0, 0], "CPUs")
 
 
 # ---- what other producers write ----
@@ -257,8 +238,8 @@ def agree(what, trace, wanted=None, contexts=False):
     plain = ctf2_reader.lines(trace, contexts)
     ours = output(sample, "read-contexts" if contexts else "read", trace).splitlines()
     if wanted is not None:
-        expect_same(what + ", read plainly", wanted, plain)
-    expect_same(what + ", read by us", plain, ours)
+        expect_equal(plain, wanted, what + ", read plainly")
+    expect_equal(ours, plain, what + ", read by us")
     output(viewer, trace)
     output(viewer, "-j", trace)
 
@@ -382,8 +363,7 @@ def test_inner_null():
     payload = struct_of(("a", struct_of(("len", uint()), ("x", struct_of(("y", uint()))))),
                         ("d", {"type": "dynamic-length-blob", "length-field-location": at("a", "x", None, "len")}))
     trace = write("null", one_stream(payload), [bytes([0, 2, 9, 5, 6])])
-    expect_same("null behind a name", ['e 0 {"a": {"len": 2, "x": {"y": 9}}, "d": [5, 6]}'],
-                output(sample, "read", trace).splitlines())
+    expect_equal(output(sample, "read", trace).splitlines(), ['e 0 {"a": {"len": 2, "x": {"y": 9}}, "d": [5, 6]}'], "null behind a name")
 
 
 def test_packets():
@@ -451,7 +431,7 @@ def test_packets():
         packet.bytes(struct.pack(">QQHBB", times[2 * number], times[2 * number + 1], [0xfffe, 3, 3][number], number,
                                  4 * bool(number)))
         packet.bits += inner.bits
-        expect_same("the length of a packet", content, len(packet.bits))
+        expect_equal(len(packet.bits), content, "the length of a packet")
         packet.bytes(b"\xee" * 8)
         body.bits += packet.bits
     streams.append(body.get())
@@ -461,16 +441,16 @@ def test_packets():
     streams.append(second.get())
     trace = write("packets", parts, streams)
     ours = output(sample, "read-contexts", trace).splitlines()
-    expect_same("packets, lost", ["discarded 5"], [line for line in ours if line.startswith("discarded")])
+    expect_equal([line for line in ours if line.startswith("discarded")], ["discarded 5"], "packets, lost")
     events = sorted(line for line in ours if not line.startswith("discarded"))
     # An event without a name is named by its number, one without a clock has no time.
-    expect_same("packets, read by us", sorted(expected + ['0 0 {"only": %d}' % number for number in (1, 2, 3)]), events)
+    expect_equal(events, sorted(expected + ['0 0 {"only": %d}' % number for number in (1, 2, 3)]), "packets, read by us")
     plain = ctf2_reader.lines(trace, True)
-    expect_same("packets, read plainly", sorted(expected + ['0 0 {"only": %d}' % number for number in (1, 2, 3)]),
-                sorted(line for line in plain if not line.startswith("discarded")))
+    expect_equal(sorted(line for line in plain if not line.startswith("discarded")),
+                 sorted(expected + ['0 0 {"only": %d}' % number for number in (1, 2, 3)]), "packets, read plainly")
     objects = [json.loads(line) for line in output(viewer, "-j", trace).splitlines()]
     first = [item for item in objects if item.get("event") == "p:one"][0]
-    expect_same("what the view says", ("h", 0), (first["hostname"], first["cpu"]))
+    expect_equal((first["hostname"], first["cpu"]), ("h", 0), "what the view says")
 
 
 def test_uuid_sizes():
@@ -485,9 +465,9 @@ def test_uuid_sizes():
             uuid[0] ^= differs
             trace = write("uuid-%d-%d" % (length, differs), parts, [bytes(uuid) + bytes([0, 7])])
             done = subprocess.run([viewer, trace], capture_output=True, text=True, env=dict(os.environ, TZ="UTC"))
-            expect_same("bytes of a UUID, events", [0, 1], [done.returncode, done.stdout.count("x = 7")])
-            expect_same("a UUID of %d bytes, another one: %s" % (length, differs), length == 16 and differs,
-                        "a packet has another UUID than the metadata" in done.stdout + done.stderr)
+            expect_equal([done.returncode, done.stdout.count("x = 7")], [0, 1], "bytes of a UUID, events")
+            expect_equal("a packet has another UUID than the metadata" in done.stdout + done.stderr,
+                         length == 16 and differs, "a UUID of %d bytes, another one: %s" % (length, differs))
 
 
 def test_wide_selectors():
@@ -533,16 +513,16 @@ def test_wrong():
     for what, parts in WRONG.items():
         trace = write("wrong-" + what.replace(" ", "-"), parts, [bytes(16)])
         done = subprocess.run([viewer, trace], capture_output=True, text=True)
-        expect_same("the status of " + what, 1, done.returncode)
-        expect_same("the sentence about " + what, True, "metadata" in done.stderr)
+        expect_equal(done.returncode, 1, "the status of " + what)
+        expect_equal("metadata" in done.stderr, True, "the sentence about " + what)
     # The events before and after a damaged one are read.
     parts = one_stream(struct_of(("x", uint())))
     parts.append({"type": "event-record-class", "id": 1, "name": "bad", "payload-field-class": struct_of(("x", uint(65)))})
     parts.append({"type": "event-record-class", "id": 2, "name": "good", "payload-field-class": struct_of(("x", uint()))})
     trace = write("partly", parts, [bytes([0, 5, 2, 6])])
     lines = output(sample, "read", trace).splitlines()
-    expect_same("around a wrong event", ['e 0 {"x": 5}', 'good 0 {"x": 6}'], [line for line in lines if "kind" not in line])
-    expect_same("said", 1, len([line for line in lines if "65 bits" in line]))
+    expect_equal([line for line in lines if "kind" not in line], ['e 0 {"x": 5}', 'good 0 {"x": 6}'], "around a wrong event")
+    expect_equal(len([line for line in lines if "65 bits" in line]), 1, "said")
 
 
 def random_class(depth, names):
