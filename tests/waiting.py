@@ -17,3 +17,12 @@ def wait_until(condition, what="the condition is true", timeout=TIMEOUT, process
         if time.monotonic() > deadline:
             raise AssertionError(f"not within {timeout} seconds: {what}")
         time.sleep(0.01)
+
+
+def has_ended(pid):
+    """Returns whether the process is gone, or a zombie."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True

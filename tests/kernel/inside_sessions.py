@@ -21,7 +21,7 @@ import unittest
 import bt2
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
-from waiting import wait_until
+from waiting import has_ended, wait_until
 import ftrace
 
 SIDE, SIDED = os.environ["SIDE"], os.environ["SIDED"]
@@ -103,14 +103,7 @@ class Case(unittest.TestCase):
             os.kill(pid, number)
         except OSError:
             return
-        for _ in range(6000):
-            try:
-                with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
-                    if file.read().rsplit(")", 1)[1].split()[0] == "Z":
-                        return
-            except OSError:
-                return
-            time.sleep(0.01)
+        wait_until(lambda: has_ended(pid), f"{name} has ended")
 
     def daemon_pid(self):
         try:

@@ -13,6 +13,7 @@ import time
 here = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(here), str(here.parent)]
 import checks
+from waiting import has_ended, wait_until
 
 try:
     import clang.cindex
@@ -402,25 +403,15 @@ else:
 """
 
 
-def ends(pid):
-    """Whether the killed process ends: within a minute."""
-    for _ in range(6000):
-        try:
-            if pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
-                return True
-        except (FileNotFoundError, ProcessLookupError):
-            return True
-        time.sleep(0.01)
-    return False
-
-
 def test_timeout():
     """A command that takes too long is killed with all that it has started, also in other sessions."""
     with tempfile.TemporaryDirectory() as directory:
         command = f"for i in 1 2; do setsid sh -c 'echo $$ >>{directory}/pids; sleep 100' & done; wait"
         checks.equal(mutate.run_limited(["sh", "-c", command], 2), None, "a timeout")
         pids = pathlib.Path(directory, "pids").read_text().split()
-        checks.equal([ends(pid) for pid in pids], [True, True], "both have ended")
+        checks.equal(len(pids), 2, "processes")
+        for pid in pids:
+            wait_until(lambda pid=pid: has_ended(pid), f"process {pid} has ended", 60)
         checks.equal(mutate.run_limited(["sh", "-c", "exit 5"], 60), 5, "no timeout")
 
 
@@ -453,7 +444,7 @@ def test_interrupted():
             checks.equal((process.returncode, output), (128 + number, (printed, "")), f"{way}, signal {number}")
             checks.equal(changed, "int a = 2;\n" if way == "alone" else "switches", "changed")
             checks.equal(source.read_text(), "int a = 1;\n", "restored")
-            checks.equal(ends(int(started.read_text())), True, "the test has ended")
+            checks.true(wait_until(lambda: has_ended(int(started.read_text())), "the test has ended", 60), "the test has ended")
 
 
 def test_table():

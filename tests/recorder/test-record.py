@@ -290,13 +290,13 @@ class Kill(Case):
             file.write(bytes(4096))
         shutil.rmtree(self.output, True)
         process = self.start([PROGRAM, "kill-me", published])
-        deadline = time.monotonic() + 10
-        # The first numbers show that it runs; then a random instant.
-        while time.monotonic() < deadline:
+
+        def has_published():
             with open(published, "rb") as file:
-                if file.read(16) != bytes(16):
-                    break
-            time.sleep(0.001)
+                return file.read(16) != bytes(16)
+
+        # The first numbers show that it runs; then a random instant.
+        wait_until(has_published, "the first events are published", process=process)
         time.sleep(delay)
         os.kill(self.command_of(process), signal.SIGKILL)
         summary = self.finish(process)

@@ -6,26 +6,10 @@ usage: test-guide-probes.py GUIDE
 """
 page = __import__("sys").argv.pop(1)
 
-import json
 import shutil
-import signal
-import time
 
 from guide import commands, run_command
 from harness import *
-
-
-def end_daemon(env):
-    """Ends the daemon and its sessions with the test."""
-    found = side("daemon", "--json", "--no-daemon", env=env)
-    if found.status:
-        return
-    pid = json.loads(found.out.splitlines()[0])["pid"]
-    os.kill(pid, signal.SIGTERM)
-    for _ in range(3000):
-        if not os.path.exists(f"/proc/{pid}"):
-            break
-        time.sleep(0.01)
 
 
 def test_commands():
