@@ -2,9 +2,8 @@
 """The agent's thread in a program. It exists as soon as the daemon has its connection; the program's first event does not wait for it."""
 import contextlib
 import glob
-import time
 
-TIMEOUT = 120
+from waiting import wait_until
 
 
 def has_agent_thread(pid):
@@ -17,8 +16,4 @@ def has_agent_thread(pid):
 
 
 def await_agent_thread(pid):
-    until = time.monotonic() + TIMEOUT
-    while not has_agent_thread(pid):
-        if time.monotonic() > until:
-            raise AssertionError(f"process {pid} has no thread of the agent")
-        time.sleep(0.01)
+    wait_until(lambda: has_agent_thread(pid), f"process {pid} has a thread of the agent")

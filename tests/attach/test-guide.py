@@ -7,15 +7,21 @@ import os
 import signal
 import sys
 import tempfile
-import time
 import unittest
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cmd"))
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from guide import commands, run_command
+from waiting import wait_until
 
 GUIDE = sys.argv.pop(1)
 SIDE = os.environ["SIDE"]
 TIMEOUT = 60
+
+
+def is_ready(folder):
+    with open(folder + "/server.log", encoding="ascii") as file:
+        return "ready" in file.read()
 
 
 class Guide(unittest.TestCase):
@@ -34,19 +40,10 @@ class Guide(unittest.TestCase):
             try:
                 for command, wanted in found:
                     run_command(command, wanted, folder, env)
-                    self.wait_for_server(folder)
+                    wait_until(lambda: is_ready(folder), "the server is ready", TIMEOUT)
             finally:
                 with open(folder + "/server.pid", encoding="ascii") as file:
                     os.kill(int(file.read()), signal.SIGTERM)
-
-    def wait_for_server(self, folder):
-        deadline = time.monotonic() + TIMEOUT
-        while True:
-            with open(folder + "/server.log", encoding="ascii") as file:
-                if "ready" in file.read():
-                    return
-            self.assertLess(time.monotonic(), deadline)
-            time.sleep(0.01)
 
 
 unittest.main(argv=sys.argv[:1], verbosity=2)

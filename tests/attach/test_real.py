@@ -2,6 +2,7 @@
 """Attaching to real programs and detaching from them repeatedly, while they work: their clients check
 each answer, and after each round the program has the same threads and descriptors as before.
 """
+import contextlib
 import os
 import shutil
 import signal
@@ -9,11 +10,11 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 import unittest
 import urllib.request
 
 from test_attach import TIMEOUT, PLAIN, Case, Program
+from waiting import wait_until
 
 ROUNDS = 1000 if os.environ.get("SIDE_TEST_LONG") else 5
 
@@ -32,13 +33,12 @@ def free_port():
 
 
 def wait_for_port(port):
-    deadline = time.monotonic() + TIMEOUT
-    while True:
-        try:
+    def connect():
+        with contextlib.suppress(ConnectionRefusedError):
             return socket.create_connection(("127.0.0.1", port), 5)
-        except ConnectionRefusedError:
-            assert time.monotonic() < deadline, "it does not listen"
-            time.sleep(0.02)
+        return None
+
+    return wait_until(connect, "it listens", TIMEOUT)
 
 
 class Load(threading.Thread):
@@ -95,23 +95,29 @@ class Real(Case):
     def rounds(self, pid, ask=None):
         """The first round leaves the libraries; after it, nothing may change. In each round the program works."""
         load = Load(ask) if ask else None
+
+        def resources():
+            """A server opens files on its own (redis: its /proc/PID/stat), and closes them again."""
+            found = self.resources_of(pid)
+            return None if f"/proc/{pid}/stat" in found[1] else found
+
+        def await_answer(asked):
+            def answers():
+                self.assertIsNone(load.failure)
+                return load.asked != asked
+
+            wait_until(answers, "it answers", TIMEOUT)
+
         before, signals = None, self.resources_of(pid)[-1]
         for nr in range(ROUNDS + 1):
             asked = load.asked if load else 0
             done = self.side("attach", "-p", str(pid), "--symbols", "-o", self.output(), "--duration", "20ms")
             self.assertIn("recorded", done.stderr)
-            deadline = time.monotonic() + TIMEOUT
-            while load and load.asked == asked:
-                self.assertIsNone(load.failure)
-                self.assertLess(time.monotonic(), deadline, "it does not answer any more")
-                time.sleep(0.001)
+            if load:
+                await_answer(asked)
             shutil.rmtree(f"{self.dir}/out-{self.outputs}")
-            now = self.resources_of(pid)
+            now = wait_until(resources, f"/proc/{pid}/stat is closed", TIMEOUT)
             before = before or now
-            # A server opens files on its own (redis: its /proc/PID/stat), and closes them again.
-            while f"/proc/{pid}/stat" in now[1] and time.monotonic() < deadline:
-                time.sleep(0.001)
-                now = self.resources_of(pid)
             self.assertEqual(now, before, f"round {nr}")
             self.assertEqual(now[-1], signals, f"round {nr}")
         if load:
@@ -152,13 +158,14 @@ class Real(Case):
                         server {{ listen 127.0.0.1:{port}; root {pages}; }} }}\n""")
         server = self.run_server(need("nginx"), "-p", self.dir, "-c", self.file("nginx.conf"))
         wait_for_port(port).close()
-        # It listens before it creates them.
-        deadline, workers = time.monotonic() + TIMEOUT, []
-        while len(workers) < 2:
-            self.assertLess(time.monotonic(), deadline, workers)
+
+        def both_workers():
             with open(f"/proc/{server.pid}/task/{server.pid}/children", encoding="ascii") as children:
-                workers = [int(pid) for pid in children.read().split()]
-            time.sleep(0.01)
+                found = [int(pid) for pid in children.read().split()]
+            return found if len(found) >= 2 else None
+
+        # It listens before it creates them.
+        workers = wait_until(both_workers, "both workers run", TIMEOUT)
 
         def ask(_):
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/page", timeout=TIMEOUT) as answer:

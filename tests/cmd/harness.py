@@ -16,6 +16,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..
 
 import resources
 from checks import contains, equal, output, run, run_tests, skip, true
+from waiting import wait_until
 
 SIDE = os.environ.get("SIDE", "side")
 LONG = os.environ.get("SIDE_TEST_LONG") == "1"
@@ -75,10 +76,7 @@ def end_daemon(env):
     pid = json.loads(found.out.splitlines()[0])["pid"]
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGTERM)
-    end = time.monotonic() + 120
-    while os.path.exists(f"/proc/{pid}"):
-        assert time.monotonic() < end, "the daemon has ended"
-        time.sleep(0.01)
+    wait_until(lambda: not os.path.exists(f"/proc/{pid}"), "the daemon has ended")
     if "SIDE_RUNTIME" in env:
         resources.assert_released(env["SIDE_RUNTIME"])
 

@@ -10,9 +10,6 @@ import time
 import synthetic
 from harness import *
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
-from waiting import wait_until
-
 TALKER = os.environ["TALKER"]
 work = tempfile.TemporaryDirectory()
 TRACE = os.path.join(work.name, "trace")
@@ -467,10 +464,7 @@ def test_recorder_is_killed():
     out = os.path.join(work.name, "killed")
     recorder = subprocess.Popen([SIDE, "record", "-q", "-o", out, TALKER, "100000000"], env=environment())
     try:
-        deadline = time.monotonic() + 20
-        while time.monotonic() < deadline and size_of(out) < 2_000_000:
-            time.sleep(0.01)
-        true(size_of(out) >= 2_000_000, "nothing was recorded")
+        wait_until(lambda: size_of(out) >= 2_000_000, "2 MB are recorded", 20)
         refused = side("view", "--repair", "-n1", out)
         equal((refused.status, len(refused.out.splitlines())), (1, 1), refused.err)
         contains(refused.err, ": it is being recorded\nhint: try again when the recording has ended\n")

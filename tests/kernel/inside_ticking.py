@@ -27,6 +27,8 @@ import traceback
 
 import bt2
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+from waiting import wait_until
 import ftrace
 import plain
 from remaining_output import remaining_output
@@ -213,9 +215,12 @@ class Perf(Listener):
         self.process = subprocess.Popen(["perf", "record", "-q", "-a", "-e", TRACEPOINT.replace("/", ":"), "-o", self.output, "--",
                                          "sh", "-c", f"echo >&2; touch {ready}; cat"], stdin=subprocess.PIPE,
                                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        while not os.path.exists(ready):
+
+        def is_ready():
             assert self.process.poll() is None, self.process.stderr.read()
-            time.sleep(0.01)
+            return os.path.exists(ready)
+
+        wait_until(is_ready, "perf is ready", TIMEOUT)
 
     def end(self):
         self.process.stdin.close()

@@ -323,14 +323,15 @@ class Kill(Case):
         before = set(os.listdir(place))
         self.output = os.path.join(self.dir, f"out-{len(before)}")
         process = self.start([PROGRAM, "sleep", "60000"], env={"XDG_RUNTIME_DIR": place})
-        deadline = time.monotonic() + 30
-        while time.monotonic() < deadline:
+
+        def new_directory():
             for name in set(os.listdir(place)) - before:
                 command = self.command_of(process)
                 if command and os.path.samefile(f"/proc/{command}/exe", PROGRAM):
-                    return process, name
-            time.sleep(0.01)
-        self.fail("no directory of a socket")
+                    return name
+            return None
+
+        return process, wait_until(new_directory, "the directory of a socket exists", 30)
 
     def test_killed_recorder_leaves_nothing_for_long(self):
         place = os.path.join(self.dir, "run")
@@ -595,13 +596,12 @@ class Untouched(Case):
 
     def wait_for_more(self, path, than):
         """Waits until the number at the begin of the file has grown; returns it."""
-        for _ in range(6000):
+        def more():
             with open(path, "rb") as file:
                 number = int.from_bytes(file.read(8), "little")
-            if number > than:
-                return number
-            time.sleep(0.01)
-        self.fail("nothing was published for a minute")
+            return number if number > than else None
+
+        return wait_until(more, "more is published")
 
     def test_recorder_is_killed(self):
         """All on one CPU, so in one ring: each of several rings ends at another time, and a thread

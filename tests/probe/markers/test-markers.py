@@ -16,12 +16,12 @@ import struct
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 import checks
 from tracefs import TRACEFS, see_tracefs
+from waiting import wait_until
 
 SIDE = os.environ["SIDE"]
 MARKERS = [path for path in os.environ["MARKERS"].split(":") if path]
@@ -325,9 +325,7 @@ class Bpftrace(Traced):
                               stderr=subprocess.DEVNULL) as listener:
             try:
                 # Once it listens, it has raised the semaphore.
-                deadline = time.monotonic() + TIMEOUT
-                while run(program).stdout == "0 0\n":
-                    self.assertLess(time.monotonic(), deadline, "bpftrace does not come")
+                wait_until(lambda: run(program).stdout != "0 0\n", "bpftrace listens", TIMEOUT)
                 run(SIDE, "-q", "trace", "--global", "-o", f"{self.folder}/trace", "-c", f"sh -c '{program}; {program}'",
                     "--exe", program, "--sdt", "shelf:numbers")
             finally:

@@ -14,7 +14,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../cmd"))
-from harness import SIDE, environment, equal, run_tests, true
+from harness import SIDE, environment, equal, run_tests, true, wait_until
 
 PROGRAM = os.environ["PROBE_FAULTS"]
 FUNCTIONS = "first second third last longer stores calls wild divides divides_first undefined vector entered".split()
@@ -108,11 +108,7 @@ def test_running_program():
         before = bytes_at(program, LOCATIONS["stores"][0])
         with subprocess.Popen([SIDE, "-q", "trace", "-o", "trace", "-p", str(program.pid), *at_begins()], cwd=directory, env=environment(),
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as tracer:
-            for _ in range(3000):
-                if bytes_at(program, LOCATIONS["stores"][0]) != before or tracer.poll() is not None:
-                    break
-                time.sleep(.01)
-            true(bytes_at(program, LOCATIONS["stores"][0]) != before, "the probes are set")
+            wait_until(lambda: bytes_at(program, LOCATIONS["stores"][0]) != before, "the probes are set", 30, tracer)
             time.sleep(.1)
             out = program.communicate("\n", timeout=60)[0]
             tracer.communicate(timeout=60)
