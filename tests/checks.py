@@ -97,5 +97,4 @@ def run_tests(namespace):
             failures += 1
             print(f"FAILED {name}")
             traceback.print_exc(file=sys.stdout)
-    print(f"{checks} checks, {failures} failures")
-    sys.exit(1 if failures or not (checks or skipped) else 77 if skipped else 0)
+    finish(skipped=bool(skipped))
