@@ -16,6 +16,8 @@ import difflib
 import pathlib
 import re
 
+import visible
+
 # The words of a comment, and the order of the code. Longer ones first: they begin with others.
 ORDERS = {
     "Acquire and release, acquire if it fails": "acq_rel/acquire", "Acquire and release": "acq_rel",
@@ -36,7 +38,6 @@ CALLS_DEEP = 2  # a partner may make its access through functions that it calls
 CLAUSE = re.compile(r"(?:(?<=/\*)|(?<=[.:;*)]))\s*(" + "|".join(sorted(ORDERS, key=len, reverse=True)) + r")(?:, (both|all (\d+)))?:")
 ACCESS = re.compile(r"\b(__atomic_\w+|atomic_\w+|__sync_\w+|" + "|".join(FENCES) + r")\s*\(")
 WORD = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
-BLANKED = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.S)
 KEYWORDS = {"if", "while", "for", "switch", "return", "sizeof", "do", "else", "__attribute__", "__asm__", "defined", "_Static_assert"}
 
 
@@ -77,10 +78,6 @@ class Function:
     @property
     def strong(self):
         return [access for access in self.accesses if access.order != "relaxed"]
-
-
-def blank(text):
-    return BLANKED.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), text)
 
 
 def closing(code, begin):
@@ -193,13 +190,13 @@ def bodies(code):
 
 
 def functions_of(path, text):
-    code = blank(text)
+    code = visible.code(text)
     functions, covered = [], []
     if not ACCESS.search(code) and not CLAUSE.search(text):
         # Reads only the names of the functions and their calls.
         return [Function(path, name, 0, [], [], {found[1] for found in WORD.finditer(code, begin, end)} - KEYWORDS, [])
                 for _, _, name, begin, end in bodies(code)], []
-    comments = [(found.start(), found.end(), found.group()) for found in BLANKED.finditer(text) if found.group().startswith("/")]
+    comments = [(found.start(), found.end(), found.group()) for found in visible.matches_of_comments(text)]
     for head, _, name, begin, end in bodies(code):
         clauses, lines = [], []
         # A comment after the last statement, on the same line, belongs to the function.

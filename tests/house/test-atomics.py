@@ -12,6 +12,7 @@ import re
 import sys
 
 import atomics
+import visible
 
 GOOD = """
 /* A publication. */
@@ -162,7 +163,7 @@ def test_tree(tree):
     """The reader finds the same accesses as a search for the words."""
     failed = []
     texts = [path.read_text() for directory in ("src", "programs") for path in (tree.root / directory).rglob("*.[ch]")]
-    code = "".join(atomics.blank(text) for text in texts if re.search(r"__ATOMIC_|memory_order_", text))
+    code = "".join(visible.code(text) for text in texts if re.search(r"__ATOMIC_|memory_order_", text))
     orders = [part for function in tree.functions for access in function.accesses if access.operation not in atomics.FENCES
               for part in access.order.replace("compiler ", "").split("/")]
     for order in ("ACQUIRE", "RELEASE", "SEQ_CST", "ACQ_REL"):

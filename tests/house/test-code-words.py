@@ -12,10 +12,6 @@ from visible import listed
 
 FOLDERS = ("include", "src", "programs")
 CODE = (".c", ".h", ".S")
-COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
-LITERAL_OR_COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
-
-
 PATTERNS = [(re.compile(pattern.replace(" ", " +"), re.I), use) for pattern, use in listed("words.txt", 2, " => ") if not pattern.startswith("^")]
 RETIRED = dict(listed("retired-names.txt", 2, " => "))
 KEPT = {name for name, _ in listed("names-kept.txt", 2, " | ")}
@@ -27,9 +23,7 @@ def without_quotes(text):
 
 
 def comment_words(path, text):
-    for part in LITERAL_OR_COMMENT.finditer(text):
-        if not COMMENT.match(part.group(0)):
-            continue
+    for part in visible.matches_of_comments(text):
         prose = without_quotes(part.group(0))
         # A phrase may continue in the next line.
         prose = re.sub(r"\n[ \t]*\*?[ \t]*", lambda found: " " * len(found.group(0)), prose)
@@ -44,7 +38,7 @@ def retired_part(name):
 
 
 def identifier_words(path, text, seen):
-    code = LITERAL_OR_COMMENT.sub(visible.blank, text)
+    code = visible.code(text)
     for found in re.finditer(r"[A-Za-z_]\w*", code):
         name = found.group(0)
         part = retired_part(name)

@@ -11,7 +11,6 @@ import sys
 import visible
 
 FOLDERS = ("include", "src", "programs", "tests", "bench")
-LITERAL_OR_COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.S)
 # A name that a path, <...> or a wildcard precedes is not a file of the tree.
 NAME = re.compile(r"(?<![\w<*./-])(?:[\w-]+/)*([\w-]+\.(?:c|h|S))\b")
 # Headers of other projects and of the build, and examples of names.
@@ -23,9 +22,7 @@ def main(root):
     known = {os.path.basename(path) for path in texts} | OUTSIDE
     failures = []
     for path, text in texts.items():
-        for part in LITERAL_OR_COMMENT.finditer(text):
-            if part.group(0).startswith('"'):
-                continue
+        for part in visible.matches_of_comments(text):
             for found in NAME.finditer(part.group(0)):
                 if found.group(1) not in known:
                     failures.append(f"{path}:{text.count(chr(10), 0, part.start() + found.start()) + 1}: there is no {found.group(0)}")

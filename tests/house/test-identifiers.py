@@ -8,14 +8,13 @@ import collections
 import re
 import sys
 
-import atomics
 import visible
 
 FUNCTION = re.compile(r"^static\b[^;={]*?\b(\w+)\([^;{]*\)[^;{]*\{", re.M)
 
 
 def local_functions(text):
-    return {name for name in FUNCTION.findall(atomics.blank(text)) if name != "__attribute__"}
+    return {name for name in FUNCTION.findall(visible.code(text)) if name != "__attribute__"}
 
 
 def shared(files):

@@ -5,6 +5,7 @@ import re
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+LITERAL_OR_COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
 SKIPPED = (".git", "build", "__pycache__", "node_modules")
 
 
@@ -26,6 +27,16 @@ def read(root, path):
 
 def blank(match):
     return re.sub(r"[^\n]", " ", match.group(0))
+
+
+def code(text):
+    """Returns C without comments and literals, each character at its place."""
+    return LITERAL_OR_COMMENT.sub(blank, text)
+
+
+def matches_of_comments(text):
+    """Returns the match of each comment of C."""
+    return [part for part in LITERAL_OR_COMMENT.finditer(text) if part.group(0).startswith("/")]
 
 
 def document(text):
