@@ -50,7 +50,7 @@ def test_sample():
             files.append(data)
         expect_equal(files[1], files[0], "the bytes of both formats")
     theirs = output("/usr/bin/python3", dump, first).splitlines()
-    expect_equal(len(theirs) > 80, True, "events")
+    expect(len(theirs) > 80, f"{len(theirs)} events")
     expect_equal(ctf2_reader.lines(second), theirs, "CTF 2 read plainly, against babeltrace2 on CTF 1.8")
     expect_equal(output(sample, "read", second).splitlines(), theirs, "CTF 2 read by us")
     for options in ([], ["-a"], ["-j"], ["-j", "-a"]):
@@ -136,7 +136,8 @@ def test_channels():
         expect_equal(output(viewer, *options, traces["2", "0"]).splitlines(),
                      output(viewer, *options, traces["1", "0"]).splitlines(), "the view of both formats")
     with open(os.path.join(traces["1", "0"], "metadata")) as file:
-        expect_equal("base = 16; } _ip;" in file.read(), True, "the base of ip")
+        metadata = file.read()
+    expect("base = 16; } _ip;" in metadata, f"the base of ip: {metadata}")
     # A ring of a thread has no CPU.
     cpus = [event.get("cpu") for event in map(json.loads, output(viewer, "-j", traces["2", "0"]).splitlines())]
     expect_equal(cpus[:9], [2] + [None] * 6 + [0, 0], "CPUs")
@@ -514,7 +515,7 @@ def test_wrong():
         trace = write("wrong-" + what.replace(" ", "-"), parts, [bytes(16)])
         done = subprocess.run([viewer, trace], capture_output=True, text=True)
         expect_equal(done.returncode, 1, "the status of " + what)
-        expect_equal("metadata" in done.stderr, True, "the sentence about " + what)
+        expect("metadata" in done.stderr, f"the sentence about {what}: {done.stderr}")
     # The events before and after a damaged one are read.
     parts = one_stream(struct_of(("x", uint())))
     parts.append({"type": "event-record-class", "id": 1, "name": "bad", "payload-field-class": struct_of(("x", uint(65)))})

@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
-from checks import expect_equal, finish, run
+from checks import expect, expect_equal, finish, run
 
 os.environ["TZ"] = "UTC"
 os.environ["LC_ALL"] = "C.UTF-8"
@@ -47,7 +47,7 @@ def test_whole():
     run(channels, "many/two", "2", "1")
     done = run(side, "expand", "many", "-o", "expanded", status=None)
     expect_equal((done.returncode, done.stdout), (0, ""), "status")
-    expect_equal("expanded" in done.stderr, True, "said")
+    expect("expanded" in done.stderr, f"said: {done.stderr}")
     before, after = contents("many"), contents("expanded")
     expect_equal(set(after), {name.removesuffix(".zst") for name in before}, "files")
     expect_equal(after["plain/threads_17"], before["plain/threads_17"], "plain files")
@@ -74,14 +74,15 @@ def test_names():
     expect_equal((done.returncode, sorted(os.listdir("trace-expanded"))), (0, ["metadata", "ring_3"]), "beside")
     done = run(side, "expand", "trace", status=None)
     expect_equal(done.returncode, 1, "not over another one")
-    expect_equal("trace-expanded" in done.stderr and len(os.listdir("trace-expanded")) == 2, True, "what is there stays")
+    expect("trace-expanded" in done.stderr and len(os.listdir("trace-expanded")) == 2, f"what is there stays: {done.stderr}")
     expect_equal(run(side, "expand", ".", status=None).returncode, 2, "no name")
     done = run(side, "expand", "nowhere", status=None)
     expect_equal((done.returncode, "nowhere" in done.stderr), (1, True), "no directory")
     done = run(side, "expand", "--json", "trace", "-o", "third", status=None)
     report = json.loads(done.stdout)
     expect_equal(tuple(report[key] for key in ("type", "output", "expanded", "copied", "damaged")), ("expanded", "third", 1, 1, 0), "JSON")
-    expect_equal("copy" in run(side, "expand", "third", "-o", "fourth", status=None).stderr, True, "nothing to do")
+    done = run(side, "expand", "third", "-o", "fourth", status=None)
+    expect("copy" in done.stderr, f"nothing to do: {done.stderr}")
 
 
 def test_damage():
@@ -93,8 +94,9 @@ def test_damage():
             file.write(damaged)
         done = run(side, "expand", "trace", "-o", "out " + what, status=None)
         expect_equal(done.returncode, 1, "status of " + what)
-        expect_equal(sentence in done.stderr and "ring_3.zst" in done.stderr, True, "sentence about " + what)
-        expect_equal(os.path.getsize("out " + what + "/ring_3") >= 84, True, "what there is of " + what)
+        expect(sentence in done.stderr and "ring_3.zst" in done.stderr, f"sentence about {what}: {done.stderr}")
+        size = os.path.getsize("out " + what + "/ring_3")
+        expect(size >= 84, f"what there is of {what}: {size} bytes")
         done = run(side, "expand", "--json", "trace", "-o", "json " + what, status=None)
         expect_equal(json.loads(done.stdout)["damaged"], 1, "JSON of " + what)
     with open("trace/ring_3.zst", "wb") as file:

@@ -270,8 +270,7 @@ def test_ust():
                   "arrfield = \"ab\", _seq_length = 2, seq = [ 7, 8 ], str = \"t\u00e9xt\", f = 0.5, "
                   "e = \"AUTO\" (201) }")
         expect_equal(view[0].split(") ", 1)[1], wanted, "view")
-        expect_equal(any(re.match(r"\[.*\] \*\*\* 3 events lost since .* in channel_0 of box \*\*\*$", line)
-                                 for line in view), True, "lost")
+        expect(any(re.match(r"\[.*\] \*\*\* 3 events lost since .* in channel_0 of box \*\*\*$", line) for line in view), f"lost: {view}")
 
 
 # ---- LTTng's kernel tracer ----

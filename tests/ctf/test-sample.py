@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
-from checks import expect_equal, finish, output
+from checks import expect, expect_equal, finish, output
 
 os.environ["TZ"] = "UTC"
 
@@ -92,12 +92,12 @@ def check_losses():
         for option in ([], ["-j"]):
             done = subprocess.run([viewer] + option + [trace], capture_output=True, text=True)
             expect_equal(done.returncode, 1, "exit status of damage")
-            expect_equal(done.stderr.startswith("side: ") and "ring_9" in done.stderr, True, "said")
+            expect(done.stderr.startswith("side: ") and "ring_9" in done.stderr, f"said: {done.stderr}")
             expect_equal(len(done.stdout.splitlines()), 5 if option else 4, "what can be read is shown")
         expect_equal([json.loads(line)["type"] for line in done.stdout.splitlines()].count("damage"), 1, "damage as an object")
         done = subprocess.run([viewer, work + "/none"], capture_output=True, text=True)
         expect_equal((done.returncode, done.stdout), (1, ""), "no trace")
-        expect_equal(done.stderr.startswith("side: cannot read"), True, "no trace reported")
+        expect(done.stderr.startswith("side: cannot read"), f"no trace reported: {done.stderr}")
         with open("/dev/full", "w") as full:
             done = subprocess.run([viewer, trace], stdout=full, stderr=subprocess.PIPE, text=True)
         expect_equal((done.returncode, "cannot write the events: No space left" in done.stderr), (1, True), "output that cannot be written")
@@ -119,7 +119,7 @@ def main():
         view = output(viewer, trace).splitlines()
         head = re.compile(r"\[02:13:20\.0000000\d\d|\[02:13:20\.00000010\d")
         for line in view:
-            expect_equal(bool(head.match(line)), True, "time of " + line)
+            expect(head.match(line), "time of " + line)
         expect_equal(view[0].split()[1], "(+?.?????????)", "first delta")
         expect_equal(view[1].split()[1], "(+0.000000001)", "second delta")
         lead = re.compile(r"^\[\S+\] \(\S+\) sample \"quoted\":4711 cpu3 ")
@@ -141,8 +141,7 @@ def main():
         expect_equal([e for e in events if e["event"] == "sample:variadic"][0]["variadic"], {"k": 5}, "variadic")
 
         text = output(viewer, "-a", "-e", "sample:base16", trace)
-        expect_equal(text.endswith(
-            "{ x = 0xff @{ std.integer.base = 16, note = \"a/b */ c\" } }\n"), True, "attributes")
+        expect(text.endswith("{ x = 0xff @{ std.integer.base = 16, note = \"a/b */ c\" } }\n"), f"attributes: {text}")
         value = json.loads(output(viewer, "-a", "-j", "-e", "sample:base16", trace))["fields"]["x"]
         expect_equal(value, {"value": 255, "attributes": [
             {"key": "std.integer.base", "value": 16}, {"key": "note", "value": "a/b */ c"}]}, "attributes in JSON")
@@ -151,10 +150,10 @@ def main():
                                              "value": [{"value": 9, "attributes": []}]}, "dynamic attributes in JSON")
         expect_equal(len(output(viewer, "-n", "7", trace).splitlines()), 7, "the limit")
         colours = output(viewer, "-c", trace)
-        expect_equal("\033[" in colours, True, "colours")
+        expect("\033[" in colours, f"no colours: {colours[:1000]}")
         expect_equal(re.sub("\033\\[[0-9;]*m", "", colours), output(viewer, trace), "only colours")
         for line in output(viewer, trace).splitlines():
-            expect_equal(any(ord(c) < 32 for c in line), False, "control characters in " + line)
+            expect(not any(ord(c) < 32 for c in line), f"control characters in {line!r}")
 
 
 main()
