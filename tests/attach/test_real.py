@@ -108,6 +108,8 @@ class Real(Case):
 
             wait_until(answers, "it answers", TIMEOUT)
 
+        if load:
+            await_answer(0)
         before, signals = None, self.resources_of(pid)[-1]
         for nr in range(ROUNDS + 1):
             asked = load.asked if load else 0
