@@ -345,12 +345,12 @@ static void test_failures(void)
 	}
 	attached.report.result = -EPERM;
 	catch ();
-	CHECK(attach_print_result_error(&attached, "does not leave") == COMMAND_FAILED);
-	CHECK(printed("side: 55 (kitchen) does not leave: Operation not permitted\nhint: it is in a sandbox, or about to end\n"));
+	CHECK(attach_print_result_error(&attached, "cannot be detached") == COMMAND_FAILED);
+	CHECK(printed("side: 55 (kitchen) cannot be detached: Operation not permitted\nhint: it is in a sandbox, or about to end\n"));
 	attached.report.result = -EBUSY;
 	catch ();
-	CHECK(attach_print_result_error(&attached, "does not leave") == COMMAND_FAILED);
-	CHECK(printed("side: 55 (kitchen) does not leave: Device or resource busy\n"));
+	CHECK(attach_print_result_error(&attached, "cannot be detached") == COMMAND_FAILED);
+	CHECK(printed("side: 55 (kitchen) cannot be detached: Device or resource busy\n"));
 }
 
 static void test_done(void)
@@ -644,7 +644,7 @@ static void test_detach(void)
 	CHECK(detaches(INJECT_DONE, -ENOENT, COMMAND_DONE,
 			"side: ? (process 2147483647) was not attached to\n"));
 	CHECK(detaches(INJECT_DONE, -EBUSY, COMMAND_FAILED,
-			"side: 2147483647 (?) does not leave: Device or resource busy\n"));
+			"side: 2147483647 (?) cannot be detached: Device or resource busy\n"));
 	CHECK(detaches(INJECT_NOT_PERMITTED, 0, COMMAND_NOT_PERMITTED,
 			"side: cannot detach from 5 (x): it is closed\n"));
 }

@@ -389,7 +389,7 @@ FULL_TEXT = r"""session now  active
   NOT RECORDED  1,234 programs since the recorder began; those that run ask again
   w\x1b                      21  user 22: no\x1bmemory
 
-  6 idle programs have ring memory that was reclaimed: the next event gets it again
+  6 idle programs have no ring memory: it was reclaimed, and is allocated again at the next event
 
   LOST
          1,023  redis-4711  db:x (ring full)
@@ -442,7 +442,7 @@ def test_status_of_everything():
            "sending": {"to": "u", "connected": True, "since": 86400 * 10**9, "connections": 1, "packets": 2, "bytes": 1, "events": 1, "pending-packets": 1, "pending": 2,
                        "dropped-packets": 1, "dropped-events": 3}}
     fake.answers["status"] = {"ok": True, "sessions": [{"name": "now", "state": "active", **one}]}
-    equal(side("status", "now", env={**ENVIRONMENT, "TZ": "UTC"}).out, 'session now  active\n  recorded   0 events, 0 bytes\n  missed     the start of 1 program, while there was no recorder\n  missed     2 programs with the agent of another release; restart them\n  sending    to u\n             connected since 1970-01-02 00:00:00\n             sent 2 packets, 1 byte, 1 event; waiting 1 packet, 2 bytes; lost 1 packet, with 3 events\n\n  NOT RECORDED  1 program since the recorder began; those that run ask again\n\n  1 idle program has ring memory that was reclaimed: the next event gets it again\n')
+    equal(side("status", "now", env={**ENVIRONMENT, "TZ": "UTC"}).out, 'session now  active\n  recorded   0 events, 0 bytes\n  missed     the start of 1 program, while there was no recorder\n  missed     2 programs with the agent of another release; restart them\n  sending    to u\n             connected since 1970-01-02 00:00:00\n             sent 2 packets, 1 byte, 1 event; waiting 1 packet, 2 bytes; lost 1 packet, with 3 events\n\n  NOT RECORDED  1 program since the recorder began; those that run ask again\n\n  1 idle program has no ring memory: it was reclaimed, and is allocated again at the next event\n')
     fake.answers["status"] = {"ok": True, "sessions": [{"name": "now", "state": "active", "sending": {"to": "u"}}]}
     equal(ask("status", "now")[0].out, "session now  active\n  recorded   0 events, 0 bytes\n  sending    to u\n             not connected yet\n"
           "             sent 0 packets, 0 bytes; waiting 0 packets, 0 bytes\n")

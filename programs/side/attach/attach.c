@@ -594,7 +594,7 @@ int cmd_detach(const struct parsed *parsed)
 	else if (!status && attached.report.result == -ENOENT)
 		message_note("%s (process %d) was not attached to", attached.name, attached.pid);
 	else if (!status && attached.report.result)
-		status = attach_print_result_error(&attached, "does not leave");
+		status = attach_print_result_error(&attached, "cannot be detached");
 	else if (!status)
 		attach_print_done(&attached, "detach", "left");
 	attach_close(&attached);

@@ -250,7 +250,9 @@ static void record_print_windows(const struct session_summary *summary)
 		fprintf(stderr, "%s %" PRIu32 " chunk%s in %s", message_label(false),
 				summary->chunks, summary->chunks == 1 ? "" : "s", summary->output);
 	if (summary->chunks_removed)
-		fprintf(stderr, "; %" PRIu32 " of %s, %s, %s removed, as --keep asks",
+		fprintf(stderr,
+				"; %" PRIu32
+				" of %s, %s, %s removed by --keep-size, --keep-age or --keep-count",
 				summary->chunks_removed, summary->chunks == 1 ? "it" : "them",
 				format_size(summary->chunks_removed_bytes, size),
 				summary->chunks_removed == 1 ? "was" : "were");

@@ -307,11 +307,11 @@ static void sessions_print_done(
 		sessions_print_changed(name, "records them, too, from now on", answer);
 		break;
 	case VERB_TRACK:
-		sessions_print_changed(name, "tracks the processes that you chose", answer);
+		sessions_print_changed(name, "applies the new tracking rules from now on", answer);
 		sessions_note_missing_processes(&parsed->options.control.asked, name);
 		break;
 	case VERB_UNTRACK:
-		sessions_print_changed(name, "does not track the processes that you chose", answer);
+		sessions_print_changed(name, "applies the new tracking rules from now on", answer);
 		break;
 	case VERB_STATEDUMP:
 		message_note("the programs of session %s emit a state dump", name);

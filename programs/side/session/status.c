@@ -256,7 +256,7 @@ static void status_print_idle(struct json_object *session)
 	char text[FORMAT_NUMBER_MAX];
 
 	if (idle)
-		printf("\n  %s idle program%s ring memory that was reclaimed: the next event gets it again\n",
+		printf("\n  %s idle program%s no ring memory: it was reclaimed, and is allocated again at the next event\n",
 				format_number(idle, text), idle == 1 ? " has" : "s have");
 }
 
