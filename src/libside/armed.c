@@ -11,10 +11,11 @@
 
 #include <side/tracer-extensions.h>
 
+#include "batches.h"
 #include "export.h"
 #include "lock.h"
 #include "rcu.h"
-#include "registry.h"
+#include "registry-lock.h"
 
 enum {
 	HOOK_WAIT_MS = 100, /* for another thread that runs the hook */
@@ -87,7 +88,7 @@ EXPORT int side_tracer_arm(void (*hook)(void))
 	} else {
 		/* Release: the data of the hook. Pairs with the acquire in armed_call(). */
 		__atomic_store_n(&armed_hook, hook, __ATOMIC_RELEASE);
-		registry_each_batch(armed_set_bits, NULL);
+		batches_each(armed_set_bits, NULL);
 	}
 	registry_unlock();
 	return result;
@@ -116,7 +117,7 @@ EXPORT void side_tracer_disarm(void)
 	/* Relaxed, both: the registry is locked, and a removed hook needs no data. */
 	if (__atomic_load_n(&armed_hook, __ATOMIC_RELAXED)) {
 		__atomic_store_n(&armed_hook, NULL, __ATOMIC_RELAXED);
-		registry_each_batch(armed_clear_bits, NULL);
+		batches_each(armed_clear_bits, NULL);
 	}
 	registry_unlock();
 	/* Called by the hook: waiting threads need not wait for the remainder of the hook. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Allocates the slots of batches, and maintains the object that shows them to debuggers
- * (side/debugger.h).
+ * Allocates the slots of batches, keeps the list of batches, and maintains the object that shows
+ * them to debuggers (side/debugger.h).
  *
  * Slots are reused but never freed, so a reader in another process always reads a slot, and the id
  * in it shows whether it still holds the same batch. Such readers copy the memory with system
@@ -27,6 +27,12 @@ struct batch_block batches_first_block = {
 				.number = 1,
 		}},
 };
+
+/* The list, in the order of registration. The library's own events are the first batch. */
+static struct side_events_register_handle *first_batch = &batches_first_block.batches[0];
+static struct side_events_register_handle *last_batch = &batches_first_block.batches[0];
+static uint64_t last_number = 1;
+static uint64_t removals; /* number of unlinked batches */
 
 static struct batch_block *last_block = &batches_first_block;
 static uint32_t nr_used = 1; /* slots of the last block that were used at least once */
@@ -110,4 +116,63 @@ void batches_give_back(struct side_events_register_handle *batch)
 	batch->leaving = false;
 	batch->next = free_slots;
 	free_slots = batch;
+}
+
+struct side_events_register_handle *batches_first(void)
+{
+	return first_batch;
+}
+
+struct side_events_register_handle *batches_after(uint64_t number)
+{
+	struct side_events_register_handle *batch, *found = NULL;
+
+	if (!number)
+		return first_batch;
+	/* From the end, where new batches are. */
+	for (batch = last_batch; batch && batch->number > number; batch = batch->previous)
+		found = batch;
+	return found;
+}
+
+uint64_t batches_removals(void)
+{
+	return removals;
+}
+
+void batches_each(void (*each)(struct side_event_description **events, uint32_t nr_events,
+				  void *user),
+		void *user)
+{
+	struct side_events_register_handle *batch;
+
+	for (batch = first_batch; batch; batch = batch->next) {
+		if (!batch->leaving)
+			each(batch->shown.events, batch->shown.nr_events, user);
+	}
+}
+
+void batches_append(struct side_events_register_handle *batch)
+{
+	batch->number = ++last_number;
+	batch->previous = last_batch;
+	batch->next = NULL;
+	if (last_batch)
+		last_batch->next = batch;
+	else
+		first_batch = batch;
+	last_batch = batch;
+}
+
+void batches_unlink(struct side_events_register_handle *batch)
+{
+	if (batch->previous)
+		batch->previous->next = batch->next;
+	else
+		first_batch = batch->next;
+	if (batch->next)
+		batch->next->previous = batch->previous;
+	else
+		last_batch = batch->previous;
+	removals++;
 }

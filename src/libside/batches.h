@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The memory of batches, which debuggers (side/debugger.h) read without a lock.
+ * The memory of batches, which debuggers (side/debugger.h) read without a lock, and their list.
  *
  * Call all functions with the lock of the registry held.
  */
@@ -46,5 +46,24 @@ struct side_events_register_handle *batches_take(struct batch_block **free_block
 void batches_show(struct side_events_register_handle *batch, struct side_event_description **events,
 		uint32_t nr_events);
 void batches_give_back(struct side_events_register_handle *batch);
+
+/*
+ * The first batch of the list, in the order of registration, and the first one after a number
+ * (0: the first of all). NULL: there is none.
+ */
+struct side_events_register_handle *batches_first(void);
+struct side_events_register_handle *batches_after(uint64_t number);
+
+/* Number of unlinked batches. If it changes, pointers that were found before may be stale. */
+uint64_t batches_removals(void);
+
+/* Call each() for all batches that are not leaving; it must not change the list. */
+void batches_each(void (*each)(struct side_event_description **events, uint32_t nr_events,
+				  void *user),
+		void *user);
+
+/* Append a batch to the list, with the next number; unlink it. */
+void batches_append(struct side_events_register_handle *batch);
+void batches_unlink(struct side_events_register_handle *batch);
 
 #endif /* SIDE_LIBSIDE_BATCHES_H */

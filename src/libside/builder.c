@@ -11,7 +11,7 @@
 
 #include "builder-nodes.h"
 #include "export.h"
-#include "registry.h"
+#include "registry-lock.h"
 
 #define FIRST_CHUNK ((size_t)992) /* with its head, 1 KiB */
 #define LATER_CHUNK ((size_t)4000)

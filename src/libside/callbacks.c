@@ -17,7 +17,7 @@
 #include "export.h"
 #include "keys.h"
 #include "rcu.h"
-#include "registry.h"
+#include "registry-lock.h"
 #include "report.h"
 
 enum {

@@ -9,19 +9,6 @@
 #include "functions.h"
 #include "section.h"
 
-/* Keys. Those of tracers begin at SIDE_KEY_FIRST. */
-enum {
-	SIDE_KEY_MATCH_ALL = 0,
-	SIDE_KEY_USER_EVENTS = 1,
-	SIDE_KEY_PTRACE = 2,
-	SIDE_KEY_FIRST = 8,
-};
-
-static inline bool key_is_reserved(uint64_t key)
-{
-	return key != SIDE_KEY_MATCH_ALL && key < SIDE_KEY_FIRST;
-}
-
 /* The state of the description, or NULL if this library does not know its version. */
 struct side_event_state_0 *event_state(struct side_event_description *desc);
 

@@ -19,7 +19,7 @@
 #include "export.h"
 #include "functions.h"
 #include "rcu.h"
-#include "registry.h"
+#include "registry-lock.h"
 
 #include <side/context.h>
 

@@ -17,8 +17,9 @@
 #include "functions.h"
 #include "guard.h"
 #include "kernel.h"
+#include "keys.h"
 #include "rcu.h"
-#include "registry.h"
+#include "registry-lock.h"
 #include "report.h"
 
 #define unlikely(x) __builtin_expect(!!(x), 0)

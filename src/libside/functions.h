@@ -3,7 +3,7 @@
  * Declares the public functions for the library itself.
  *
  * side/trace.h makes its includer register the events of its shared object in a constructor. The
- * library does not need that: its events are in the registry initially (registry.c), before any
+ * library does not need that: its events are in the registry initially (batches.c), before any
  * constructor runs. So the two functions exist, unused, but are neither constructor nor destructor.
  */
 #ifndef SIDE_LIBSIDE_FUNCTIONS_H

@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "batches.h"
 #include "export.h"
-#include "registry.h"
+#include "registry-lock.h"
 
 const struct side_tracer_guard *guard_of_process;
 
@@ -61,6 +62,23 @@ struct side_event_description **guard_shows(
 	return events;
 }
 
+/* Hide the batches that the new guard does not accept. With the lock of the registry held. */
+static void guard_hide_batches(void)
+{
+	struct side_events_register_handle *batch;
+
+	for (batch = batches_first(); batch; batch = batch->next) {
+		struct side_event_description **events = batch->shown.events;
+		uint32_t nr_events = batch->shown.nr_events;
+
+		if (batch->leaving || batch->own)
+			continue;
+		batch->shown.events = guard_shows(events, &nr_events);
+		batch->shown.nr_events = nr_events;
+		batch->own = batch->shown.events != events ? batch->shown.events : NULL;
+	}
+}
+
 EXPORT int side_tracer_guard(const struct side_tracer_guard *guard)
 {
 	int result = SIDE_ERROR_OK;
@@ -76,7 +94,7 @@ EXPORT int side_tracer_guard(const struct side_tracer_guard *guard)
 	} else {
 		/* Release: the guard's data. Pairs with the acquire in guard_get(). */
 		__atomic_store_n(&guard_of_process, guard, __ATOMIC_RELEASE);
-		registry_guard_batches();
+		guard_hide_batches();
 	}
 	registry_unlock();
 	return result;

@@ -2,7 +2,6 @@
 /* Allocates keys of tracers. */
 #include "keys.h"
 
-#include "callbacks.h"
 #include "export.h"
 #include "functions.h"
 #include "lock.h"

@@ -6,6 +6,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Keys. Those of tracers begin at SIDE_KEY_FIRST. */
+enum {
+	SIDE_KEY_MATCH_ALL = 0,
+	SIDE_KEY_USER_EVENTS = 1,
+	SIDE_KEY_PTRACE = 2,
+	SIDE_KEY_FIRST = 8,
+};
+
+static inline bool key_is_reserved(uint64_t key)
+{
+	return key != SIDE_KEY_MATCH_ALL && key < SIDE_KEY_FIRST;
+}
+
 void keys_lock(void);
 void keys_unlock(void);
 

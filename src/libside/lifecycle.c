@@ -26,6 +26,7 @@
 #include "functions.h"
 #include "keys.h"
 #include "rcu.h"
+#include "registry-lock.h"
 #include "registry.h"
 #include "report.h"
 #include "statedump.h"
@@ -54,7 +55,7 @@ static void fork_in_child(void)
 	armed_after_fork_in_child();
 	keys_unlock();
 	statedump_fork_in_child();
-	registry_unlock_in_child();
+	registry_unlock_in_child(registry_continue_notifications);
 }
 
 static void lifecycle_init(void)

@@ -20,18 +20,14 @@
 #include "callbacks.h"
 #include "export.h"
 #include "guard.h"
-#include "lock.h"
 #include "rcu.h"
+#include "registry-lock.h"
 
 /*
  * The wrappers recognize a call of the tracer by its return address, so the last call of a function
  * must not be a jump.
  */
 #define NO_TAIL_CALL() __asm__ volatile("")
-
-enum {
-	FORK_SLEEPS = 100, /* of 1 ms: how long a fork waits for a notification in another thread */
-};
 
 struct side_tracer_handle {
 	struct side_tracer_handle *previous, *next;
@@ -45,241 +41,22 @@ struct side_tracer_handle {
 	bool gone; /* freed when no loop over the list is running */
 };
 
-static struct owned_lock lock;
-
-/*
- * Taken after the lock, and released while a notification of a tracer runs: the lists are complete
- * then. A fork that cannot take the lock takes only the gate (registry_lock_for_fork()).
- */
-static struct owned_lock gate;
-static bool fork_has_gate_only; /* the thread that forks holds only the gate */
-/* in a child: a tracer may not have been notified of all batches */
-static bool has_pending_notifications;
-
-/* The library's own events are the first batch. */
-static struct side_events_register_handle *first_batch = &batches_first_block.batches[0];
-static struct side_events_register_handle *last_batch = &batches_first_block.batches[0];
-static uint64_t last_batch_number = 1;
-static uint64_t removals; /* number of removed batches: pointers found before one may be stale */
-
 static struct side_tracer_handle *first_tracer, *last_tracer;
 static uint32_t tracer_walks; /* running loops over the tracers, in this thread */
-static bool finished;
-
-/* The function to call when the lock is free, and whether side_tracer_trylock() has failed. */
-static void (*unlock_hook)(void);
-static bool hook_is_due;
 
 register_function *registry_redirect;
-
-static void registry_continue_notifications(void);
-
-void registry_lock(void)
-{
-	owned_lock_acquire(&lock);
-	owned_lock_acquire(&gate);
-	if (has_pending_notifications)
-		registry_continue_notifications();
-}
-
-/* Without the lock, so that the hook may do what the failed side_tracer_trylock() was for. */
-static __attribute__((noinline, cold)) void registry_call_hook(void)
-{
-	/* Acquire: pairs with the release in side_tracer_unlock_hook(). */
-	void (*hook)(void) = __atomic_load_n(&unlock_hook, __ATOMIC_ACQUIRE);
-
-	/*
-	 * Sequentially consistent: the mark before what the hook does. Pairs with the store in
-	 * side_tracer_trylock().
-	 */
-	if (__atomic_exchange_n(&hook_is_due, false, __ATOMIC_SEQ_CST) && hook)
-		hook();
-}
-
-void registry_unlock(void)
-{
-	bool outermost = lock.depth == 1;
-
-	/* First, because owned_lock_try() of the lock must not succeed while the gate is held. */
-	owned_lock_release(&gate);
-	owned_lock_release(&lock);
-	/*
-	 * Sequentially consistent: the release of the lock before this load. Pairs with the store
-	 * in side_tracer_trylock(), after which a second attempt follows. Either that attempt finds
-	 * the lock free, or this load finds the mark.
-	 */
-	if (outermost && __atomic_load_n(&hook_is_due, __ATOMIC_SEQ_CST))
-		registry_call_hook();
-}
-
-void registry_lock_for_fork(void)
-{
-	if (owned_lock_acquire_for(&lock, FORK_SLEEPS)) {
-		owned_lock_acquire(&gate);
-		return;
-	}
-	/* The owner holds it only while the lists change, not while a notification runs. */
-	owned_lock_acquire(&gate);
-	fork_has_gate_only = true;
-}
-
-void registry_unlock_in_parent(void)
-{
-	if (!fork_has_gate_only) {
-		registry_unlock();
-		return;
-	}
-	fork_has_gate_only = false;
-	owned_lock_release(&gate);
-	/*
-	 * Sequentially consistent: as in registry_unlock(). A trylock may have failed because of
-	 * the gate only. If the lock has an owner, that owner calls the hook.
-	 */
-	if (__atomic_load_n(&hook_is_due, __ATOMIC_SEQ_CST) && registry_is_free())
-		registry_call_hook();
-}
-
-void registry_unlock_in_child(void)
-{
-	/* Relaxed: a child has one thread. */
-	__atomic_store_n(&hook_is_due, false, __ATOMIC_RELAXED);
-	if (fork_has_gate_only) {
-		/* The owner does not exist in the child, so its remaining work is not done here. */
-		fork_has_gate_only = false;
-		lock = (struct owned_lock){.depth = 0};
-		tracer_walks = 0;
-		has_pending_notifications = true;
-	} else {
-		owned_lock_release(&lock);
-	}
-	owned_lock_release(&gate);
-}
-
-EXPORT void side_tracer_lock(void)
-{
-	side_init();
-	registry_lock();
-}
-
-/* Take both locks or none. */
-static bool registry_try_locks(void)
-{
-	if (!owned_lock_try(&lock))
-		return false;
-	if (owned_lock_try(&gate))
-		return true;
-	owned_lock_release(&lock);
-	return false;
-}
-
-EXPORT bool side_tracer_trylock(void)
-{
-	if (registry_try_locks())
-		return true;
-	/*
-	 * Sequentially consistent: the mark before the second attempt. Pairs with the load in
-	 * registry_unlock().
-	 */
-	__atomic_store_n(&hook_is_due, true, __ATOMIC_SEQ_CST);
-	/*
-	 * The owner may have read the mark before. Then the mark stays, and the hook is called once
-	 * too often.
-	 */
-	return registry_try_locks();
-}
-
-EXPORT void side_tracer_unlock(void)
-{
-	registry_unlock();
-}
-
-EXPORT void side_tracer_unlock_hook(void (*hook)(void))
-{
-	/* Release: the data of the hook. Pairs with the acquire in registry_call_hook(). */
-	__atomic_store_n(&unlock_hook, hook, __ATOMIC_RELEASE);
-}
-
-bool registry_is_mine(void)
-{
-	return owned_lock_is_mine(&lock);
-}
-
-bool registry_may_wait(void)
-{
-	return !rcu_inside() && !registry_is_mine();
-}
-
-bool registry_is_free(void)
-{
-	/*
-	 * Relaxed: a hint. A signal handler may interrupt the owner before it has stored its
-	 * identity, so only the word is checked.
-	 */
-	return __atomic_load_n(&lock.lock.word, __ATOMIC_RELAXED) == 0;
-}
-
-void registry_each_batch(void (*each)(struct side_event_description **events, uint32_t nr_events,
-					 void *user),
-		void *user)
-{
-	struct side_events_register_handle *batch;
-
-	for (batch = first_batch; batch; batch = batch->next) {
-		if (!batch->leaving)
-			each(batch->shown.events, batch->shown.nr_events, user);
-	}
-}
-
-bool registry_is_finished(void)
-{
-	/* Relaxed: a hint without the lock, exact with it. */
-	return __atomic_load_n(&finished, __ATOMIC_RELAXED);
-}
-
-static void registry_append_batch(struct side_events_register_handle *batch)
-{
-	batch->number = ++last_batch_number;
-	batch->previous = last_batch;
-	batch->next = NULL;
-	if (last_batch)
-		last_batch->next = batch;
-	else
-		first_batch = batch;
-	last_batch = batch;
-}
 
 /* Unlink and free a batch. */
 static void registry_unlink_batch(struct side_events_register_handle *batch)
 {
-	struct side_event_description **own;
+	struct side_event_description **own = batch->own;
 
-	if (batch->previous)
-		batch->previous->next = batch->next;
-	else
-		first_batch = batch->next;
-	if (batch->next)
-		batch->next->previous = batch->previous;
-	else
-		last_batch = batch->previous;
-	removals++;
-	own = batch->own;
+	batches_unlink(batch);
 	batch->own = NULL;
 	batches_give_back(batch);
 	/* A call of free(), even with NULL, would appear in a trace as one of the program's. */
 	if (own)
 		free(own);
-}
-
-/* The first batch after this number. Searches from the end, where new batches are. */
-static struct side_events_register_handle *registry_batch_after(uint64_t number)
-{
-	struct side_events_register_handle *batch, *found = NULL;
-
-	if (!number)
-		return first_batch;
-	for (batch = last_batch; batch && batch->number > number; batch = batch->previous)
-		found = batch;
-	return found;
 }
 
 /*
@@ -291,13 +68,10 @@ static void registry_notify(const struct side_tracer_handle *tracer,
 		const struct side_events_register_handle *batch)
 {
 	struct side_event_description **events = batch->shown.events;
-	uint32_t depth = gate.depth, nr_events = batch->shown.nr_events;
+	uint32_t nr_events = batch->shown.nr_events, depth = registry_open_gate();
 
-	gate.depth = 1;
-	owned_lock_release(&gate);
 	tracer->cb(notification, events, nr_events, tracer->priv);
-	owned_lock_acquire(&gate);
-	gate.depth = depth;
+	registry_close_gate(depth);
 }
 
 /*
@@ -317,34 +91,34 @@ static bool registry_end_is_pending(const struct side_events_register_handle *ba
 /* Notify a tracer of all batches that it was not notified of. */
 static void registry_insert_batches(struct side_tracer_handle *tracer)
 {
-	struct side_events_register_handle *batch = registry_batch_after(tracer->known);
+	struct side_events_register_handle *batch = batches_after(tracer->known);
 
 	while (batch && !tracer->leaving) {
-		uint64_t number = batch->number, removals_before = removals;
+		uint64_t number = batch->number, removals_before = batches_removals();
 
 		tracer->known = number;
 		if (!batch->leaving || registry_end_is_pending(batch, tracer))
 			registry_notify(tracer, SIDE_TRACER_NOTIFICATION_INSERT_EVENTS, batch);
 		/* The notification may have removed batches, and inserted the next ones itself. */
-		if (removals == removals_before && tracer->known == number)
+		if (batches_removals() == removals_before && tracer->known == number)
 			batch = batch->next;
 		else
-			batch = registry_batch_after(tracer->known);
+			batch = batches_after(tracer->known);
 	}
 }
 
 /* Notify a tracer that is being unregistered of the end of all its batches. */
 static void registry_remove_batches(struct side_tracer_handle *tracer)
 {
-	struct side_events_register_handle *batch = registry_batch_after(tracer->removed);
+	struct side_events_register_handle *batch = batches_after(tracer->removed);
 
 	while (batch && batch->number <= tracer->known) {
-		uint64_t number = batch->number, removals_before = removals;
+		uint64_t number = batch->number, removals_before = batches_removals();
 
 		tracer->removed = number;
 		if (!batch->leaving || registry_end_is_pending(batch, tracer))
 			registry_notify(tracer, SIDE_TRACER_NOTIFICATION_REMOVE_EVENTS, batch);
-		batch = removals == removals_before ? batch->next : registry_batch_after(number);
+		batch = batches_removals() == removals_before ? batch->next : batches_after(number);
 	}
 }
 
@@ -355,13 +129,13 @@ EXPORT int side_tracer_each_batch(side_tracer_batch_func each, void *user)
 	if (!each)
 		return SIDE_ERROR_INVAL;
 	registry_lock();
-	batch = first_batch;
+	batch = batches_first();
 	while (batch) {
-		uint64_t number = batch->number, removals_before = removals;
+		uint64_t number = batch->number, removals_before = batches_removals();
 
 		if (!batch->leaving)
 			each(batch->shown.events, batch->shown.nr_events, user);
-		batch = removals == removals_before ? batch->next : registry_batch_after(number);
+		batch = batches_removals() == removals_before ? batch->next : batches_after(number);
 	}
 	registry_unlock();
 	return SIDE_ERROR_OK;
@@ -430,7 +204,7 @@ static void registry_remove_batch(struct side_events_register_handle *batch)
 
 static struct side_events_register_handle *registry_first_leaving_batch(void)
 {
-	struct side_events_register_handle *batch = first_batch;
+	struct side_events_register_handle *batch = batches_first();
 
 	while (batch && !batch->leaving)
 		batch = batch->next;
@@ -438,17 +212,15 @@ static struct side_events_register_handle *registry_first_leaving_batch(void)
 }
 
 /*
- * In the child of a fork during a notification: complete the work of the notifying thread, which
- * does not exist in the child. A tracer that it was unregistering is not called again, because its
- * data may have been on that thread's stack.
+ * A tracer that the notifying thread was unregistering is not called again, because its data may
+ * have been on that thread's stack.
  */
-static void registry_continue_notifications(void)
+void registry_continue_notifications(void)
 {
 	struct side_events_register_handle *batch;
 	struct side_tracer_handle *tracer;
 
-	has_pending_notifications = false;
-	tracer_walks++;
+	tracer_walks = 1; /* the loops of that thread do not run here */
 	for (tracer = first_tracer; tracer; tracer = tracer->next)
 		tracer->gone |= tracer->leaving;
 	while ((batch = registry_first_leaving_batch()))
@@ -489,7 +261,7 @@ EXPORT struct side_events_register_handle *side_events_register(
 	}
 	shown = guard_shows(events, &nr_events);
 	batch->own = shown != events ? shown : NULL;
-	registry_append_batch(batch);
+	batches_append(batch);
 	batches_show(batch, shown, nr_events);
 	armed_batch_comes(shown, nr_events);
 	tracer_walks++;
@@ -501,22 +273,6 @@ EXPORT struct side_events_register_handle *side_events_register(
 	if (free_block)
 		free(free_block);
 	return batch;
-}
-
-void registry_guard_batches(void)
-{
-	struct side_events_register_handle *batch;
-
-	for (batch = first_batch; batch; batch = batch->next) {
-		struct side_event_description **events = batch->shown.events;
-		uint32_t nr_events = batch->shown.nr_events;
-
-		if (batch->leaving || batch->own)
-			continue;
-		batch->shown.events = guard_shows(events, &nr_events);
-		batch->shown.nr_events = nr_events;
-		batch->own = batch->shown.events != events ? batch->shown.events : NULL;
-	}
 }
 
 EXPORT void side_events_unregister(struct side_events_register_handle *batch)
@@ -586,7 +342,7 @@ EXPORT void side_tracer_event_notification_unregister(struct side_tracer_handle 
 
 static struct side_events_register_handle *registry_first_staying_batch(void)
 {
-	struct side_events_register_handle *batch = first_batch;
+	struct side_events_register_handle *batch = batches_first();
 
 	while (batch && batch->leaving)
 		batch = batch->next;
@@ -605,7 +361,7 @@ bool registry_finish(void)
 	/* A batch may be leaving already: side_exit() inside the notification of its removal. */
 	while ((batch = registry_first_staying_batch()))
 		registry_remove_batch(batch);
-	__atomic_store_n(&finished, true, __ATOMIC_RELAXED);
+	registry_set_finished();
 	rcu_finish();
 	registry_unlock();
 	return true;

@@ -10,7 +10,7 @@
 #include "export.h"
 #include "keys.h"
 #include "lock.h"
-#include "registry.h"
+#include "registry-lock.h"
 #include "statedump-agent.h"
 #include "statedump-events.h"
 

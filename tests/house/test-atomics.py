@@ -101,7 +101,7 @@ TESTS = [
     ("src/ring/portable.c", "", "ring-threads, ring-model"), ("src/ring/slots.c", "", "ring-threads"), ("src/ring/clock.c", "", ""),
     ("src/ring/truncated.c", "", "ring-exact"), ("src/ring", "", "ring-stress"),
     ("src/libside/rcu.c", "", "libside-litmus, libside-litmus-fence, model, gone, stress"), ("src/libside/section.h", "", "libside-litmus, model, stress"),
-    ("src/libside/registry.c", "", "rechecks, tracers"), ("src/libside/armed.c", "", "rechecks"), ("src/libside/lock.c", "", "rechecks, stress"),
+    ("src/libside/registry-lock.c", "", "rechecks, tracers"), ("src/libside/armed.c", "", "rechecks"), ("src/libside/lock.c", "", "rechecks, stress"),
     ("src/libside/context.c", "", "context"), ("src/libside", "", "stress"),
     ("src/probe/patch/callers.c", "", "probe-litmus"), ("src/probe/patch", "", "probe-patch-storm"),
     ("src/recorder/core/thread.c", "", "session-rechecks"), ("src/recorder", "", "session-snapshots, session-hostile"),

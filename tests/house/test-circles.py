@@ -11,8 +11,6 @@ import circles
 # {why the parts use each other: their names below a folder}
 KEPT = {
     "src/libside": (
-        # Registering a batch arms its events, asks the guard and drops callbacks. These three need the registry's lock.
-        ("armed", "callbacks", "guard", "keys", "registry"),
         # The agent's thread runs dumps, and a registration starts the thread.
         ("statedump", "statedump-agent"),
     ),

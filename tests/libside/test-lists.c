@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The lists of batches and tracers while notifications change them, forks during a notification,
- * and the end of the registry. The file is included. A batch is identified by its number of events,
- * and the test compares the text of all notifications.
+ * and the end of the registry. The files are included. A batch is identified by its number of
+ * events, and the test compares the text of all notifications.
  */
 #include <stdarg.h>
 #include <stdbool.h>
@@ -46,8 +46,6 @@ static unsigned int nr_inits, nr_freed, nr_waits;
 static int used;
 static bool has_no_memory, is_inside, is_held;
 static void (*on_calloc)(void);
-static struct side_event_description **guarded; /* the events that the guard shows to tracers */
-static uint32_t nr_guarded;
 
 static void fake_drop(struct side_event_description **dropped, uint32_t nr_events)
 {
@@ -88,15 +86,6 @@ static void fake_init(void)
 	nr_inits++;
 }
 
-static struct side_event_description **fake_shows(
-		struct side_event_description **shown, uint32_t *nr_events)
-{
-	if (!guarded)
-		return shown;
-	*nr_events = nr_guarded;
-	return guarded;
-}
-
 static bool fake_acquire_for(struct owned_lock *lock, int sleeps_of_1ms)
 {
 	CHECK_EQUAL(sleeps_of_1ms, 100);
@@ -116,6 +105,11 @@ static void *fake_calloc(size_t count, size_t size)
 	return calloc(count, size);
 }
 
+static void *fake_malloc(size_t size)
+{
+	return fake_calloc(1, size);
+}
+
 static void fake_free(void *block)
 {
 	nr_freed++;
@@ -130,12 +124,17 @@ static void fake_free(void *block)
 #define side_tracer_synchronize fake_synchronize
 #define rcu_inside fake_inside
 #define side_init fake_init
-#define guard_shows fake_shows
 #define owned_lock_acquire_for fake_acquire_for
 #define calloc fake_calloc
+#define malloc fake_malloc
 #define free fake_free
+#include "libside/batches.c"
+#include "libside/registry-lock.c"
+
+#include "libside/guard.c"
 #include "libside/registry.c"
 #undef calloc
+#undef malloc
 #undef free
 #undef side_tracer_synchronize
 
@@ -286,9 +285,8 @@ static void test_order(void)
 	is_noted("come12 a+12 b+12 ");
 	CHECK(batches[12]->previous == batches[11] && batches[11]->next == batches[12] &&
 			last_batch == batches[12] && !batches[12]->next);
-	CHECK(registry_batch_after(batches[11]->number) == batches[12] &&
-			registry_batch_after(0) == first_batch);
-	CHECK(!registry_batch_after(batches[12]->number));
+	CHECK(batches_after(batches[11]->number) == batches[12] && batches_after(0) == first_batch);
+	CHECK(!batches_after(batches[12]->number));
 	go(11);
 	is_noted("a-11 b-11 drop11 go11 ");
 	CHECK(first_batch->next == batches[12] && batches[12]->previous == first_batch);
@@ -456,7 +454,7 @@ static void visit_during(void)
 	CHECK_EQUAL(lock.depth, 1);
 	lock.depth = 0;
 	lock.depth = 1;
-	registry_each_batch(visit, described);
+	batches_each(visit, described);
 }
 
 static void test_each(void)
@@ -568,50 +566,67 @@ static void test_refusals(void)
 
 /* ---- the guard ---- */
 
+static struct side_event_description hidden, visible;
+static uint32_t hides_batch; /* the batch that the guard hides completely */
+
+static bool guard_test_shows(struct side_event_description **of, uint32_t nr_events,
+		struct side_event_description *desc)
+{
+	CHECK(of == described && (!desc || desc == &hidden || desc == &visible));
+	return desc ? desc != &hidden : nr_events != hides_batch;
+}
+
+static bool is_copy_of(const struct side_events_register_handle *batch, uint32_t nr)
+{
+	struct side_event_description **events = batch->shown.events;
+
+	return batch->own == events && events != described && batch->shown.nr_events == nr &&
+			!events[0] && events[1] == &visible;
+}
+
 static void test_guard(void)
 {
-	struct side_event_description **own;
+	const struct side_tracer_guard guard = {.shows = guard_test_shows};
 
 	come_all();
 	nr_freed = 0;
-	guarded = fake_calloc(40, sizeof(*guarded));
-	nr_guarded = 14;
-	own = guarded;
+	described[0] = &hidden;
+	described[1] = &visible;
+	guard_of_process = &guard;
 	come(14);
-	CHECK(batches[14]->own == own && batches[14]->shown.events == own);
+	CHECK(is_copy_of(batches[14], 14) && used == 1);
 	is_noted("come14 ");
 	/* The library's memory is freed with the batch. */
 	go(14);
 	CHECK(nr_freed == 1 && used == 0 && !batches[14]->own);
 	/* Batches that were registered before. */
-	guarded = fake_calloc(40, sizeof(*guarded));
-	nr_guarded = 9;
 	batches[12]->leaving = true;
 	batches[13]->own = described;
 	first_batch->own = described;
-	registry_guard_batches();
-	CHECK(batches[11]->shown.nr_events == 9 && batches[11]->shown.events == guarded &&
-			batches[11]->own == guarded);
+	guard_hide_batches();
+	CHECK(is_copy_of(batches[11], 11) && used == 1);
 	CHECK(batches[12]->shown.nr_events == 12 && !batches[12]->own);
 	CHECK(batches[13]->shown.nr_events == 13 && batches[13]->own == described &&
 			batches[13]->shown.events == described);
 	batches[12]->leaving = false;
 	batches[13]->own = NULL;
-	first_batch->own = NULL;
-	guarded = described;
-	nr_guarded = 3;
-	/* No event is hidden, so the batch needs no list of its own. */
+	/* Neither a batch without a hidden event nor one that is hidden completely needs a list. */
 	batches[11]->leaving = true;
-	registry_guard_batches();
-	CHECK(batches[13]->shown.nr_events == 3 && !batches[13]->own);
+	described[0] = &visible;
+	hides_batch = 13;
+	guard_hide_batches();
+	CHECK(batches[12]->shown.nr_events == 12 && !batches[12]->own &&
+			batches[12]->shown.events == described);
+	CHECK(batches[13]->shown.nr_events == 0 && !batches[13]->own && used == 1);
+	batches[13]->shown.nr_events = 13;
 	batches[11]->leaving = false;
-	first_batch->shown.events = statedump_events;
-	first_batch->shown.nr_events = STATEDUMP_NR_EVENTS;
 	first_batch->own = NULL;
-	batches[12]->own = NULL;
-	guarded = NULL;
+	guard_of_process = NULL;
+	described[0] = described[1] = NULL;
 	batches[14] = NULL;
+	nr_freed = 0;
 	go_all();
+	CHECK_EQUAL(nr_freed, 1);
 }
 
 /* ---- locks ---- */
@@ -647,9 +662,9 @@ static void test_forks(void)
 	is_free();
 	registry_lock_for_fork();
 	hook_is_due = true;
-	registry_unlock_in_child();
+	registry_unlock_in_child(registry_continue_notifications);
 	is_free();
-	CHECK(!hook_is_due && !has_pending_notifications);
+	CHECK(!hook_is_due && !pending_notifications);
 	/* A notification runs in another thread. */
 	is_held = true;
 	lock = (struct owned_lock){.lock = {1}, .depth = 3, .owner = 5};
@@ -658,12 +673,12 @@ static void test_forks(void)
 	registry_unlock_in_parent();
 	CHECK(!fork_has_gate_only && !gate.depth && !gate.lock.word && lock.depth == 3);
 	registry_lock_for_fork();
-	tracer_walks = 2;
-	registry_unlock_in_child();
-	CHECK(!fork_has_gate_only && has_pending_notifications && !lock.owner);
+	registry_unlock_in_child(registry_continue_notifications);
+	CHECK(!fork_has_gate_only && pending_notifications == registry_continue_notifications &&
+			!lock.owner);
 	is_free();
 	is_held = false;
-	has_pending_notifications = false;
+	pending_notifications = NULL;
 }
 
 /* In the child: does the work of the notification's thread. */
@@ -681,10 +696,12 @@ static void test_cut_off(void)
 	batches[12]->leaving = true;
 	batches[12]->notified = tracers[1];
 	tracers[2]->known = batches[12]->number;
-	has_pending_notifications = true;
+	pending_notifications = registry_continue_notifications;
+	/* The loops of that thread. */
+	tracer_walks = 2;
 	registry_lock();
 	is_noted("c-12 drop12 go12 c+13 ");
-	CHECK(!has_pending_notifications && lock.depth == 1 && gate.depth == 1 && !tracer_walks);
+	CHECK(!pending_notifications && lock.depth == 1 && gate.depth == 1 && !tracer_walks);
 	registry_unlock();
 	batches[12] = NULL;
 	/* A tracer that was unregistering is not notified any more. */
@@ -692,7 +709,7 @@ static void test_cut_off(void)
 	tracers[1]->leaving = true;
 	batches[11]->leaving = true;
 	batches[11]->notified = tracers[0];
-	has_pending_notifications = true;
+	pending_notifications = registry_continue_notifications;
 	registry_lock();
 	is_noted("c-11 drop11 go11 ");
 	registry_unlock();
@@ -701,7 +718,7 @@ static void test_cut_off(void)
 	/* A tracer unregisters in one of these notifications. */
 	tracers[0]->known = tracers[2]->known = first_batch->number;
 	on_insert(0, 13, untrace_a);
-	has_pending_notifications = true;
+	pending_notifications = registry_continue_notifications;
 	registry_lock();
 	is_noted("a+13 a-13 c+13 ");
 	registry_unlock();

@@ -18,6 +18,7 @@
 #include "libside/armed.h"
 #include "libside/export.h"
 #include "libside/rcu.h"
+#include "libside/registry-lock.h"
 #include "libside/registry.h"
 #include "libside/report.h"
 #include "libside/statedump.h"
@@ -247,7 +248,8 @@ static bool noted_finish(void)
 #define rcu_after_fork_in_child() note("readers-in-child ")
 #define armed_after_fork_in_child() note("hook-in-child ")
 #define statedump_fork_in_child() note("dumps-in-child ")
-#define registry_unlock_in_child() note("registry-in-child ")
+#define registry_unlock_in_child(continues) \
+	note((continues) == registry_continue_notifications ? "registry-in-child " : "? ")
 #define registry_finish noted_finish
 #define statedump_finish() note("end-dumps ")
 #undef LIBRARY_BEGIN

@@ -13,7 +13,7 @@
 #include "libside/arrays.h"
 #include "libside/keys.h"
 #include "libside/rcu.h"
-#include "libside/registry.h"
+#include "libside/registry-lock.h"
 #include "libside/report.h"
 
 #include <side/context.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Conditions that registry.c and armed.c check without a lock and again with it. The calls between
+ * Conditions that registry-lock.c and armed.c check without a lock and again with it. The calls between
  * the two checks pass through hooks, in which the test acts as another thread.
  */
 #include <stdbool.h>
@@ -33,7 +33,7 @@ static uintptr_t hooked_identity(void)
 }
 
 #define owned_lock_try hooked_try
-#include "libside/registry.c"
+#include "libside/registry-lock.c"
 #undef owned_lock_try
 
 /* All system calls of armed.c are sleeps of 1 ms. */

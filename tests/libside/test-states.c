@@ -20,7 +20,7 @@
 #include "libside/callbacks.h"
 #include "libside/keys.h"
 #include "libside/lock.h"
-#include "libside/registry.h"
+#include "libside/registry-lock.h"
 #include "libside/statedump-agent.h"
 #include "libside/statedump-events.h"
 
