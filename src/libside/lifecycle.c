@@ -29,6 +29,7 @@
 #include "registry-lock.h"
 #include "registry.h"
 #include "report.h"
+#include "statedump-states.h"
 #include "statedump.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "lock.h"
-#include "statedump.h"
+#include "statedump-states.h"
 
 /*
  * The wrappers recognize a call of the tracer by its return address, so the last call of a function

@@ -10,10 +10,6 @@ import circles
 
 # {why the parts use each other: their names below a folder}
 KEPT = {
-    "src/libside": (
-        # The agent's thread runs dumps, and a registration starts the thread.
-        ("statedump", "statedump-agent"),
-    ),
     # A smart pointer's `*` is the `*` of a member, which can be a smart pointer again.
     "src/probe/spec": (("library", "numbers", "type"),),
     # The update of sessions reaches each part, and each part ends sessions whose consumer does not answer.

@@ -21,6 +21,7 @@
 #include "libside/registry-lock.h"
 #include "libside/registry.h"
 #include "libside/report.h"
+#include "libside/statedump-states.h"
 #include "libside/statedump.h"
 
 #include "event.h"

@@ -185,6 +185,7 @@ static void fake_free(void *block)
 #undef strdup
 #define strdup fake_strdup
 #define free fake_free
+#include "libside/statedump-states.c"
 #include "libside/statedump.c"
 #undef owned_lock_try
 #undef calloc
