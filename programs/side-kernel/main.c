@@ -88,7 +88,7 @@ static void side_kernel_switch_one(void *user, const struct kernel_event *event,
 	bool wanted = events_wanted(event);
 
 	work->nr_events++;
-	/* If the kernel refuses the event, the next change retries it. */
+	/* If the kernel refuses the event, the next round retries it. */
 	if (wanted != on && kernel_listen_switch(work->record, event, wanted, &error))
 		wanted = false;
 	work->nr_on += wanted;

@@ -311,7 +311,10 @@ static void uprobes_setup_signals(struct uprobes_work *work)
 	}
 }
 
-/* While no tracer listens: end if the session has stopped or no longer has the event. */
+/*
+ * Ends if the session has stopped or no longer has the event. Asks the daemon once a second: for a
+ * single process always, otherwise while no tracer listens.
+ */
 static void uprobes_check_session(struct uprobes_work *work)
 {
 	uint64_t now = clock_monotonic_ns();
@@ -377,7 +380,10 @@ static int uprobes_hits_ready(struct event_loop *loop, struct event_source *sour
 	return 0;
 }
 
-/* The round reads the signals later, after the batch of hits. */
+/*
+ * Only notes that signals are pending: uprobes_run_once() reads them after the wait, before the
+ * hits.
+ */
 static int uprobes_signals_ready(
 		struct event_loop *loop, struct event_source *source, uint32_t events)
 {

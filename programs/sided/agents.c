@@ -65,8 +65,8 @@ static struct sided_agent *oldest_stranger_of_largest_user(const struct daemon *
 }
 
 /*
- * Call if no descriptor is free: closes the oldest connection that has sent nothing yet. If there
- * is none, stops listening for PAUSE_MS.
+ * Call if no descriptor is free: closes the oldest silent connection of the user who has most of
+ * them. If there is none, stops listening for PAUSE_MS.
  */
 void loop_pause_listening(struct daemon *daemon)
 {

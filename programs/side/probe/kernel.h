@@ -22,10 +22,10 @@ struct probe_kernel {
 };
 
 /*
- * If the table has such sites, replace `*table` by one that leaves them to the kernel. The table is
- * for a process, or for a program that is to be started. `not`: why none may be left to it, or
- * NULL. `others` are tables of the same command, possibly with the same sites. Returns 0 or an exit
- * status, after printing a message.
+ * If the table has such sites, replaces `*table` by one that leaves them to the kernel. The table
+ * is for a process, or for a program that is to be started. `refusal`: why the kernel must not
+ * watch any of these sites, or NULL. `others` are tables of the same command, possibly with the
+ * same sites. Returns 0 or an exit status, after printing a message.
  */
 int probe_kernel_choose(const struct probe_target *target, const char *refusal, int *table,
 		const struct probe_table_view *others, size_t nr_others,
