@@ -13,7 +13,8 @@ struct expression_answer {
 	/* the expression uses the value of this register or variable at the function's entry */
 	const char *entry_value;
 	bool thread_local;
-	const char *unknown; /* the operation that is not supported; NULL: no single one */
+	/* why it failed, as a part of a sentence; NULL: see the other members */
+	const char *unknown;
 };
 
 /*

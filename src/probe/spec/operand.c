@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parse the operands of markers. Each is SIZE@OPERAND; SIZE is negative if the value is signed:
+ * Parses the operands of markers.
  *
- * 	%reg   $number   $symbol   number   symbol   [symbol][+-number](%base[,%index[,scale]])
+ * Each is SIZE@OPERAND; SIZE is negative if the value is signed:
  *
- * A symbol must be relative to %rip, or the only term. Anything else that an assembler may write is
- * refused.
+ *     %reg   $number   $symbol   number   symbol   [symbol][+-number](%base[,%index[,scale]])
+ *
+ * A symbol cannot be combined with a base register other than %rip. Anything else that an assembler
+ * may write is refused.
  *
  * The longest operand, such as -1@9(%rax,%rbx,8), needs five operations, so a fetch always has
  * space for it.

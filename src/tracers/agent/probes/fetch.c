@@ -238,7 +238,7 @@ static uint64_t begin_value(struct probes_event_hit *event_hit, const struct pro
 
 static uint64_t probes_fetch_divide(int64_t left, int64_t right)
 {
-	/* The one quotient that overflows: return the number unchanged. */
+	/* INT64_MIN / -1 overflows and would raise SIGFPE: negate modulo 2^64 instead. */
 	if (right == -1)
 		return 0 - (uint64_t)left;
 	return right ? (uint64_t)(left / right) : 0;
