@@ -136,7 +136,10 @@ int refusals_status(struct session *session, struct session_status *status)
 void refusals_report(struct session *session)
 {
 	size_t nr = session->refusals.nr_processes;
-	/* A live session has reported each refusal when it happened. */
+	/*
+	 * A live session has reported the first refusal when it happened, so one alone needs no
+	 * summary.
+	 */
 	bool reported = session->service != NULL;
 
 	if (!session->refusals.first || nr <= reported)

@@ -295,7 +295,7 @@ static void deliver_first(struct byte_sink *bytes)
 	bytes->count--;
 }
 
-/* Send the metadata again, if the receiver cannot acknowledge it. */
+/* Schedules the metadata and the maps once more if enough packets were sent since the last copy. */
 static void repeat(struct byte_sink *bytes, struct follow_trace *trace)
 {
 	uint64_t least = bytes->serial ? REPEAT_MIN_SERIAL : REPEAT_MIN;

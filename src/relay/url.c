@@ -157,8 +157,10 @@ static bool is_host(const char *name)
 			is_known_host(name);
 }
 
-/* True for HOST or HOST:PORT, also with a path behind it, if no file or directory has that name.
-   *port is "" if there is none. */
+/*
+ * True if the text before the first slash is HOST:PORT, or a HOST that is_host() knows, and no file
+ * or directory has that name. Sets the host, and sets the port to "" if there is none.
+ */
 static bool relay_url_is_like_host(const char *text, char host[256], char port[16])
 {
 	size_t size = strcspn(text, "/");

@@ -177,8 +177,9 @@ static void remove_rules_of_kernel(
 }
 
 /*
- * Removes a pattern from the rules that contain exactly it, and each rule that then has no pattern.
- * Rules with wider patterns get an exception.
+ * Removes the pattern from each rule that has it, and removes a rule that has no selecting pattern
+ * left. Each remaining rule for the same source (the kernel or programs) gets the exception
+ * "!PATTERN", because one of its wider patterns may match.
  */
 static int disable_pattern(struct definition_edit *change, struct definition_channel *channel,
 		const char *pattern)

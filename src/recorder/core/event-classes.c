@@ -216,7 +216,10 @@ static enum wire_refusal event_class_read_class(
 	return ret ? refusal_of(ret, WIRE_REFUSAL_CONTEXT) : event_class_check_class(kind->owned);
 }
 
-/* The consumer only counts the records of this class, so it need not read their fields. */
+/*
+ * Checks a class whose records the consumer only counts. Stores nothing, because the consumer never
+ * decodes such records.
+ */
 static enum wire_refusal event_class_count_class(
 		struct session *session, const struct wire_event_head *head, const void *bytes)
 {
