@@ -288,7 +288,8 @@ static int arguments_walk_vec(const struct visit_argument_walk *walk,
 /* ---- visitors of the application ---- */
 
 struct element_writer {
-	struct side_tracer_visitor_ctx ctx; /* first: the application passes it back */
+	/* the visitor of the application gets it; `priv` is this struct */
+	struct side_tracer_visitor_ctx ctx;
 	const struct visit_argument_walk *walk;
 	const struct visit_location *inner;
 	const struct visit_step *step;

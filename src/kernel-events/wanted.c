@@ -194,9 +194,7 @@ static int kernel_select_add_class(struct kernel_record *record, const char *sys
 
 /* ---- scanning ---- */
 
-/*
- * A directory with the files `id` and `format` is an event; ftrace's own events cannot be enabled.
- */
+/* Adds the events of one system that the patterns select: each subdirectory is an event. */
 static int kernel_select_scan_system(
 		struct kernel_record *record, const char *system, bool late, struct error *error)
 {
@@ -237,6 +235,7 @@ static int kernel_select_scan_all_systems(struct kernel_record *record, struct e
 		return error_set(error, -errno, "run it as root", "cannot read %s: %s", path,
 				strerror(errno));
 	while (!ret && (entry = readdir(folder))) {
+		/* The events of the system "ftrace" cannot be enabled. */
 		if (entry->d_name[0] != '.' && entry->d_type != DT_REG &&
 				strcmp(entry->d_name, "ftrace") != 0)
 			ret = kernel_select_scan_system(record, entry->d_name, false, error);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The receivers of events that are not callbacks. */
+/* Passes events to the kernel's user-events tracer. */
 #ifndef SIDE_LIBSIDE_KERNEL_H
 #define SIDE_LIBSIDE_KERNEL_H
 

@@ -25,7 +25,8 @@
 
 /*
  * NONE -> RUNNING (agent_start) -> STOPPING (agent_stop) -> ENDED (the thread, as its last action)
- * -> NONE (the stopping thread, after joining it). A kill of the process leaves no state.
+ * -> NONE (the stopping thread, after joining it). A detached thread goes from STOPPING to NONE
+ * itself.
  */
 enum agent_state {
 	AGENT_NONE,

@@ -20,4 +20,4 @@ bool ring_space_wait(struct ring_producer *producer, uint32_t ring, uint64_t byt
 /* Wake the producers that wait for space in `ring`. The consumer calls this after a release. */
 void ring_space_released(const struct ring_memory *memory, uint32_t ring);
 
-#endif /* SIDE_RING_ROOM_H */
+#endif /* SIDE_RING_SPACE_H */

@@ -4,8 +4,9 @@
  *
  * Everything runs under libside's event lock, except events_find(), by which a call finds its
  * event: a table of states that only grows. A larger table replaces it and the old ones remain
- * allocated, because a call may still read them. The keys of removed events remain, too: if the
- * library is loaded at the same address again, its states find their entries.
+ * allocated, because a call may still read them. The key of a removed event remains until the table
+ * grows, so the search needs no marks for deleted entries. If the library is loaded at the same
+ * address again, its states find their entries.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * Opens the kernel's file and makes its system calls.
  *
  * The descriptor must stay in the program's table, because the calling threads write to it. It is
- * moved to a number that the program does not get by chance: above the limit for new descriptors.
+ * moved to a high number, which programs rarely get (user_events_tracefs_move_away()).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -85,7 +85,8 @@ static int user_events_tracefs_open_mounted(void)
 }
 
 /*
- * Move the descriptor to a number above the current limit. The limit is raised for a moment; other
+ * Moves the descriptor to 4095, or to the highest number that the hard limit permits. If the soft
+ * limit is lower, the program cannot get that number. The limit is raised for a moment; other
  * threads are affected only if they read it in that moment.
  */
 static int user_events_tracefs_move_away(int fd)
