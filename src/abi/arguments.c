@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Walks arguments with their description: the event, and everything that is copied from the stack.
+ * Walks the arguments of an event by its description, except gathered and dynamic ones (other
+ * files).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -126,7 +127,7 @@ int visit_walk_reads(const struct visit_argument_walk *walk, const struct visit_
 
 	if (!nr)
 		return 0;
-	/* A corrupt length must not keep the walk busy. */
+	/* A corrupt length must not make the walk take minutes. */
 	if (walk->ops->parts_max && nr > walk->ops->parts_max)
 		return visit_walk_too_many(walk, step, nr);
 	if (!walk->ops->readable || walk->ops->readable(walk->priv, address, nr * size))
@@ -165,7 +166,7 @@ static int abi_arguments_walk_scalar(const struct visit_argument_walk *walk,
 	return visit_walk_value(walk, location, step, &value, visit_type_attributes(type));
 }
 
-/* Walk the fields of the event or of a struct. */
+/* Walks the fields of the event or of a struct. */
 static int abi_arguments_walk_fields(const struct visit_argument_walk *walk,
 		const struct visit_location *location, const struct visit_step *up,
 		const struct side_event_field *fields, uint32_t nr, const struct side_arg_vec *args)
@@ -248,7 +249,7 @@ static int abi_arguments_walk_element(const struct visit_argument_walk *walk,
 	return ret ? ret : WALK_CALL(walk, element_end, &location);
 }
 
-/* Walk an array (expected is its length) or a VLA (expected is VISIT_LENGTH_UNKNOWN). */
+/* Walks an array (expected is its length) or a VLA (expected is VISIT_LENGTH_UNKNOWN). */
 static int arguments_walk_vec(const struct visit_argument_walk *walk,
 		const struct visit_location *location, const struct visit_step *step,
 		const struct side_type *type, const struct side_type *elem,
@@ -509,7 +510,10 @@ static int arguments_walk_gather(const struct visit_argument_walk *walk,
 		const struct visit_location *location, const struct visit_step *step,
 		const struct side_type *type, const struct side_arg *arg)
 {
-	/* All gather arguments have their base at the same offset; only VLA has a second one. */
+	/*
+	 * In struct side_arg, the base pointer of all gather types has the same offset; a gather
+	 * VLA has a second one, for its length.
+	 */
 	const void *base = side_ptr_get(arg->u.side_static.side_vla_gather.ptr);
 	const void *length_base = NULL;
 

@@ -7,7 +7,7 @@
 
 /* ---- texts ---- */
 
-/* The length of a well-formed UTF-8 character (RFC 3629, 4); 0 if it is invalid. */
+/* Returns the length of a well-formed UTF-8 character (RFC 3629, 4); 0 if it is invalid. */
 static unsigned int lint_text_character_length(const unsigned char *at)
 {
 	unsigned int nr = at[0] < 0x80 ? 1
@@ -47,7 +47,7 @@ static bool abi_lint_text_is_empty(const struct side_type_raw_string *string)
 	return visit_text_bytes(side_ptr_get(string->p), string->unit_size) == string->unit_size;
 }
 
-/* Units of 2 or 4 bytes are always valid: every reader takes each as one character. */
+/* Text with units of 2 or 4 bytes is not checked: readers replace invalid characters. */
 static bool abi_lint_text_is_valid_encoding(const struct side_type_raw_string *string)
 {
 	return string->unit_size != 1 || lint_is_utf8(side_ptr_get(string->p));
