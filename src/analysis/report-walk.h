@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The events of a trace as `report` and `export` read them: selected by patterns, an expression and
- * times, and merged by time. The listener gets a message about each part that cannot be read.
+ * Reads the events of a trace for `report` and `export`: selects them by patterns, an expression
+ * and times, and merges them by time. The listener gets a message about each part that cannot be
+ * read.
  */
 #ifndef SIDE_ANALYSIS_REPORT_WALK_H
 #define SIDE_ANALYSIS_REPORT_WALK_H
@@ -22,7 +23,7 @@ struct walk_class {
 	bool lost; /* a record of lost events, written by the recorder */
 	struct view_event *view;
 	struct where_bound *where; /* NULL although there is an expression: no record is wanted */
-	void *own;                 /* the result of `own_create` */
+	void *own;                 /* the result of create_user_data() */
 };
 
 struct report_walk_options {
@@ -50,8 +51,8 @@ struct report_walk {
 	struct view_sink sink;
 
 	/*
-	 * The caller may set them after walk_open(). `own_create` returns NULL if an allocation
-	 * failed.
+	 * The caller may set these functions after walk_open(). walk_next() calls
+	 * create_user_data() for the first record of each event; it returns NULL if out of memory.
 	 */
 	void *(*own_create)(void *user, struct walk_class *class, const struct ctf_item *item);
 	void (*own_free)(void *own);
@@ -61,37 +62,43 @@ struct report_walk {
 /* Whether the patterns select an event with this name and LTTng log level (-1: none). */
 bool walk_pattern_wants(
 		const struct pattern *patterns, size_t count, const char *event, int loglevel);
-/* Whether the directory can be opened. 0 or a negative errno. */
+/* Checks that the directory can be opened. Returns 0 or a negative errno. */
 int walk_check(const struct report_walk_options *options, struct error *error);
 /*
- * Parses the options and checks the directory. 0 or a negative errno; call walk_close() in both
- * cases.
+ * Parses the options and checks the directory. Returns 0 or a negative errno; call walk_close() in
+ * both cases.
  */
 int walk_prepare(struct report_walk *walk, const struct report_walk_options *options,
 		struct error *error);
-/* Opens the trace. Only the directory is read from now on. 0 or a negative errno. */
+/*
+ * Opens the trace. From this call on, no file outside the directory is opened, so the caller may
+ * confine the process first. Returns 0 or a negative errno.
+ */
 int walk_open(struct report_walk *walk, struct error *error);
 /*
- * Opens the trace for a second walk. It reports nothing, and has none of the functions above. 0 or
- * a negative errno.
+ * Opens the trace for a second walk. It calls no listener and creates no user data
+ * (create_user_data is NULL). Returns 0 or a negative errno.
  */
 int walk_open_again(struct report_walk *walk, const struct report_walk *first, struct error *error);
 void walk_close(struct report_walk *walk);
 
 /*
  * Reads the next wanted event, record of losses (class->lost), or loss that the packets counted
- * (class NULL). 1; 0 at the end; -ENOMEM.
+ * (class NULL). Returns 1, 0 at the end, or -ENOMEM.
  */
 int walk_next(struct report_walk *walk, struct ctf_item *item, struct walk_class **class);
 
-/* The number of lost events or bytes in a record of losses. */
+/* Returns the number of lost events or bytes in a record of losses. */
 uint64_t walk_lost_count(const struct ctf_item *item);
-/* The record counts bytes instead of events. */
+/* True if the record counts bytes instead of events. */
 bool walk_lost_is_bytes(const struct ctf_item *item);
-/* A text of the record: "ring", "event" or "reason". Never NULL, not NUL-terminated. */
+/*
+ * Returns the text field `name` of the record ("ring", "event" or "reason"), without a NUL at its
+ * end; "" if it has none.
+ */
 const char *walk_lost_text(const struct ctf_item *item, const char *name, size_t *size);
 
-/* The member of a structure with this index. */
+/* Returns the member of a structure with this index. */
 const struct ctf_value *walk_member_at(const struct ctf_value *structure, uint32_t index);
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Symbols of the addresses in a trace. */
+/* Finds the symbols of addresses in a trace. */
 #ifndef SIDE_ANALYSIS_TRACE_SYMBOLS_H
 #define SIDE_ANALYSIS_TRACE_SYMBOLS_H
 
@@ -18,8 +18,8 @@ struct symbols *trace_symbols_start(
 
 /*
  * Reads the address spaces of the traced processes: base address records, and the maps that the
- * recorder keeps. A process has the index of its trace (ctf_trace.index). A trace that cannot be
- * read has none. 0 or -ENOMEM.
+ * recorder keeps. The index of a process is that of its trace (ctf_trace.index). If a trace cannot
+ * be read, its addresses get no symbols. Returns 0 or -ENOMEM.
  */
 int trace_symbols_read(struct symbols *symbols, const char *dir);
 
@@ -29,8 +29,11 @@ int trace_symbols_read(struct symbols *symbols, const char *dir);
  */
 bool trace_symbol_text(struct view_sink *sink, const struct symbol *symbol);
 /*
- * Writes the known ones of
- * {"module":…,"offset":…,"function":…,"function_offset":…,"file":…,"line":…}.
+ * Writes an object with the members that are known:
+ *
+ * {"module":…,"offset":…,"function":…,"function_offset":…,"file":…,"line":…}
+ *
+ * Returns false if the symbol is unknown; nothing is written then.
  */
 bool trace_symbol_json(struct view_sink *sink, const struct symbol *symbol);
 
