@@ -14,17 +14,17 @@ struct ctf_names {
 	uint32_t mask;
 };
 
-/* Allocate space for `count` names. 0 or -ENOMEM. */
+/* Allocates space for `count` names. Returns 0 or -ENOMEM. */
 int ctf_names_init(struct ctf_names *names, struct ctf_arena *arena, uint32_t count);
 void ctf_names_free(struct ctf_names *names);
 
 /*
- * Returns `name`, or `name_2`, `name_3`, … if it is used, or another name that differs only by a
- * leading underscore. NULL: out of memory.
+ * Returns `name`. If that name is used, or one that differs from it only by a leading underscore,
+ * returns the first free one of `name_2`, `name_3`, … NULL: out of memory.
  */
 const char *ctf_names_take(struct ctf_names *names, const char *name);
 
-/* `_` + name with every byte outside [A-Za-z0-9_] as `_`; `_unnamed` for "". */
+/* Returns `_` + name with every byte outside [A-Za-z0-9_] as `_`; `_unnamed` for "". */
 const char *ctf_name_escape(struct ctf_arena *arena, const char *name);
 
 #endif /* SIDE_CTF_NAMES_H */

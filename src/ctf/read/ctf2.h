@@ -30,29 +30,34 @@ struct ctf2_reader {
 	bool has_preamble;
 	bool has_magic;
 	struct error *error;
-	int failed; /* The first error of this fragment. */
+	int failed; /* The first errno of this fragment; 0: none. */
 };
 
-/* Parse the text into classes, as ctf_tsdl_parse() does. 0 or a negative errno with a sentence. */
+/*
+ * Parses the text into classes, as ctf_tsdl_parse() does. Returns 0, or a negative errno with a
+ * message in *error.
+ */
 int ctf2_parse(struct ctf_trace_classes *classes, const char *text, size_t size,
 		struct error *error);
 
-/* Store the first error of the fragment. Returns NULL. */
+/* Stores the first error of the fragment. Returns NULL. */
 void *ctf2_error(struct ctf2_reader *r, const char *format, ...)
 		__attribute__((format(printf, 2, 3)));
 void *ctf2_alloc(struct ctf2_reader *r, size_t count, size_t size);
 char *ctf2_copy(struct ctf2_reader *r, const char *text);
 
-/* The text or number of an object's member. Missing: NULL or `otherwise`; of another type: an
-   error. */
+/*
+ * Returns the text or number of a member. A missing member gives NULL or `default_value`. A member
+ * of another type stores an error and gives NULL or 0.
+ */
 const char *ctf2_text(struct ctf2_reader *r, const struct ctf2_json *object, const char *key);
 uint64_t ctf2_number(struct ctf2_reader *r, const struct ctf2_json *object, const char *key,
 		uint64_t otherwise);
 
-/* Report an extension that changes decoding and is not supported. */
+/* Reports an extension that changes decoding and is not supported. */
 void ctf2_check_extensions(struct ctf2_reader *r, const struct ctf2_json *object);
 
-/* The structure of a scope. NULL after an error. */
+/* Returns the structure of a scope; NULL after an error. */
 struct ctf_type *ctf2_scope_type(struct ctf2_reader *r, const struct ctf2_json *class,
 		enum ctf_scope scope, const struct ctf_clock *clock);
 

@@ -13,7 +13,7 @@
 #include "ctf/read/stream.h"
 
 #define METADATA_MAGIC 0x75d11d57u
-#define METADATA_HEADER 37
+#define METADATA_HEADER 37 /* bytes of a packet header (CTF 1.8, section 7.1) */
 #define METADATA_SIZE_MAX (1u << 30)
 
 static int ctf_metadata_read_file(int dir_fd, char **text, size_t *size)
@@ -56,7 +56,7 @@ static uint32_t read_u32(const char *at, bool big_endian)
 	return big_endian ? be32toh(number) : le32toh(number);
 }
 
-/* Concatenate the texts of the packets, in place. */
+/* Concatenates the texts of the packets, in place. */
 static int ctf_metadata_unpack(char *text, size_t *size, struct error *error)
 {
 	bool big_endian = read_u32(text, true) == METADATA_MAGIC;

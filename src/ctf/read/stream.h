@@ -83,10 +83,11 @@ int64_t ctf_clock_ns(const struct ctf_clock *clock, uint64_t cycles);
 /* ---- metadata files ---- */
 
 /*
- * Read and parse DIR/metadata. 0, or -EINVAL with a sentence; *classes may contain usable classes
- * nevertheless.
+ * Reads and parses DIR/metadata. Returns 0, or a negative errno with a message in *error.
+ * *ret_classes is set in both cases, unless out of memory, and may contain usable classes; free it
+ * with ctf_metadata_free().
  */
-int ctf_metadata_read(int dir_fd, const char *dir, struct ctf_trace_classes **classes,
+int ctf_metadata_read(int dir_fd, const char *dir, struct ctf_trace_classes **ret_classes,
 		struct error *error);
 void ctf_metadata_free(struct ctf_trace_classes *classes);
 
