@@ -15,7 +15,7 @@ static bool is_nan(uint64_t bits)
 /* ---- conversion ---- */
 
 /*
- * Round significand * 2^(exponent - 63) to nearest, ties to even. The top bit of significand is
+ * Rounds significand * 2^(exponent - 63) to nearest, ties to even. The top bit of significand is
  * set; sticky: lower bits that were cut off are not zero.
  */
 static uint64_t round_double(bool negative, int exponent, uint64_t significand, bool sticky)
@@ -57,7 +57,10 @@ uint64_t filter_double_from_integer(bool negative, uint64_t magnitude)
 	return round_double(negative, 63 - zeros, magnitude << zeros, false);
 }
 
-/* Convert a smaller format of `bits` mantissa bits and this bias; top: its exponent of infinity. */
+/*
+ * Converts a number of a smaller format to the bits of a double. The format has `bits` mantissa
+ * bits, the exponent bias `bias`, and the exponent `top` for infinity and NaN.
+ */
 static uint64_t filter_number_widen(uint64_t sign, unsigned int exponent, uint64_t mantissa,
 		unsigned int bits, int bias, unsigned int top)
 {
@@ -128,7 +131,7 @@ static enum filter_order reverse_if(bool negative, enum filter_order order)
 	return order == FILTER_ORDER_LESS ? FILTER_ORDER_GREATER : FILTER_ORDER_LESS;
 }
 
-/* Compare high:low with the magnitude of a number that is neither NaN nor zero. */
+/* Compares high:low with the magnitude of a number that is neither NaN nor zero. */
 static enum filter_order magnitude_order(uint64_t low, uint64_t high, uint64_t b)
 {
 	int exponent = (int)(b >> 52 & 0x7ff) - 1023;
