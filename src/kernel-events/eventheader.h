@@ -10,7 +10,7 @@
 #include "ctf/type.h"
 #include "kernel-events/bytes.h"
 
-/* Other decoders refuse deeper structures, too. */
+/* Other decoders of EventHeader also refuse structures that are nested deeper than this. */
 #define EVENTHEADER_DEPTH_MAX 8
 #define EVENTHEADER_NODES_MAX 8192
 #define EVENTHEADER_BYTES_MAX ((size_t)1 << 20) /* output bytes of one record */
@@ -41,18 +41,18 @@ struct eventheader_class {
 	struct ctf_type *type;
 };
 
-/* Split a record. Returns 0 or -EINVAL. */
+/* Splits a record. Returns 0 or -EINVAL. */
 int eventheader_split(const uint8_t *record, size_t size, struct eventheader *header);
 
 /*
- * Parse the metadata. Returns 0, -ENOMEM, or -EINVAL if it is malformed. All memory is in the
+ * Parses the metadata. Returns 0, -ENOMEM, or -EINVAL if it is malformed. All memory is in the
  * arena.
  */
 int eventheader_describe(const struct eventheader *header, struct ctf_arena *arena,
 		struct eventheader_class *class);
 
 /*
- * Append the values in the form of the class's type. Returns 0, or -EINVAL if the payload does not
+ * Appends the values in the form of the class's type. Returns 0, or -EINVAL if the payload does not
  * match; `to` is then unchanged.
  */
 int eventheader_convert(const struct eventheader_class *class, const struct eventheader *header,

@@ -150,7 +150,10 @@ static int kernel_select_read_format(struct kernel_record *record,
 	return 0;
 }
 
-/* A new event may get the number of a removed one: the trace keeps both. */
+/*
+ * The kernel may give a new event the id of a removed one. Then the id leads to the new class; the
+ * old one stays in the trace.
+ */
 static void kernel_select_link_class(
 		struct kernel_record *record, struct kernel_event_class *event_class)
 {
@@ -212,7 +215,10 @@ static int kernel_select_scan_system(
 				kernel_select_has_class(record, system, entry->d_name))
 			continue;
 		ret = kernel_select_add_class(record, system, entry->d_name, error);
-		/* The event may just have been removed. */
+		/*
+		 * Ignore an event that was removed meanwhile. Failures of dynamic events, and of
+		 * events that are only listed, are no errors either.
+		 */
 		if (ret == -ENOENT || ret == -ENODEV || late ||
 				(record->sink->chooses && !record->enables_found))
 			ret = 0;
