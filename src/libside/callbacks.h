@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The callback arrays of events, which dispatch reads and tracers change. */
+/* Stores the callbacks of events in arrays, which dispatch reads and tracers replace. */
 #ifndef SIDE_LIBSIDE_CALLBACKS_H
 #define SIDE_LIBSIDE_CALLBACKS_H
 
@@ -9,10 +9,13 @@
 #include "functions.h"
 #include "section.h"
 
-/* The state of the description, or NULL if this library does not know its version. */
+/* Returns the state of the description, or NULL if this library does not know its version. */
 struct side_event_state_0 *event_state(struct side_event_description *desc);
 
-/* Remove all callbacks of the events, without waiting. With the lock of the registry held. */
+/*
+ * Removes all callbacks of the events without waiting for a grace period. The caller holds the lock
+ * of the registry.
+ */
 void callbacks_drop(struct side_event_description **events, uint32_t nr_events);
 
 /*

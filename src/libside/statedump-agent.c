@@ -19,7 +19,7 @@
 
 /*
  * The wrappers recognize a call of the tracer by its return address, so the last call of a function
- * must not be a jump.
+ * must not be a jump (a tail call has the return address of the caller).
  */
 #define NO_TAIL_CALL() __asm__ volatile("")
 
@@ -88,7 +88,7 @@ bool agent_is_me(void)
 }
 
 /*
- * Read the system call that the thread is in, with all arguments and registers: equal texts mean
+ * Reads the system call that the thread is in, with all arguments and registers: equal texts mean
  * the same wait.
  */
 static bool agent_read_call(int tid, char text[AGENT_CALL_SIZE])
@@ -111,7 +111,8 @@ int64_t agent_waits_for_lock(struct agent_sleep *sleep)
 	char text[AGENT_CALL_SIZE];
 	int saved_errno = errno, tid = __atomic_load_n(&number, __ATOMIC_RELAXED);
 	/*
-	 * A thread whose state cannot be read counts as waiting; one that has not begun does not.
+	 * If the state of the thread cannot be read, assume that it waits. Before it has stored its
+	 * tid, it does not.
 	 */
 	bool known = tid && agent_read_call(tid, text);
 	bool waits = tid && (!known || atoi(text) == SYS_futex);
