@@ -3,9 +3,10 @@
 #define SIDE_PROBE_SITE_H
 
 /*
- * A site: one location of a program where a probe may be set. probe/code finds it in the file;
- * probe/patch uses it inside the process and decodes nothing. It is plain data and names no
- * architecture.
+ * Describes a site: one location of a program where a probe may be set.
+ *
+ * probe/code finds it in the file; probe/patch uses it inside the process and decodes nothing. It
+ * is plain data and names no architecture.
  *
  * All addresses are those of the file (as nm and objdump print them), except `runtime`. The
  * difference between the two is the same for all sites of a file.

@@ -2,7 +2,7 @@
 #ifndef SIDE_PROBE_CODE_PARTS_H
 #define SIDE_PROBE_CODE_PARTS_H
 
-/* Declarations that the files of this directory share. */
+/* Declares what the files of src/probe/code share. */
 
 #include "probe/code/code.h"
 #include "probe/code/rows.h"
@@ -28,12 +28,12 @@ struct code_name_entry {
 	uint64_t address, size;
 	const char *name;
 	uint8_t rank; /* lower is better */
-	bool chooses;
+	bool chooses; /* an indirect function (IFUNC): it selects the function that is called */
 	/* of an old version of the library; programs that are linked today do not get it */
 	bool former;
 };
 
-/* An entry of the unwind data, and the position of its parts. */
+/* One function in .eh_frame: its addresses, and where its CIE and FDE are. */
 struct code_frame {
 	uint64_t address, size;
 	size_t cie, fde; /* offsets, after the length fields */
@@ -55,7 +55,7 @@ struct code_relocation {
 };
 typedef int code_relocation_fn(void *user, const struct code_relocation *relocation);
 
-/* A springboard between functions, and the site that has taken it. */
+/* A springboard between functions, and the site that uses it. */
 struct code_springboard {
 	uint64_t address, site;
 };
@@ -88,20 +88,27 @@ struct code_file {
 	uint64_t embedded_code, embedded_size;
 	struct code_function *functions;
 	size_t nr_functions;
-	uint64_t *landings;
+	uint64_t *landings; /* addresses where exceptions land */
 	size_t nr_landings, landings_capacity;
 	/* code addresses of symbols without a type: a branch or an access may lead there */
 	uint64_t *labels;
 	size_t nr_labels, labels_capacity;
-	size_t call_sites; /* the number that have been read */
-	bool swept, has_reachable;
+	/*
+	 * number of call sites in exception tables that have been read; limited by CALL_SITES_MAX
+	 */
+	size_t call_sites;
+	bool swept; /* all jumps have been read (code_sweep()) */
+	bool has_reachable;
 	uint64_t entry;
 	struct code_springboard *springboards;
 	size_t nr_springboards, springboards_capacity;
-	/* the starts of all functions have taken theirs */
+	/* springboards for the starts of all functions have been assigned */
 	bool springboards_claimed;
 	uint64_t go_begin, go_end; /* the range of Go code */
-	/* Runtimes that use the return addresses of all functions of the file. */
+	/*
+	 * A runtime in the file that reads or copies return addresses, so that the return of no
+	 * function can be watched.
+	 */
 	enum code_runtime {
 		CODE_RUNTIME_UNKNOWN,
 		CODE_RUNTIME_NONE,

@@ -12,7 +12,8 @@
 struct patch_import {
 	const char *name;
 	void *replacement; /* NULL: do not replace it */
-	void *real; /* the C library's; a program's own function of that name is not replaced */
+	/* the C library's function: an import that is bound to another one is left alone */
+	void *real;
 };
 
 struct patch_imports {

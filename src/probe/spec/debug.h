@@ -57,7 +57,7 @@ void scope_index_free(struct scope_index *index);
  */
 const char *debug_missing_part(struct debug *debug, uint64_t address);
 /*
- * Returns the scopes around an address from the innermost outwards; the caller frees `*scopes`.
+ * Returns the scopes around an address from the innermost outwards; the caller frees `*ret_scopes`.
  * Inlined functions are followed by the scopes around the code that they are inlined into. With
  * `entry`, scopes within the function are left out. Returns -1 if there are none.
  */
@@ -79,8 +79,8 @@ bool debug_global(struct debug *debug, const char *name, Dwarf_Die *ret_variable
 bool debug_type(struct debug *debug, Dwarf_Die *declared, Dwarf_Die *ret_type);
 
 /*
- * Call each() for each address where a statement of the line begins. `*nearest` is the next line
- * that has code, or 0.
+ * Calls each() for each address where a statement of the line begins. `*ret_nearest` is the next
+ * line that has code, or 0.
  */
 int debug_lines(struct debug *debug, const char *source, int line,
 		int (*each)(void *user, uint64_t address), void *user, int *ret_nearest);

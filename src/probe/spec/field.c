@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Convert an item to the value of an event field. */
+/* Converts an item to the value of an event field. */
 #include "type.h"
 
 #include "library.h"
@@ -53,7 +53,7 @@ static enum probe_field_type enumeration_type(Dwarf_Die *type)
 			: PROBE_FIELD_UNSIGNED;
 }
 
-/* If one piece contains the whole value, use only this piece. */
+/* If one piece contains the whole value, uses only this piece. */
 static void take_whole_piece(struct item *item, uint64_t size)
 {
 	for (uint32_t i = 0; item->where.kind == LOCATED_PIECES && i < item->where.nr_pieces; i++) {
@@ -69,7 +69,7 @@ static void take_whole_piece(struct item *item, uint64_t size)
 	}
 }
 
-/* "`a`, `b`, …": the members that the user can request instead. */
+/* Writes the hint "ask for its members: `a`, `b`, …", with at most four of them. */
 static void list_members(struct item *item, char *text, size_t capacity)
 {
 	unsigned int count = 0;
@@ -90,7 +90,9 @@ static void list_members(struct item *item, char *text, size_t capacity)
 	} while (count < 4 && !dwarf_siblingof(&child, &child));
 }
 
-/* For text and bytes, the fetch computes the address. */
+/*
+ * Makes a field of text or bytes: its fetch computes the address, and the agent copies the bytes.
+ */
 static int memory_value(struct item *item, struct value *value, uint64_t size, bool text,
 		struct error *error)
 {
@@ -179,7 +181,10 @@ static bool string_value(struct item *item, struct value *value)
 
 /* ---- several ---- */
 
-/* First the number of elements, then the address of the first one. */
+/*
+ * Makes a fetch that computes the length, the number of elements times `factor`, and then the
+ * address of the first element. If the number is constant, the fetch only computes the address.
+ */
 static int count_and_address(const struct item *first, const struct item_count *count,
 		uint64_t factor, struct value *value, struct error *error)
 {
@@ -212,7 +217,7 @@ static uint16_t limit_of(uint64_t count, uint64_t size)
 	return (uint16_t)(count < most ? count : most);
 }
 
-/* The field type of each element; 0: it is not a number. */
+/* Returns the field type of each element; 0: it is not a number. */
 static enum probe_field_type spec_field_number_type(Dwarf_Die *type, uint64_t size)
 {
 	enum probe_field_type number;
@@ -238,7 +243,7 @@ static int not_in_memory(struct error *error)
 			"they are in registers, which is no value of its own");
 }
 
-/* Whether several of these bytes are text in C++ or Rust. */
+/* True if several of these bytes are text in C++ or Rust. */
 static bool spec_field_is_letter(Dwarf_Die *type)
 {
 	const char *name = dwarf_diename(type);
@@ -308,8 +313,8 @@ static int sequence_value(const struct sequence *sequence, struct value *value, 
 }
 
 /*
- * From a pointer, an array or a container of a library to its first element in memory. The message
- * calls the elements `what`.
+ * Replaces a pointer, an array or a library container by its first element in memory. `what` names
+ * the elements in messages.
  */
 static int spec_field_find_first(
 		struct item *item, struct item_count *count, const char *what, struct error *error)
@@ -347,8 +352,8 @@ static int spec_field_find_first(
 }
 
 /*
- * The first `count` bytes of the text of a libstdc++ string, not of the object, which only points
- * to the text.
+ * Records the first `count` bytes of the text of a libstdc++ string, not of the object, which only
+ * points to the text.
  */
 static int counted_string(struct item *item, const struct item_count *count, struct value *value,
 		struct error *error)
@@ -424,7 +429,7 @@ int item_bytes(struct item *item, const struct item_count *count, struct value *
 
 /* ---- a single value ---- */
 
-/* Find the only member with a size, if it is as large as the whole type. */
+/* Finds the only member with a size, if it is as large as the whole type. */
 static bool find_only_part(Dwarf_Die *type, uint64_t whole, Dwarf_Die *ret_only)
 {
 	unsigned int count = 0;
@@ -456,7 +461,7 @@ static bool find_only_part(Dwarf_Die *type, uint64_t whole, Dwarf_Die *ret_only)
 	return count == 1;
 }
 
-/* Whether users treat a value of this type as the value in it. */
+/* True if the type only wraps one value, such as an atomic. */
 static bool spec_field_is_wrapper(Dwarf_Die *type, Dwarf_Die *ret_only)
 {
 	static const char *const names[] = {"atomic<", "atomic_", "Atomic", "Cell<", "UnsafeCell<",
@@ -469,7 +474,9 @@ static bool spec_field_is_wrapper(Dwarf_Die *type, Dwarf_Die *ret_only)
 	return member && !strcmp(member, "__0");
 }
 
-/* A structure that only contains a number or a pointer, such as an atomic: use that. */
+/*
+ * Replaces a structure that only contains a number or a pointer, such as an atomic, by that member.
+ */
 static bool field_unwrap(struct item *item)
 {
 	struct error ignored;
@@ -496,7 +503,7 @@ static bool field_unwrap(struct item *item)
 	return false;
 }
 
-/* An enum of Rust with variants: the discriminant, as a number with labels. */
+/* Records the discriminant of a Rust enum, as a number with labels. */
 static bool variant_value(struct item *item, struct value *value)
 {
 	struct error ignored;
@@ -533,7 +540,7 @@ static int scalar_value(struct item *item, struct value *value, uint64_t size, s
 	return number_value(item, value, base_type(&item->type), (unsigned int)size, error);
 }
 
-/* All numbers of an array with any number of dimensions. */
+/* Records all numbers of an array with any number of dimensions. */
 static bool array_value(struct item *item, struct value *value, uint64_t size, struct error *error)
 {
 	struct item first = *item;

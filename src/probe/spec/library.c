@@ -328,8 +328,8 @@ static bool find_pointer(const struct item *item, const char *name, struct item 
 }
 
 /*
- * A pointer in a structure. If the object that it points to contains the value in a member,
- * `inside` is the name of that member.
+ * Finds a pointer in a structure. If the object that it points to contains the value in a member,
+ * `*ret_inside` is the name of that member.
  */
 static bool find_plain(const struct item *item, struct item *ret_found, const char **ret_inside)
 {

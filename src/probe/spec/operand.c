@@ -85,7 +85,7 @@ static int spec_operand_read_symbol(struct operand *operand, uint64_t *ret_addre
 	return 0;
 }
 
-/* Parse a sum of numbers and at most one symbol. */
+/* Parses a sum of numbers and at most one symbol. */
 static int spec_operand_read_sum(struct operand *operand, int64_t *sum, bool *ret_symbol)
 {
 	*sum = 0;
@@ -144,7 +144,7 @@ static int add_index(struct operand *operand, struct fetch *fetch)
 	return 0;
 }
 
-/* Parse the terms between parentheses, after the opening one. */
+/* Parses the terms between parentheses, after the opening one. */
 static int spec_operand_read_address(
 		struct operand *operand, struct fetch *fetch, int64_t sum, bool symbol)
 {
@@ -210,7 +210,9 @@ static int spec_operand_read_constant(struct operand *operand, struct fetch *fet
 	return 0;
 }
 
-/* Parse `-4@` or `8f@`. The first version of these notes has no size. */
+/*
+ * Parses `-4@` or `8f@`. Markers of the first SDT version have no size: a value has 8 bytes then.
+ */
 static int read_size(struct operand *operand)
 {
 	const char *at = memchr(operand->at, '@', (size_t)(operand->end - operand->at));

@@ -78,8 +78,8 @@ Elf *module_elf(struct resolve_module *module);
  */
 bool module_is(const struct resolve_module *module, const char *library);
 /*
- * Look up a variable by its symbol. Returns false if there is none; else `*address` is its address
- * in the file.
+ * Looks up a variable by its symbol. Returns false if there is none; else `*ret_address` is its
+ * address in the file.
  */
 bool module_symbol(struct resolve_module *module, const char *name, uint64_t *ret_address);
 /*
@@ -87,7 +87,9 @@ bool module_symbol(struct resolve_module *module, const char *name, uint64_t *re
  * after link-time optimization.
  */
 bool module_is_local(struct resolve_module *module, const char *function);
-/* Look up a thread-local variable; `*offset` is its offset in the module's thread-local block. */
+/*
+ * Looks up a thread-local variable; `*ret_offset` is its offset in the module's thread-local block.
+ */
 bool module_thread_symbol(struct resolve_module *module, const char *name, uint64_t *ret_offset);
 
 /* ---- ifunc.c ---- */

@@ -13,7 +13,7 @@
 /* The form: no spaces, `char const*`, std::string, and no default template arguments. */
 void spelling_normalize(char *name);
 /*
- * Returns where the name without parameters ends; `*begin` is where it begins, after the return
+ * Returns where the name without parameters ends; `*ret_begin` is where it begins, after the return
  * type.
  */
 size_t spelling_plain_name(const char *name, size_t *ret_begin);

@@ -47,8 +47,8 @@ int item_value(struct item *item, struct value *value, struct error *error);
  */
 bool item_is_single(struct item *item);
 /*
- * members.c: convert a structure to a field and, after it, the fields of its members, which may be
- * structures too; anything else becomes one value. At most `capacity` values. `*left_out`: some
+ * members.c: converts a structure to a field and, after it, the fields of its members, which may be
+ * structures too; anything else becomes one value. At most `capacity` values. `*ret_left_out`: some
  * members are missing.
  */
 int item_values(struct item *item, struct value *values, size_t capacity, size_t *ret_count,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parse TYPE:NAME:ADDR, where ADDR is the address of the value in memory:
+ * Parses TYPE:NAME:ADDR, where ADDR is the address of the value in memory.
  *
- * 	ADDR    = TERM { ("+" | "-") NUMBER }
- * 	TERM    = "%" REGISTER | NUMBER | SYMBOL | "(" ADDR ")" | "*" TERM
+ *     ADDR = TERM { ("+" | "-") NUMBER }
+ *     TERM = "%" REGISTER | NUMBER | SYMBOL | "(" ADDR ")" | "*" TERM
  *
  * `*` reads the pointer at an address. A register alone is the value itself, or for text and bytes
  * their address. So `s32:n:%edi` is an argument, `s32:n:%rdi+4` a member of the structure that it
@@ -85,7 +85,7 @@ static size_t spec_argument_plain_length(const char *text, size_t length)
 	return known ? length - 2 : length;
 }
 
-/* With a length: "bytes[8]". */
+/* Parses a type, also with a length, such as "bytes[8]". */
 static bool spec_argument_parse_type(const char *text, size_t length, struct value *value)
 {
 	const char *bracket = memchr(text, '[', length);
@@ -159,8 +159,8 @@ static int spec_argument_read_register(struct spec_argument_parser *parser)
 }
 
 /*
- * Only symbols of the probe's own file have an address that is known here. Returns the text after
- * the library.
+ * Returns the symbol in LIBRARY:SYMBOL, or the whole text. NULL: LIBRARY is not the probe's file,
+ * and only its symbols have known addresses.
  */
 static const char *spec_argument_after_library(
 		const struct spec_argument_parser *parser, char *ret_name)
@@ -291,7 +291,10 @@ static int spec_argument_read_address(const char *text, struct resolve_module *m
 		return spec_argument_set_error(&parser, "there is more than an ADDR");
 	if (parser.is_vector && memory)
 		return spec_argument_set_error(&parser, "a vector register is no address");
-	/* Everything but a register is an address. Text and bytes are fetched by their address. */
+	/*
+	 * Except for a register alone, the fetch so far computes an address: load the value from
+	 * it. For text and bytes the agent needs the address itself.
+	 */
 	if (!parser.alone && !memory)
 		(void)fetch_op(&parser.fetch, PROBE_FETCH_LOAD, 0, value->size, 0);
 	/* An address from the user may be invalid. */
@@ -309,7 +312,10 @@ bool spec_is_value(const char *text)
 			spec_argument_parse_type(text, (size_t)(first - text), &value);
 }
 
-/* Also with an unknown type: a variable's name never contains such parts. */
+/*
+ * True if the text has the form TYPE:NAME:…, even with an unknown TYPE, so that the error names the
+ * type. Names of variables never have this form.
+ */
 bool spec_seems_value(const char *text)
 {
 	size_t word = strspn(text,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks before the first probe is set whether all locations can be watched. Without uprobe_multi,
- * the kernel removes uprobes one by one and waits for all processors each time: a failure at the
- * last one would take minutes to undo.
+ * Checks that the process may open a descriptor for each location, before the first probe is set.
+ *
+ * Without uprobe_multi, the kernel removes uprobes one by one, and each removal waits for all
+ * processors: undoing a failure at the last location would take minutes.
  */
 #include "parts.h"
 
