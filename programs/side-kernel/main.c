@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The main loop of side-kernel. Other programs of side start it; users do not.
+ * Records the kernel's events for sessions (the program side-kernel).
  *
- *       SIDE_RUNTIME=DIRECTORY side-kernel [--method perf|tracefs] [--buffer BYTES] --ready FD
- *       side-kernel --record FD ...             see programs/common/kernel-report.h
+ * Other programs of side start it; users do not.
+ *
+ * SIDE_RUNTIME=DIRECTORY side-kernel [--method perf|tracefs] [--buffer BYTES] --ready FD
+ * side-kernel --record FD ...        see programs/common/kernel-report.h
  *
  * It ends on SIGTERM, or when no session of the daemon has selected events of the kernel for some
  * time. Without a daemon it continues as long as a tracer records: sessions outlive their daemon.

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The main loop of side-uprobes. Other programs of side start it, with all settings in its
- * arguments; users do not.
+ * Runs global probes and records their hits (the program side-uprobes).
  *
- *       side-uprobes --table FD... [--process N] [--pid N] [--uid N] [--cgroup ID] [--comm NAME]
- *                    [--by WAY] [--ring BYTES] [--session NAME [--system] [--end EVENT] --ready FD]
- *                    [--duration NS] [--preload LIBRARIES] [--quiet] [--json] [-- COMMAND...]
+ * Other programs of side start it, with all settings in its arguments; users do not.
+ *
+ * side-uprobes --table FD... [--process N] [--pid N] [--uid N] [--cgroup ID] [--comm NAME]
+ *     [--by METHOD] [--ring BYTES] [--session NAME [--system] [--end EVENT] --ready FD]
+ *     [--duration NS] [--preload LIBRARIES] [--quiet] [--json] [-- COMMAND...]
  *
  * With a command, it ends when the command has ended, with the command's status. With a session, it
- * ends when the session has none of its events left. With an event to end, it only ends the
- * side-uprobes that records that event. With a process, it also ends with the process, and with a
- * duration, after that time. Otherwise SIGINT or SIGTERM ends it.
+ * ends when the session has none of its events left. With --end, it only makes the side-uprobes
+ * that records EVENT exit, and then exits itself. With a process, it also ends with the process,
+ * and with a duration, after that time. Otherwise SIGINT or SIGTERM ends it.
  */
 #include "base/clock.h"
 #include "base/container-of.h"
@@ -38,7 +39,8 @@
 
 #define TABLES_MAX 64
 #define TURN_MS 10
-#define BATCH_NS 2000000 /* hits within this time are read together */
+/* after the first hit, wait this long for more, to read them in one round */
+#define BATCH_NS 2000000
 #define POLL_NS 1000000000
 
 struct uprobes_work {
@@ -394,8 +396,8 @@ static int uprobes_signals_ready(
 }
 
 /*
- * Sleeps if hits have arrived, so that hits within a short time are read in one round. Does not
- * delay signals.
+ * Waits for hits or signals, at most TURN_MS. After hits, sleeps BATCH_NS more, so that one round
+ * reads all of them, unless a signal is pending.
  */
 static void uprobes_wait(struct uprobes_work *work)
 {
@@ -562,9 +564,7 @@ static int uprobes_end_other(struct uprobes_work *work)
 	return work->ready < 0 || write(work->ready, "+", 1) == 1 ? 0 : COMMAND_FAILED;
 }
 
-/*
- * Closes the lock last: the recorder that waits for it must not find other resources of this one.
- */
+/* Releases the lock last: the recorder that waits for it must find no probes of this one. */
 static void uprobes_close(struct uprobes_work *work)
 {
 	const int descriptors[] = {work->signals, work->process};

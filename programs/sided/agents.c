@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Connections of programs. A program sends ARRIVE and gets WELCOME; it sends DONE, or PASS for a
- * session. If it keeps its connection, it gets another WELCOME after each change. The newest
- * WELCOME contains everything, so none is ever queued: if the socket does not accept it, the daemon
- * sends the state of a later time.
+ * Handles the connections of traced programs to the daemon.
+ *
+ * A program sends ARRIVE and gets WELCOME. When it has joined the sessions, it sends DONE. A
+ * program that only passes its connection to a session sends PASS. If a program keeps its
+ * connection, it gets another WELCOME after each change. The newest WELCOME contains everything, so
+ * none is ever queued: if the socket does not accept it, the daemon sends the state of a later
+ * time.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -126,7 +129,7 @@ void agent_close(struct daemon *daemon, struct sided_agent *agent)
 	loop_unwatch(daemon, &agent->process);
 	peer_close(loop_release(daemon, &agent->watch), agent->refuses_fds);
 	object_close(daemon, &agent->object);
-	/* The program no longer waits for the recorder. */
+	/* The program no longer waits: count it for sessions that have no recorder. */
 	if (agent->held && agent->program)
 		workers_miss(daemon, agent->program);
 	rendezvous_disconnected(daemon, agent);
@@ -140,7 +143,7 @@ static void agent_is_silent(struct daemon *daemon, struct timer *timer)
 
 /* ---- WELCOME ---- */
 
-/* The packet's parts. */
+/* The parts of a WELCOME before they are joined. */
 struct parts {
 	char sessions[WIRE_WELCOME_SESSIONS_BYTES_MAX];
 	char pushes[WIRE_MESSAGE_MAX - WIRE_WELCOME_SESSIONS_BYTES_MAX - WELCOME_REMAINDER];
@@ -206,9 +209,7 @@ void agent_welcome(struct daemon *daemon, struct sided_agent *agent)
 
 /* ---- messages of programs ---- */
 
-/*
- * True if the process of a session is starting again. A process that cannot start is not awaited.
- */
+/* True if the process of a session is starting (for the first time or again) and has not failed. */
 static bool one_begins(const struct daemon *daemon)
 {
 	const struct session_entry *entry;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The verb `expand`: write a compressed trace as an uncompressed one. */
+/* Writes an uncompressed copy of a compressed trace (the verb `expand`). */
 #include "programs/common/command.h"
 #include "programs/side/cli/confine.h"
 #include "programs/common/message.h"
@@ -16,7 +16,10 @@ static void expand_print_damage(void *user, const char *sentence)
 	message_error(COMMAND_FAILED, NULL, "%s", sentence);
 }
 
-/* DIR-expanded beside DIR. NULL if DIR has no name of its own ("." and "/"). */
+/*
+ * Returns the path DIR-expanded, which the caller frees. NULL if DIR has no name of its own, such
+ * as "." or "/", or if out of memory.
+ */
 static char *expand_output_path(const char *dir)
 {
 	size_t size = strlen(dir);

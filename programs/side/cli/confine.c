@@ -22,8 +22,9 @@ void confine_enable(void)
 }
 
 /*
- * False if the kernel supports no filter. The caller may then parse unconfined, because a reader of
- * traces must work on all kernels.
+ * Confines the process once, unless confinement is off. Returns false if the kernel supports no
+ * system call filter; the caller may then parse unconfined, because a reader of traces must work on
+ * all kernels.
  */
 static bool confine_to(const struct isolate_limits *limits)
 {

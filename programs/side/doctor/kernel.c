@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks: features of the kernel and of the C library. */
+/* Checks features of the kernel and of the C library. */
 #include "doctor.h"
 
 #include <errno.h>

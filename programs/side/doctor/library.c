@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks: the libraries of this installation. Does the loader find libside.so.0, does pkg-config
- * find libside.pc, does the loader find another installation first, and do all parts have one
- * version?
+ * Checks that the loader and pkg-config find this installation's libside, and that all its parts
+ * have one version.
  *
  * The check lets the loader itself search: it starts a program with the library in LD_PRELOAD, in
  * the mode in which the loader only prints what it would load.
@@ -30,7 +29,7 @@
 
 #define LIBRARY_NAME "libside.so.0"
 #define LIBRARY_NOTE_VERSION 2 /* src/base/environment/version.c */
-#define LIBRARY_SHOWN 3
+#define LIBRARY_SHOWN 3        /* programs that are named in the result */
 
 extern char **environ;
 

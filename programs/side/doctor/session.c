@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks: the daemon, its directory, its group, memory for rings, limits. */
+/* Checks the daemon, its directory, its group, the memory for rings, and limits. */
 #include "doctor.h"
 
 #include "programs/common/ask.h"

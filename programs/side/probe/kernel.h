@@ -3,9 +3,10 @@
 #define PROGRAMS_SIDE_PROBE_KERNEL_H
 
 /*
- * Choose the sites that the kernel watches with a uprobe of one process. The agent could only set a
- * breakpoint there, which costs three times as much. The kernel must be able to emulate the
- * instruction. side-uprobes records the hits.
+ * Chooses the sites that the kernel watches with a uprobe of one process.
+ *
+ * The agent could only set a breakpoint there, which costs three times as much. The kernel must be
+ * able to emulate the instruction. side-uprobes records the hits.
  */
 
 #include "spec-options.h"
@@ -13,10 +14,10 @@
 #include "probe/site.h"
 
 struct probe_kernel {
-	int table; /* these sites only, for side-uprobes; -1: none */
+	int table; /* memfd of a table with the sites for side-uprobes; -1: there are none */
 	/*
-	 * for a program to be started: the table for other processes of its file (session_probe),
-	 * or -1
+	 * If the program is yet to be started: the table for other processes that execute its file
+	 * (session_probe); else -1.
 	 */
 	int others;
 };
@@ -31,19 +32,19 @@ int probe_kernel_choose(const struct probe_target *target, const char *refusal, 
 		const struct probe_table_view *others, size_t nr_others,
 		struct probe_kernel *kernel);
 /*
- * Returns why these options do not allow it, or NULL. side-uprobes would add its own values of
- * contexts that any event may have, also in a filter.
+ * Returns why the kernel must not watch sites under these options, or NULL. side-uprobes records
+ * the hits, so contexts of the process (also in a filter) would be those of side-uprobes.
  */
 const char *probe_kernel_refusal(bool never, bool contexts, const char *filter);
 /* Whether the table has sites that the kernel could watch. */
 bool probe_kernel_any(const struct probe_table *table);
 /*
- * Make the arguments of a call of side-uprobes; free them with probe_global_free(). Returns 0 or an
- * exit status, after printing a message.
+ * Makes the arguments of a call of side-uprobes; free them with probe_global_free(). Returns 0 or
+ * an exit status, after printing a message.
  */
 int probe_kernel_args(pid_t pid, const int *tables, size_t nr, char ***args);
 /*
- * Check how side-uprobes ended. If it was killed, report that hits may be lost: no other process
+ * Checks how side-uprobes ended. If it was killed, reports that hits may be lost: no other process
  * counts them.
  */
 void probe_kernel_ended(int status);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Implement `side probe list`: each function, and how it can be probed. */
+/* Implements `side probe list`: each function, and how it can be probed. */
 #include "symbolize/demangle.h"
 #include "base/nearest/nearest.h"
 #include "kernel.h"
@@ -70,8 +70,8 @@ static bool fits_copy(const char *glob, const char *name)
 }
 
 /*
- * Returns the name that the glob selects, or the best one; NULL: no name. `*selected`: whether the
- * glob selects one.
+ * Returns the name that the glob selects, or the best one; NULL: no name. `*ret_selected`: whether
+ * the glob selects one.
  */
 static const char *select_name(struct probe_listing *listing, const struct code_file *code,
 		const struct code_function *function, bool *ret_selected)

@@ -44,8 +44,8 @@ int probe_process(
 		pid_t pid, int (*each)(void *user, const struct probe_module *module), void *user);
 
 /*
- * Call each() once for each file that any process executes, with a path to it. Returns an exit
- * status. `*hidden` counts processes that cannot be inspected.
+ * Calls each() once for each file that any process executes, with a path to it. Returns an exit
+ * status. `*ret_hidden` counts processes that cannot be inspected.
  */
 int probe_running_files(
 		int (*each)(void *user, const char *path), void *user, unsigned int *ret_hidden);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Kernel events in sessions. Their rules are like all others, and the program side-kernel has these
- * events. `side` starts it when a session needs it. It serves all sessions of the daemon, and ends
- * when none needs it.
+ * Starts and controls side-kernel, which records the kernel's events of all sessions of the daemon.
+ *
+ * `side` starts it when a session needs it. The rules of kernel events are like all others.
+ * side-kernel ends when no session needs it.
  */
 #include "kernel-session.h"
 
@@ -100,8 +101,8 @@ int kernel_session_refresh(struct ask *ask)
 /* ---- start of side-kernel ---- */
 
 /*
- * Starts side-kernel for this daemon alone: with a second daemon, sessions would have each event
- * twice.
+ * Starts side-kernel with SIDE_RUNTIME set to this daemon's directory: if it also joined a second
+ * daemon, sessions would have each event twice.
  */
 static int kernel_session_start_for_daemon(const struct ask *ask, char ***args)
 {
@@ -222,7 +223,7 @@ bool kernel_session_ensure(struct ask *ask, const char *session)
 	struct error error;
 	bool has = false;
 
-	/* An error of the session is reported by the request that follows. */
+	/* Ignore errors: the request that follows reports them. */
 	if (request && !control_call(ask->client, request, ASK_TIMEOUT_MS, &answer, &error)) {
 		sessions = ask_list(answer, "sessions");
 		for (size_t i = 0; sessions && i < json_object_array_length(sessions); i++) {
