@@ -3,21 +3,30 @@
 #define SIDE_PROTOCOL_CONTEXT_H
 
 /*
- * Contexts, the values that can be recorded with an event: defines `--context NAME,...`,
- * `$ctx.NAME` and their bytes in a record.
+ * Defines the contexts: their names on the command line and in filters, and their bytes in a
+ * record.
  *
- *   vpid vtid tid procname thread_name cpu_id ip     the thread and the location
- *   uid euid suid gid egid sgid                      its credentials (also vuid, veuid, ...)
- *   cgroup_ns ipc_ns mnt_ns net_ns pid_ns time_ns user_ns uts_ns   namespaces, by inode
- *   cgroup                                           path of the control group
- *   perf:thread:NAME                                 a counter of the thread, with perf's NAME,
- *                                                    or raw:rHEX (a colon and a label may follow)
- *   $app.PROVIDER:NAME, app:PROVIDER:NAME            a value of the application
+ * A context is a value that can be recorded with an event: `--context NAME,...`, `$ctx.NAME`.
  *
- * Bytes of a context in a record, in the order of the list, not aligned, in host order: U32 and S32
- * 4, U64 and POINTER 8, STRING the bytes and a NUL, APPLICATION a tag of one byte (enum
- * context_application_tag) and then 0, 8, 8, 8 bytes, a string, 1 byte. An unknown value is
- * recorded as an empty string, 0 for a namespace, UINT64_MAX for a counter, tag 0.
+ * vpid vtid tid procname thread_name cpu_id ip     the thread and the location
+ * uid euid suid gid egid sgid                      its credentials (also vuid, veuid, ...)
+ * cgroup_ns ipc_ns mnt_ns net_ns pid_ns time_ns user_ns uts_ns    namespaces, by inode
+ * cgroup                                           path of the control group
+ * perf:thread:NAME                                 a counter of the thread, with perf's NAME,
+ *                                                  or raw:rHEX (a colon and a label may follow)
+ * $app.PROVIDER:NAME, app:PROVIDER:NAME            a value of the application
+ *
+ * A record has the bytes of its contexts in the order of the list, not aligned, in host order. The
+ * last column is an unknown value:
+ *
+ * U32, S32        4 bytes                 0, for a namespace
+ * U64, POINTER    8 bytes                 UINT64_MAX, for a counter
+ * STRING          the bytes and a NUL     an empty string
+ * APPLICATION     a tag of one byte (enum context_application_tag), then:
+ *                 NONE                    nothing (this is the unknown value)
+ *                 INT64, UINT64, FLOAT64  8 bytes
+ *                 STRING                  the bytes and a NUL
+ *                 BOOLEAN                 1 byte
  *
  * docs/reference/contexts.md describes each context for users. The header is separate because
  * neither messages nor patterns use it.
@@ -97,17 +106,19 @@ struct context_spec {
 
 struct context_error {
 	unsigned int column; /* from 1 */
-	char text[320];      /* part of a sentence */
+	char text[320];      /* the reason, without a capital letter and full stop */
 	char hint[160];      /* "did you mean `vpid`?"; may be empty */
 };
 
-/* Parse one context. 0, or -EINVAL with `*error` filled in. The text may have any length and any
-   bytes. */
+/*
+ * Parses one context. Returns 0, or -EINVAL with the error. The text may have any length and any
+ * bytes.
+ */
 int context_parse(const char *text, struct context_spec *spec, struct context_error *error);
 
 /*
- * Parse a list such as "vpid,vtid,perf:thread:cycles". Returns the number of specs, or -EINVAL with
- * the column in the whole text. Ignores spaces around commas and repeated names.
+ * Parses a list such as "vpid,vtid,perf:thread:cycles". Returns the number of specs, or -EINVAL
+ * with the column in the whole text. Ignores spaces around commas and repeated names.
  */
 int context_parse_list(const char *text, struct context_spec *specs, size_t max_specs,
 		struct context_error *error);
@@ -116,18 +127,20 @@ int context_parse_list(const char *text, struct context_spec *specs, size_t max_
 bool context_same(const struct context_spec *one, const struct context_spec *other);
 
 /*
- * The list for help and completion: NULL behind the last. Names that are a prefix of several names
- * ("perf:thread:") end with a colon; "$app.PROVIDER:NAME" stands for all contexts of
+ * Returns a name for help and completion; NULL after the last one. Names that are a prefix of
+ * several names ("perf:thread:") end with a colon; "$app.PROVIDER:NAME" stands for all contexts of
  * applications.
  */
 const char *context_name(size_t index);
 const char *context_sentence(size_t index);
 
-/* Names of counters that may follow "perf:thread:"; NULL behind the last. */
+/* Returns a name of a counter that may follow "perf:thread:"; NULL after the last one. */
 const char *context_perf_name(size_t index);
 
-/* True if this process can record the context on this machine. If false, `*error` has the reason
-   and the hint, with column 0. */
+/*
+ * True if this process can record the context on this machine. If false, the error has the reason
+ * and the hint, with column 0.
+ */
 bool context_check(const struct context_spec *spec, struct context_error *error);
 
 /* ---- hardware counters ---- */
@@ -136,11 +149,10 @@ bool context_check(const struct context_spec *spec, struct context_error *error)
 bool context_perf_is_hardware(const struct context_spec *spec);
 
 /*
- * Start a counter for the calling thread. Returns one mapped page (struct perf_event_mmap_page)
+ * Starts a counter for the calling thread. Returns one mapped page (struct perf_event_mmap_page)
  * from which user space may read the counter, or NULL with the reason, a negative errno
  * (-EOPNOTSUPP: it counts, but user space cannot read it). No descriptor stays open; the mapping
- * keeps the counter. Async-signal-safe, may change errno. A forked child does not have the
- * mapping.
+ * keeps the counter. Async-signal-safe, may change errno. A forked child does not have the mapping.
  */
 const void *context_perf_map(uint32_t perf_type, uint64_t perf_config, int *error);
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parses and matches patterns of event names. The parser checks everything, so that matching cannot
- * fail: a struct pattern of pattern_parse() has closed sets and no dangling escape.
+ * Parses and matches patterns of event names.
+ *
+ * The parser checks everything, so matching cannot fail: each set is closed, and each "\" is
+ * followed by a byte.
  */
 #include "protocol/pattern.h"
 
@@ -59,8 +61,8 @@ static int pattern_parse_level(const char *word)
 }
 
 /*
- * The byte after the set that starts at `set` (a '['), or NULL with the reason. A ']' directly
- * after the opening is a literal.
+ * Returns the byte after the set that starts at `set` (a '['), or NULL and sets *ret_reason. A ']'
+ * directly after the opening is a literal.
  */
 static const char *set_end(const char *set, const char **reason)
 {
@@ -220,7 +222,7 @@ int pattern_parse_kernel(const char *text, struct pattern patterns[PATTERN_KERNE
 	}
 	if (strchr(name, '@'))
 		return count;
-	/* A longer name matches no event. */
+	/* If "*:NAME" does not fit, NAME is longer than any event name and can be ignored. */
 	if (!strchr(name, ':') &&
 			snprintf(other, sizeof(other), "%s*:%s", sign, name) < (int)sizeof(other) &&
 			!pattern_parse(other, &patterns[count], &ignored))
@@ -259,7 +261,9 @@ static unsigned char subject_at(const struct subject *subject, size_t index)
 	return (unsigned char)subject->event[index - subject->provider_size - 1];
 }
 
-/* Size of the UTF-8 character at `index`: the byte and the continuation bytes behind it. */
+/*
+ * Returns the size of the UTF-8 character at `index`: the byte and the continuation bytes after it.
+ */
 static size_t subject_character(const struct subject *subject, size_t index)
 {
 	size_t size = 1;
@@ -297,8 +301,10 @@ static bool set_holds(const char **at, unsigned char byte)
 	return found != negated;
 }
 
-/* Match one element of the pattern that is not '*'. Returns the number of matched bytes of the
-   subject, 0: no match. */
+/*
+ * Matches one element of the pattern that is not '*'. Returns the number of matched bytes of the
+ * event name; 0: no match.
+ */
 static size_t pattern_step(const char **at, const struct subject *subject, size_t index)
 {
 	switch (**at) {
