@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Stores programs that are not recorded because a share or a limit is exhausted: their number, and
- * the names of those that still run. They ask again at growing intervals until they are recorded.
+ * the names of those that still run.
  *
- * A program is counted once. The entries of each user are limited. A program without an entry
- * reports itself that it asks again (WIRE_FEATURE_RETRY): a false report only falsifies the count
- * of this user's programs.
+ * Such a program asks again, at growing intervals, until it is recorded. A program is counted once.
+ * The entries of each user are limited. If a program has no entry, the flag WIRE_FEATURE_RETRY in
+ * its message tells whether it was counted before. A program that lies changes only the count of
+ * its own user.
  */
 #include <errno.h>
 #include <stdio.h>

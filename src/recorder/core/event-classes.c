@@ -49,7 +49,7 @@ static bool append_part(struct class_stream *stream, const unsigned char *bytes,
 	return true;
 }
 
-/* Handles the complete entry in `part`, or its head. */
+/* Handles the complete entry in `pending`, or its head. */
 static bool take_part(struct class_stream *stream, class_visit *visit, void *user)
 {
 	struct wire_event_head head;
@@ -293,7 +293,7 @@ static int event_class_compare(const void *one, const void *other)
 	return order ? order : strcmp(side_ptr_get(a->event_name), side_ptr_get(b->event_name));
 }
 
-/* Counts different events: an event that several channels record is described in each of them. */
+/* Counts events, not classes: each channel that records an event has a class of its own. */
 static uint32_t count_names(const struct instance *instance)
 {
 	const struct event_class **sorted;

@@ -369,8 +369,8 @@ struct session_summary {
 const struct session_summary *session_summary(struct session *session);
 
 /*
- * With SESSION_LIST: the events of process `index` (0: the command itself), in the order of their
- * registration.
+ * With SESSION_LIST: the events of process number `process` (0: the command itself), in the order
+ * of their registration.
  */
 size_t session_nr_events(const struct session *session, size_t process);
 const struct side_event_description *session_event(

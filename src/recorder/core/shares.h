@@ -3,15 +3,14 @@
 #define SIDE_RECORDER_CORE_SHARES_H
 
 /*
- * Fair shares of something that cannot be revoked: memory of rings, connections, descriptions,
- * messages.
+ * Divides a resource fairly among users: memory of rings, connections, descriptions, messages.
  *
- * Users share a total, by their uid. Some users have a floor: an amount that no other user can
- * take. The remainder is free: a user can take a part of it as long as all floors remain available,
- * including those of users that have not connected yet.
+ * Users share a total, by their uid. No allocation can be revoked. Some users have a floor: an
+ * amount that no other user can take. The remainder is free: a user can take a part of it as long
+ * as all floors remain available, including those of users that have not connected yet.
  *
- *     total
- *     ├─ floor ─┼─ floor ─┼─ ... ─┼─ floor ─┼──────── free ────────┤
+ *   total
+ *   ├─ floor ─┼─ floor ─┼─ ... ─┼─ floor ─┼──────── free ────────┤
  *
  * A user gets a floor with its first allocation, and loses it when it has returned everything. If
  * all floors are assigned, a further user allocates from the free part. shares_keep() assigns a
