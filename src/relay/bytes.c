@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sink that sends a stream of frames to a file, a FIFO, a serial line, standard output, or over
- * TCP.
+ * Sends a trace as a stream of frames to a file, a FIFO, a serial line, standard output or a TCP
+ * receiver.
  *
  * Only over TCP can the receiver answer. It acknowledges what it has written. After a connection
  * breaks, the sender sends everything else again over the next one, and the receiver recognises
@@ -30,12 +30,14 @@
 #define ANSWER_MS 5000
 #define REPEAT_MIN (256u << 10) /* Bytes of packets between two copies of metadata. */
 #define REPEAT_MIN_SERIAL (16u << 10)
-#define REPEAT_SHARE 16 /* Or so many times the size of the metadata. */
+#define REPEAT_SHARE 16 /* Metadata is repeated after this many times its size, if that is more. */
 #define REPEAT_S 5
-#define LAST_COPIES 2 /* Copies of the frames that end something, where nothing is acknowledged. */
+#define LAST_COPIES 2 /* Copies of the end frames on lines without acknowledgements. */
 
-/* A packet that is not acknowledged. When its last frame is, the stream is delivered up to the
-   mark. */
+/*
+ * A packet that is not acknowledged. When the receiver acknowledges its last frame, the stream is
+ * delivered up to the mark.
+ */
 struct in_flight {
 	uint64_t sequence;
 	struct follow_stream *stream;
@@ -108,7 +110,7 @@ static int relay_bytes_send_hello(struct byte_sink *bytes)
 /* ---- opening ---- */
 
 /*
- * Open the path. Returns a descriptor, or -1 with errno. Device names may be links, below /dev and
+ * Opens the path. Returns a descriptor, or -1 with errno. Device names may be links, below /dev and
  * elsewhere (socat), but another user may have made a link to a file: then the error is ELOOP, and
  * nothing is created behind a link.
  */
@@ -317,7 +319,11 @@ static void relay_bytes_on_elapsed(struct sink *sink, struct follow_stream *stre
 		repeat(bytes, stream->trace);
 		return;
 	}
-	if (bytes->count == WINDOW) /* Only if the receiver does not answer. */
+	/*
+	 * The window can be full only if the receiver never answers: treat the oldest packet as
+	 * delivered.
+	 */
+	if (bytes->count == WINDOW)
 		deliver_first(bytes);
 	bytes->queue[(bytes->head + bytes->count++) % WINDOW] = (struct in_flight){
 			.sequence = bytes->sink.sequence - 1, .stream = stream, .mark = stream->at};
@@ -354,7 +360,7 @@ static void take_answers(struct byte_sink *bytes)
 		deliver_first(bytes);
 }
 
-/* 1: bytes were read; 0: there are none; or a negative errno. */
+/* Returns 1 if bytes were read, 0 if there are none, or a negative errno. */
 static int relay_bytes_receive(struct byte_sink *bytes)
 {
 	ssize_t got = recv(bytes->fd, bytes->in + bytes->in_size,
@@ -382,7 +388,7 @@ static void bytes_close(struct sink *sink)
 	bytes->fd = sink->watch_fd = -1;
 }
 
-/* Read one byte, so that the wait ends as soon as one arrives. */
+/* Reads one byte, so that the wait ends as soon as one arrives. */
 static int await_answer(struct byte_sink *bytes, int timeout_ms)
 {
 	int ret;
@@ -468,7 +474,7 @@ static int send_trace_end(struct byte_sink *bytes, struct follow_trace *trace)
 	return ret;
 }
 
-/* For readers that joined after the metadata was sent. */
+/* Sends the metadata again, for readers that joined after it was sent. */
 static int last_metadata(struct sink *sink, struct follow_trace *trace)
 {
 	uint64_t sent = trace->sent_metadata;
@@ -520,8 +526,10 @@ static int send_end(struct byte_sink *bytes, const struct follow *follow, uint64
 	return send_frame(bytes, &writer, FRAME_END);
 }
 
-/* Over TCP: wait until the last frame is acknowledged, or the other side closes the connection in
-   order. */
+/*
+ * Over TCP: waits until the last frame is acknowledged, or the other side closes the connection in
+ * order.
+ */
 static int await_end(struct byte_sink *bytes)
 {
 	int ret = 0;

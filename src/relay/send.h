@@ -22,10 +22,10 @@
 typedef void send_report_fn(void *user, bool is_error, const char *sentence);
 
 /*
- * The progress of a recorder, which writes both members; senders use atomic loads. The recorder may
- * cut off data that is in the files when a sender reads `begun`, until it has incremented `begun`
- * once more. The files then contain everything that was recorded before `ticks`, in the clock of
- * the traces; 0: not known.
+ * The progress of a recorder, which writes both members; senders use atomic loads. `begun` counts
+ * the recorder's rounds. If the recorder is killed, its successor may cut off data that a sender
+ * found in the files, until `begun` has been incremented once more. When the recorder stores
+ * `ticks`, the files contain every event before that time, in the clock of the traces; 0: unknown.
  */
 struct send_rounds {
 	uint64_t begun;
@@ -49,7 +49,8 @@ struct send_options {
 	bool no_files;       /* Refuse a path that is a file or does not exist. */
 	/*
 	 * Write delivered positions into the file SEND_MARKS of the directory, so that the next
-	 * sender continues there. False: only if such a file of the same URL exists.
+	 * sender continues there. If false, this is done only if the directory has such a file of
+	 * the same URL.
 	 */
 	bool marks;
 	/* The recorder's progress; NULL: it cuts off nothing that it has written. */
@@ -66,43 +67,47 @@ struct send;
 
 /*
  * Checks a URL. Returns 0, or -EINVAL with an error of the kind ERROR_USAGE, whose hint is the form
- * of a valid URL. *ctf1_only: the receiver reads only CTF 1.8.
+ * of a valid URL. *ret_ctf1_only: the receiver reads only CTF 1.8.
  */
 int send_check(const char *url, bool *ctf1_only, struct error *error);
 
-/* Starts the thread. Copies the strings. Returns 0 or a negative errno with a sentence. */
+/*
+ * Starts the thread. Copies the strings. Returns 0, or a negative errno with a message in *error.
+ */
 int send_start(const struct send_options *options, struct send **send, struct error *error);
 
-/* Copy the status. Any thread may call it at any time. */
+/* Copies the status. Any thread may call it at any time. */
 void send_status(struct send *send, struct send_status *status);
 
-/* Declare that the recording is over and its files are complete. Does not wait. */
+/* Declares that the recording is over and its files are complete. Does not wait. */
 void send_finish(struct send *send);
 
-/* Wait until the sender is done, at most timeout_ms (-1: no limit). True if it is. */
+/* Waits until the sender is done, at most timeout_ms (-1: no limit). True if it is. */
 bool send_wait(struct send *send, int timeout_ms);
 
 /*
- * End the thread, whatever is pending, and free the sender. Writes the final status into *status
+ * Ends the thread, whatever is pending, and frees the sender. Writes the final status into *status
  * unless that is NULL. `send` may be NULL.
  */
 void send_stop(struct send *send, struct send_status *status);
 
-/* Start the process that resolves host names, if the URL has one. *socket is -1 if it has none. 0
-   or a negative errno. */
+/*
+ * Starts the process that resolves host names, if the URL contains a host name; else sets
+ * *ret_socket to -1. Returns 0 or a negative errno.
+ */
 int send_resolver(const char *url, int *socket);
 
 /* ---- for receivers ---- */
 
 /*
- * Open a source of bytes: tcp://HOST:PORT, a path, or `-` (standard input). Makes a terminal raw
+ * Opens a source of bytes: tcp://HOST:PORT, a path, or `-` (standard input). Makes a terminal raw
  * and sets its speed unless that is 0. While it connects, a readable stop_fd ends the wait. Returns
- * the descriptor, or a negative errno with a sentence: -EINVAL if the URL is invalid. *answers: the
- * sender reads what is written to the descriptor.
+ * the descriptor, or a negative errno with a message in *error: -EINVAL if the URL is invalid.
+ * *ret_answers: the sender reads what is written to the descriptor.
  */
 int send_source(const char *url, uint32_t speed, int stop_fd, bool *answers, struct error *error);
 
-/* Parse PORT, HOST:PORT or [HOST]:PORT; host is "" if it is left out. 0 or -EINVAL. */
+/* Parses PORT, HOST:PORT or [HOST]:PORT; the host is "" if it is left out. Returns 0 or -EINVAL. */
 int send_host_port(const char *text, char *host, size_t host_capacity, char *port,
 		size_t port_capacity);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The sinks of packets, and the descriptors that carry them. */
+/* Declares the sinks of packets, and the descriptors that carry them. */
 #ifndef SIDE_RELAY_SINK_H
 #define SIDE_RELAY_SINK_H
 
@@ -23,7 +23,7 @@ struct url {
 	char path[4096];    /* URL_PATH. */
 };
 
-/* 0, or -EINVAL with a sentence and a hint. */
+/* Returns 0, or -EINVAL with a message and a hint in *error. */
 int url_parse(const char *text, struct url *url, struct error *error);
 
 /* ---- lines: nonblocking descriptors, and what a wait for them does meanwhile ---- */
@@ -37,8 +37,10 @@ struct timeout {
 	void *user;
 };
 
-/* Connect by TCP. Returns a descriptor, or a negative errno with a sentence; -ECANCELED:
-   stopped. */
+/*
+ * Connects by TCP. Returns a descriptor, or a negative errno with a message in *error; -ECANCELED:
+ * stopped.
+ */
 int line_connect(const char *host, const char *port, const struct timeout *timeout,
 		struct error *error);
 /* Write all bytes. 0 or a negative errno. `shared`: other processes use the descriptor, so it stays

@@ -45,7 +45,7 @@ static bool copy_part(char *to, size_t capacity, const char *from, size_t size)
 	return true;
 }
 
-/* Read the host, which is in brackets if it contains colons; *remainder is the text after it. */
+/* Reads the host, which is in brackets if it contains colons, and sets the text after it. */
 static bool take_host(const char *text, char *host, size_t capacity, const char **remainder)
 {
 	size_t size;
@@ -63,7 +63,7 @@ static bool take_host(const char *text, char *host, size_t capacity, const char 
 	return copy_part(host, capacity, text, size);
 }
 
-/* Read ":PORT" if there is one. False: it is invalid. */
+/* Reads ":PORT" if there is one. False: it is invalid. */
 static bool take_port(const char **remainder, char *port, size_t capacity)
 {
 	size_t size;
@@ -145,7 +145,9 @@ static bool is_known_host(const char *name)
 	return found;
 }
 
-/* Asks no server: a name that only DNS knows is treated as a file name, as most names are. */
+/*
+ * Does not ask DNS: most names without a scheme are those of files, and a query may take seconds.
+ */
 static bool is_host(const char *name)
 {
 	unsigned char address[16];
