@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The consumer's side: finds spans of published records.
+ * Finds spans of published records in rings (the consumer's side).
  *
  * A producer may be any program and may have overwritten its rings, so the consumer trusts nothing
  * in the shared memory. It checks positions against its own, computes addresses from its own
  * numbers only, and gives up an inconsistent ring with a reason.
  *
- * Times without a scan of the records: the time of a record is at or after the value that
- * last_timestamp had before the record was published (the writer checks this), and last_timestamp
- * is stored before the head. Therefore, with l0 = last_timestamp, h = head, l = last_timestamp, h1
- * = head, read in this order:
+ * The consumer finds the times of a span without reading its records. It loads last_timestamp
+ * (`before`), head (`word`), last_timestamp (`after`) and head (`further`), in this order. The time
+ * of a record is at or after the value that last_timestamp had before the record was published (the
+ * writer checks this). The writer stores last_timestamp before the head. Therefore:
  *
- *	h1 == h		l is between the last record of the span and the next one
- *	h1 is further	a record begins at h. Its own time is used: an extended record has it
- *			complete; a compact one has the upper bits of its predecessor, 24 of which
- *			are the epoch in h. Its time t is at or after l0, and not after l in another
- *			epoch. So its upper bits are those of l, or the latest earlier ones with
- *			that epoch, provided that l0 and l differ by fewer than 2^51 ticks (days),
- *			after which epochs repeat. Otherwise this thread was suspended, and tries
- *			again
+ * further == word    `after` is between the last record of the span and the next one
+ * further is later   a record begins at `word`. Its own time is used. An extended record has
+ *                    it complete. A compact one has the upper bits of its predecessor, 24
+ *                    of which are the epoch in `word`. Its time is at or after `before`,
+ *                    and not after `after` in another epoch. So its upper bits are those of
+ *                    `after`, or the latest earlier ones with that epoch, provided that
+ *                    `before` and `after` differ by fewer than 2^51 ticks (days), after
+ *                    which epochs repeat. If they differ by more, this thread was suspended
+ *                    between the loads: it loads all four again
  *
  * The first record of a span: if it is compact, it has the upper bits of its predecessor. The end
  * time of the previous span is between the two, so it has the same bits.
@@ -39,7 +40,7 @@ const char *ring_consumer_truncated(const struct ring_consumer *consumer)
 }
 
 /*
- * Continue at the beginning, or at the position of another consumer of the same memory. The marks
+ * Continues at the beginning, or at the position of another consumer of the same memory. The marks
  * are written in turn, before the tail, so that one of them always belongs to it.
  */
 static void ring_view_resume(struct ring_view *view, bool counts)

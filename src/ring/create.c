@@ -63,7 +63,7 @@ static int ring_allocate(int fd, uint64_t size)
 	return ret == -ENOSPC ? -ENOMEM : ret;
 }
 
-/* Write the header and the first words of each ring; both are before lost_offset. */
+/* Writes the header and the first words of each ring; both are before lost_offset. */
 static int ring_memory_begin(int fd, const struct ring_geometry *geometry,
 		const struct ring_layout *layout, enum ring_storage storage)
 {
@@ -88,7 +88,10 @@ void ring_controls_fill(unsigned char *base, const struct ring_geometry *geometr
 		control->limit = geometry->size << RING_EPOCH_BITS | RING_EPOCH_MASK;
 		if (!(geometry->flags & RING_COUNTS))
 			continue;
-		/* The tail stays a ring's size before the head: no space. */
+		/*
+		 * The tail stays one ring size behind the head, so the ring is always full and
+		 * events are only counted.
+		 */
 		control->limit = RING_EPOCH_MASK;
 		control->tail = 0 - geometry->size;
 	}
@@ -212,7 +215,10 @@ static int ring_import_bytes(const struct ring_import *import, uint64_t from, vo
 	return import->read(import->user, import->base + from, to, size);
 }
 
-/* Import the touched pages of the counters of lost records. Unreadable counters count as zero. */
+/*
+ * Imports the groups of loss counters that the producer has used. Unreadable counters count as
+ * zero.
+ */
 static void ring_import_lost(const struct ring_import *import, uint32_t ring)
 {
 	const struct ring_layout *layout = &import->memory.layout;
@@ -240,7 +246,7 @@ static void ring_import_ring(const struct ring_import *import, uint32_t ring)
 	/* The program may have written anything here. An unused ring gets no page. */
 	control->absent = 0;
 	ring_import_lost(import, ring);
-	/* Revoked memory holds no records. */
+	/* An empty ring of leased memory may be revoked: there is nothing to import. */
 	if (import->leased &&
 			ring_head_position(control->head) == (control->tail & RING_POSITION_MASK))
 		return;
@@ -265,7 +271,10 @@ static int ring_import_into(struct ring_import *import, int fd)
 	return ret;
 }
 
-/* The memory is only read from now on: no huge pages, and no pages for unused parts. */
+/*
+ * Creates the memfd of an import. It is only read later, so it needs neither huge pages nor pages
+ * for unused parts.
+ */
 static int ring_import_memfd(const struct ring_header *header)
 {
 	struct ring_header own = *header;

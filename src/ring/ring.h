@@ -504,8 +504,8 @@ int ring_doorbell_wait(struct ring_doorbell *doorbell, uint32_t seen, int timeou
 void ring_doorbell_ring(struct ring_doorbell *doorbell);
 
 /*
- * Whether a ring holds records that would have rung the doorbell (they crossed a sub-buffer
- * boundary).
+ * True if a ring has at least one sub-buffer of records to read (they would have rung the doorbell),
+ * or if a producer has asked for memory and it is time to answer.
  */
 bool ring_consumer_pending(const struct ring_consumer *consumer);
 

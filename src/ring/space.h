@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Waiting for space in a full ring (block mode). Private to this module. */
+/* Makes a producer wait until a full ring has space (block mode). */
 #ifndef SIDE_RING_SPACE_H
 #define SIDE_RING_SPACE_H
 
@@ -11,8 +11,8 @@ struct ring_timeout {
 };
 
 /*
- * Wait until this ring has space for `bytes`, or its state has changed. True: try again. False: no
- * space can be expected, or the timeout has passed. May change errno.
+ * Waits until this ring has space for `bytes`, or its state has changed. True: try again. False: no
+ * space can be expected, or the timeout is over. May change errno.
  */
 bool ring_space_wait(struct ring_producer *producer, uint32_t ring, uint64_t bytes,
 		struct ring_timeout *timeout);
