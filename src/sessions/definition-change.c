@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Applies a request to a definition. It changes a copy, checks the copy with the session library,
- * and only then replaces the definition.
+ * Applies a request to a definition.
+ *
+ * It changes a copy, checks the copy as `side record` checks its options (definition_check()), and
+ * only then replaces the definition.
  */
 #include "sessions/definition.h"
 #include "sessions/parts.h"
@@ -352,8 +354,8 @@ static int definition_change_add_contexts(struct definition_edit *change,
 	if (patterns->count)
 		return add_to_rules(change, channel, patterns, contexts);
 	/*
-	 * The contexts of a channel's records cannot change once it has rings, so each rule gets
-	 * the new ones.
+	 * Once the channel has rings, the contexts of its records cannot change: add the new ones
+	 * to its rules (`added`).
 	 */
 	return definition_change_join_strings(
 			change, change->fixed ? &channel->added : &channel->contexts, contexts);
