@@ -141,9 +141,9 @@ static bool user_event_name_is_used(const char *tracepoint, const struct user_ev
 }
 
 /*
- * Register the event under its name. If the kernel has that name with other fields, use the group
- * for events with several formats; if the kernel has no such group, append a hash of the fields to
- * the name.
+ * Registers the event under its name. If the kernel has that name with other fields, uses the group
+ * for events with several formats; if the kernel does not support events with several formats
+ * (-EINVAL), appends a hash of the fields to the name.
  */
 static int user_event_register_as(struct user_event *event, const char *fields)
 {
@@ -168,7 +168,7 @@ static int user_event_register_as(struct user_event *event, const char *fields)
 }
 
 /*
- * Try to register the event with plain fields. Returns false if its fields cannot be plain: try
+ * Tries to register the event with plain fields. Returns false if its fields cannot be plain: try
  * EventHeader.
  */
 static bool user_event_try_native(struct user_event *event, int *ret)
@@ -335,7 +335,7 @@ static bool user_event_is_selected(const struct side_event_description *desc)
 					side_enum_get(desc->loglevel));
 }
 
-/* Add an event. Returns true if it is newly registered with the kernel. */
+/* Adds an event. Returns true if it is newly registered with the kernel. */
 static bool user_event_add(struct side_event_description *desc, struct side_event_state_0 *state)
 {
 	struct user_event *event = events_find(state);

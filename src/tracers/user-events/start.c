@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The start of the library: libside loads it and calls side_kernel_begin() once. */
+/* Starts the user-events tracer when libside has loaded it. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ static void user_events_start_report_failure(const char *reason)
 }
 
 /*
- * Start with the events of `events`, which has the form of SIDE_USER_EVENTS. Returns SIDE_ERROR_OK
+ * Starts with the events of `events`, which has the form of SIDE_USER_EVENTS. Returns SIDE_ERROR_OK
  * or another SIDE_ERROR_*.
  */
 __attribute__((visibility("default"))) int side_kernel_begin(const char *events);
@@ -49,6 +49,7 @@ int side_kernel_begin(const char *events)
 
 	if (begun)
 		return SIDE_ERROR_EXIST;
+	/* First, because the calls below must reach the libside that has the registry. */
 	side_tracer_bind();
 	if (!kernel_config_read(events, environment_get("SIDE_USER_EVENTS_ENCODING"), &config,
 			    reason, sizeof(reason))) {

@@ -58,7 +58,7 @@ static int user_events_tracefs_open_below(const char *folder, const char *below)
 	return open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
 }
 
-/* Find a mounted tracefs or debugfs. */
+/* Finds a mounted tracefs or debugfs. */
 static int user_events_tracefs_open_mounted(void)
 {
 	FILE *mounts = setmntent("/proc/self/mounts", "re");

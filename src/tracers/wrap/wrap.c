@@ -82,8 +82,8 @@ void WRAP_OWN(bool begins)
 }
 
 /*
- * Start the wrappers and the recorder at the first wrapped call. Constructors of other libraries
- * may run before those of the wrappers and the recorder, and call wrapped functions; the later
+ * Starts the wrappers and the agent at the first wrapped call. Constructors of other libraries may
+ * run before those of the wrappers and the agent, and call wrapped functions; the later
  * constructors then have nothing to do. Does nothing before the C library has set up its
  * environment.
  */
@@ -107,8 +107,8 @@ void wrap_start(void)
 }
 
 /*
- * Runs before the constructor that registers this library's events, so that each event finds a
- * recorder. That constructor has the earliest priority that compilers accept, so the section's name
+ * Runs before the constructor that registers this library's events, so that each event finds
+ * the agent. That constructor has the earliest priority that compilers accept, so the section's name
  * places this one before it.
  */
 static void wrap_loaded(void)

@@ -39,12 +39,16 @@ extern __thread int wrap_depth __attribute__((tls_model("initial-exec"), visibil
  */
 void *wrap_next(const char *name, const char *version) __attribute__((visibility("hidden")));
 
-/* Start the wrappers and the recorder, once. Each wrapper's first call does so. Preserves errno. */
+/*
+ * Starts the wrapper library, and the agent if it is loaded, once. Each wrapper's first call does
+ * so. Preserves errno.
+ */
 void wrap_start(void) __attribute__((visibility("hidden")));
 
 /*
  * Called by the agent: with true, this thread's calls from now on are the agent's own; with false,
- * they are the program's again. Calls nest. Each library has its own name for it.
+ * they are the program's again. Calls nest. WRAP_OWN is a macro: each library exports the function
+ * under its own name.
  */
 void WRAP_OWN(bool begins) __attribute__((visibility("default")));
 

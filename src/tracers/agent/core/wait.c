@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How long the program waits for daemons and recorders.
+ * Limits how long the program waits for daemons and recorders.
  *
  * A wait belongs to an occasion: the start of the program, a change of sessions, a library with
  * events, a fork. All waits of one occasion together take AGENT_WAIT_MS at most, for any number of
@@ -23,9 +23,10 @@
 #include "base/inside/raw.h"
 
 #define STALLED_MS 2000
-#define ANSWER_MS 5000 /* for the question of the control thread, which holds up nothing */
+/* timeout of the control thread's question; no application thread waits for it */
+#define ANSWER_MS 5000
 #define STALLED_MAX 8
-#define WAITS_LATER UINT64_MAX /* the occasion ends some time after its first wait begins */
+#define WAITS_LATER UINT64_MAX /* the deadline is set when the first wait begins */
 
 static struct {
 	/* end of the waits of the start, and of a forked child's; 0: there is no such occasion */
@@ -100,7 +101,7 @@ void agent_occasion_ends(bool begun)
 
 /* ---- sessions that do not answer ---- */
 
-/* NULL: it is none of them. */
+/* Returns the deadline of a stalled session; NULL if the session is not stalled. */
 static uint64_t *find_stalled(const char *path)
 {
 	size_t i;
@@ -153,7 +154,7 @@ void agent_stalled_forget(const char *path)
 		*until = 0;
 }
 
-/* A question without effect: the recorder answers that it does not know this process. */
+/* Asks a question without effect: the recorder answers that it does not know this process. */
 static bool answers(const char *path)
 {
 	const struct wire_refresh refresh = {.token = 1};
@@ -169,11 +170,14 @@ static bool answers(const char *path)
 					-ETIMEDOUT)
 		ret = -ETIMEDOUT;
 	wire_close(socket);
-	/* Nothing waits for a session whose socket is gone. */
+	/*
+	 * If the socket is gone, no thread will wait for the session, so it need not stay in the
+	 * list.
+	 */
 	return ret != -ETIMEDOUT;
 }
 
-/* With the event lock for a moment: a copy of the path. */
+/* Copies the path of a stalled session. Takes the event lock for a moment. */
 static bool copy_stalled(size_t i, char path[WIRE_SESSION_PATH_MAX + 1])
 {
 	bool is_stalled;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compute the value of a field at a hit, from registers, from memory that may be unmapped, and from
- * constants of the location.
+ * Computes the value of a field at a hit, from registers, from memory that may be unmapped, and
+ * from constants of the location.
  *
  * As in hit.c: runs in any thread and in signal handlers, with general registers only, and calls no
  * function of libc.
@@ -44,7 +44,7 @@ static uint64_t probes_fetch_register_value(
 		return patch_return_address(hit->returns_to);
 	if (offset >= 0)
 		return *(const uint64_t *)(const void *)((const char *)hit + offset);
-	/* The flags were saved by lahf (second byte) and seto (first byte): bit 11. */
+	/* lahf saved the low flags in the second byte, seto saved OF (bit 11) in the first. */
 	return (hit->registers.flags >> 8 & 0xff) | (hit->registers.flags & 1) << 11;
 }
 
@@ -112,7 +112,7 @@ static uint64_t probes_fetch_load_register(
 }
 
 /*
- * Round to the nearest number; if two are equally near, to the even one. `drop`: number of bits to
+ * Rounds to the nearest number; if two are equally near, to the even one. `drop`: number of bits to
  * remove, at most 63.
  */
 static uint64_t round_off(uint64_t value, unsigned int drop)
@@ -124,7 +124,7 @@ static uint64_t round_off(uint64_t value, unsigned int drop)
 }
 
 /*
- * Convert a number of the x87, with 64 bits of fraction and 15 of exponent, to the bits of a
+ * Converts a number of the x87, with 64 bits of fraction and 15 of exponent, to the bits of a
  * double.
  */
 static uint64_t as_double(uint64_t bits, uint64_t head)
@@ -158,7 +158,7 @@ static uint64_t load_extended(struct probes_event_hit *event_hit, uint64_t from)
 }
 
 /*
- * Convert 16 bits, of which 5 are the exponent and 10 the fraction, to the bits of a float, which
+ * Converts 16 bits, of which 5 are the exponent and 10 the fraction, to the bits of a float, which
  * can represent each such number.
  */
 static uint64_t half_as_float(uint64_t half)
@@ -176,7 +176,10 @@ static uint64_t half_as_float(uint64_t half)
 	return sign | (exponent + 127 - 15) << 23 | (fraction & 0x3ff) << 13;
 }
 
-/* While side watches the return, the word at the stack pointer is the address of a gate. */
+/*
+ * Returns the address to which the function returns. While side watches the return, the stack
+ * contains the address of a gate instead.
+ */
 static uint64_t return_address(struct probes_event_hit *event_hit)
 {
 	const struct patch_hit *hit = event_hit->hit;
@@ -197,7 +200,7 @@ void probe_fetch_start(void)
 }
 
 /*
- * Get a thread's block of variables of a module from the C library's vector (DTV). The second word
+ * Gets a thread's block of variables of a module from the C library's vector (DTV). The second word
  * of the control block points to it. It has two words for each module; the first is the address of
  * the block, or all bits are set until the thread uses it. The entry before the vector has the
  * number of modules.
@@ -328,7 +331,7 @@ uint64_t probe_fetch_value(struct probes_event_hit *event_hit, const struct prob
 		case PROBE_FETCH_BLOCK: value = probes_fetch_get_block(event_hit, value); break;
 		default: value = begin_value(event_hit, op); break;
 		}
-		/* A pointer that cannot be read has no target. */
+		/* Stop: the pointer could not be read, so there is nothing behind it. */
 		if (event_hit->unreadable >> event_hit->field & 1)
 			return 0;
 	}

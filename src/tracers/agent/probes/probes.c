@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Receive probe tables with the rules of a session, and end them with the rules.
+ * Receives the probe tables of a session, sets their probes, and removes them when the rules no
+ * longer name them.
  *
  * Tables of an exchange are kept until its rules are applied. Then new tables get their events,
  * tables that the rules no longer name end, and each location's patch is set or removed as
@@ -54,7 +55,10 @@ static int start_error;
 
 /* ---- memory that stays when no probe is left ---- */
 
-/* Count the writable segments of the library that contains the function @user. */
+/*
+ * Counts the writable segments of the library that contains the function @user as memory of the
+ * tracer (side_probe_kept).
+ */
 static int count_variables(struct dl_phdr_info *object, size_t size, void *user)
 {
 	uintptr_t function = (uintptr_t)user;
@@ -150,7 +154,7 @@ static int map_table(struct probes_table *table, uint64_t declared_size, int fd)
 	return ret;
 }
 
-/* Decode each fetch once, not at each hit. */
+/* Decodes each fetch once, not at each hit. */
 static int take_fetches(struct probes_table *table)
 {
 	uint32_t nr = probe_table_nr_fetches(&table->table), i;
@@ -178,7 +182,7 @@ static int fill_table(struct probes_table *table, uint64_t size, int fd)
 	return ret ? ret : probes_events_make(table);
 }
 
-/* No thread can be in a spec of the table any more. */
+/* Frees a table. Call it when no thread can use one of its specs any more. */
 static void free_table(struct probes_table *table)
 {
 	struct agent_memory memory;
@@ -191,7 +195,7 @@ static void free_table(struct probes_table *table)
 	agent_memory_free(&memory);
 }
 
-/* The table is at the beginning of its own memory, with everything it needs after it. */
+/* Allocates a table at the beginning of its own memory, with everything it needs after it. */
 static struct probes_table *new_table(uint64_t number)
 {
 	struct agent_memory memory = {0};
@@ -254,7 +258,7 @@ static void end_unnamed(struct agent_session *session)
 #define LOCK_TRIES 1000 /* of one millisecond */
 
 /*
- * The number of attempts is limited: the thread may have been interrupted while it holds the lock
+ * Limits the number of attempts: the thread may have been interrupted while it holds the lock
  * itself.
  */
 static bool lock_for_sandbox(void)
@@ -285,7 +289,7 @@ static void probes_limit_hits(enum context_hits hits)
 	struct agent_session *session;
 	struct probes_table *table;
 
-	/* A forked child determines its process id. */
+	/* In a forked child, this reads the new process id, which the following checks need. */
 	(void)context_generation_now();
 	/* A process that shares this memory enters the sandbox alone. */
 	if (context_is_foreign())
@@ -313,7 +317,7 @@ static void probes_limit_hits(enum context_hits hits)
 	side_tracer_unlock();
 }
 
-/* Count unseen hits as losses before an event ends, and at the end of the process. */
+/* Counts unseen hits as losses before an event ends, and at the end of the process. */
 static void probes_count_lost(struct probes_table *table)
 {
 	uint32_t i, nr = table->events && !table->error ? probe_table_nr_events(&table->table) : 0;
@@ -487,7 +491,7 @@ void agent_probes_apply(void)
 	probe_calls_update(calls_are_wanted());
 	probes_locations_apply();
 	/*
-	 * Hits of removed patches, and hits that read memory for ended events, are over.
+	 * No hit of a removed patch runs any more, so the fault handlers can go.
 	 * patch_permit_reads() makes system calls that a sandbox may not expect.
 	 */
 	if (!agent_is_sandboxed())

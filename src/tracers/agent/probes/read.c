@@ -100,8 +100,8 @@ bool probe_read(void *to, uint64_t from, size_t size, const uint64_t *stack,
 }
 
 /*
- * Read up to a NUL, at most `wanted` bytes of one page. Returns whether a NUL was found. `got`:
- * number of bytes before it, or of all bytes read; negative: nothing can be read.
+ * Reads up to a NUL, at most `wanted` bytes of one page. Returns whether a NUL was found.
+ * `*ret_got`: number of bytes before it, or of all bytes read; negative: nothing can be read.
  */
 static bool probes_read_text(char *to, uint64_t from, size_t wanted, long *ret_got,
 		struct patch_reading **reading)

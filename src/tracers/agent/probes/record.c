@@ -586,8 +586,8 @@ static uint8_t probes_record_claim_channel_bit(
 }
 
 /*
- * Returns the bits of the call whose event is being recorded, and in `*mark` the bit of the channel
- * at the call's spec. NULL: none.
+ * Returns the bits of the call whose event is being recorded, and in `*ret_mark` the bit of the
+ * channel at the call's spec. NULL: none.
  */
 static uint16_t *marks_of(const struct agent_channel *channel, bool leaves, uint16_t *ret_mark)
 {
