@@ -491,8 +491,8 @@ int command_record(const struct parsed *parsed, const struct session_options *op
 		command_after_fn *after, void *user);
 int command_session_error(const struct session_error *error);
 /*
- * For session_on_progress(), with the command line as `user`: shows the progress line of a
- * recording.
+ * Shows the progress line of a recording: a function for session_on_progress() with the command line
+ * as its user pointer.
  */
 void command_progress(void *parsed, uint64_t bytes, size_t processes, uint64_t lost);
 /* Prints the messages of a session, and its summary as text or JSON, with the name of the verb. */

@@ -94,4 +94,18 @@ def test_comment_that_names_no_file():
     checks.equal(run("test-comment-files.py", {"src/ring/a.c": '/* <linux/x.h>, form-*.c */ const char *ring_text = "c.c";\n'})[0], 0)
 
 
+def test_comment_that_names_no_parameter():
+    code = "int ring_size(int fd, int *ret_size);\n"
+    status = refused("test-comment-parameters.py", {"src/ring/a.h": "/* Returns 0; *size is the size. */\n" + code},
+                     {"src/ring/a.h": "/* Returns 0; *ret_size is the size. */\n" + code}, "src/ring/a.h:2: the parameter `size` is called ret_size")
+    checks.equal(status, 0)
+    refused("test-comment-parameters.py", {"src/ring/a.h": "/* `file`: a descriptor. */\n" + code},
+            {"src/ring/a.h": "/* `fd`: a descriptor. */\n" + code}, "src/ring/a.h:2: there is no parameter `file`")
+    # The comment of another function, and the guard of a header.
+    refused("test-comment-parameters.py", {"src/ring/a.h": code + "/* `*size` is the size. */\n" + code},
+            {"src/ring/a.h": "/* `*size` is the size. */\nint size(void);\n/* Opens it. */\n" + code}, "src/ring/a.h:3: the parameter `size`")
+    guard = "#ifndef SIDE_A_H\n#define SIDE_A_H\n#endif /* %s */\n"
+    refused("test-comment-parameters.py", {"src/ring/a.h": guard % "SIDE_B_H"}, {"src/ring/a.h": guard % "SIDE_A_H"}, "the guard is SIDE_A_H, not SIDE_B_H")
+
+
 checks.run_tests(globals())

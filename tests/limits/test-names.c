@@ -63,7 +63,8 @@ static void test_suggestions(void **state)
 }
 
 /*
- * A procedure of Fortran in the module `m`: the C++ library has a limit of its own, which is lower.
+ * Makes a procedure of Fortran in the module m, because the C++ library has a limit of its own, which
+ * is lower.
  */
 static int symbol(uint64_t count)
 {

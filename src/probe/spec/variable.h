@@ -24,9 +24,10 @@ struct variable_names {
 int variable_names(const struct location *location, const char *text, struct variable_names *names,
 		struct error *error);
 /*
- * Get the function's return value at its exit, as one value, or as a structure and its members: at
+ * Gets the function's return value at its exit, as one value, or as a structure and its members: at
  * most VARIABLE_RESULT_MAX together. Returns 1, 0 if it is not known, or a negative errno.
- * `*nothing`: the function returns no value, or, with `*left_out`, a number that no field can hold.
+ * `*ret_nothing`: the function returns no value, or, with `*ret_left_out`, a number that no field
+ * can hold.
  */
 #define VARIABLE_RESULT_MAX 3
 int variable_result(const struct location *location, struct value values[VARIABLE_RESULT_MAX],
