@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "sessions/definition-change.h"
 #include "sided.h"
 
 #define TIMEOUT_STANDARD_NS 5000000000ull

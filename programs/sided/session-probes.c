@@ -15,6 +15,7 @@
 #include "base/io.h"
 #include "recorder/core/live.h"
 #include "recorder/core/probes.h"
+#include "sessions/definition-probe-json.h"
 #include "sided.h"
 
 #define SEALS (F_SEAL_SEAL | F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK)

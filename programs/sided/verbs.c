@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "sessions/definition-change.h"
 #include "sided.h"
 
 #define OF_EVERY_REQUEST "version", "verb", "session"

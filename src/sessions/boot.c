@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "sessions/definition-change.h"
 #include "sessions/json.h"
 
 static const char *const mode_choices[] = {"discard", "overwrite", "block"};

@@ -5,45 +5,18 @@
  * It changes a copy, checks the copy as `side record` checks its options (definition_check()), and
  * only then replaces the definition.
  */
+#include "sessions/definition-change.h"
+#include "sessions/definition-edit.h"
+#include "sessions/definition-memory.h"
+#include "sessions/definition-probe.h"
 #include "sessions/definition.h"
-#include "sessions/parts.h"
+#include "sessions/json.h"
 #include "protocol/pattern.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static int definition_change_channel_name(struct definition_edit *change, const char **name)
-{
-	*name = SESSION_CHANNEL_NAME;
-	return json_text(change->request, "channel", name, change->error);
-}
-
-static struct definition_channel *find_channel(struct definition *definition, const char *name)
-{
-	size_t i;
-
-	for (i = 0; i < definition->nr_channels; i++)
-		if (!strcmp(definition->channels[i].name, name))
-			return &definition->channels[i];
-	return NULL;
-}
-
-int change_get_channel(struct definition_edit *change, struct definition_channel **channel)
-{
-	const char *name;
-	int ret = definition_change_channel_name(change, &name);
-
-	if (ret)
-		return ret;
-	*channel = find_channel(change->definition, name);
-	if (*channel)
-		return 0;
-	return error_set_kind(change->error, ERROR_NOT_FOUND, -ENOENT,
-			"`side status` shows the channels of a session",
-			"the session %s has no channel \"%.80s\"", change->definition->name, name);
-}
 
 static int fail_fixed(struct definition_edit *change, const char *name)
 {
@@ -54,30 +27,6 @@ static int fail_fixed(struct definition_edit *change, const char *name)
 }
 
 /* ---- events ---- */
-
-/* Appends a rule made from the request. */
-static int definition_change_add_rule(
-		struct definition_edit *change, struct definition_channel *channel)
-{
-	struct definition_rule *rule = definition_add_rule(channel);
-	const char *filter = NULL;
-	int ret;
-
-	if (!rule)
-		return error_set_no_memory(change->error);
-	ret = json_get_strings(change->request, "event", &rule->patterns, change->error);
-	if (!ret)
-		ret = json_get_strings(
-				change->request, "event-context", &rule->contexts, change->error);
-	if (!ret)
-		ret = json_text(change->request, "filter", &filter, change->error);
-	if (!ret && filter) {
-		rule->filter = strdup(filter);
-		if (!rule->filter)
-			ret = error_set_no_memory(change->error);
-	}
-	return ret;
-}
 
 static bool rule_same(const struct definition_rule *one, const struct definition_rule *other)
 {
@@ -104,22 +53,6 @@ static bool drop_double(struct definition_channel *channel)
 	return false;
 }
 
-int change_enable_rule(struct definition_edit *change, struct definition_channel **channel)
-{
-	const char *name;
-	int ret = definition_change_channel_name(change, &name);
-
-	if (ret)
-		return ret;
-	*channel = find_channel(change->definition, name);
-	if (!*channel && change->fixed && change->definition->nr_channels)
-		return change_get_channel(change, channel);
-	if (!*channel)
-		*channel = definition_add_channel(change->definition, name);
-	return *channel ? definition_change_add_rule(change, *channel)
-			: error_set_no_memory(change->error);
-}
-
 static int enable_event(struct definition_edit *change)
 {
 	struct definition_channel *channel;
@@ -140,18 +73,10 @@ static bool has_positive(const struct definition_strings *patterns)
 	return false;
 }
 
-void change_remove_rule(struct definition_channel *channel, size_t index)
-{
-	definition_rule_free(&channel->rules[index]);
-	channel->nr_rules--;
-	memmove(&channel->rules[index], &channel->rules[index + 1],
-			(channel->nr_rules - index) * sizeof(*channel->rules));
-}
-
 static void remove_rules(struct definition_channel *channel)
 {
 	while (channel->nr_rules)
-		change_remove_rule(channel, channel->nr_rules - 1);
+		definition_remove_rule(channel, channel->nr_rules - 1);
 }
 
 /* True if the rule selects events of the kernel, not of programs. */
@@ -173,7 +98,7 @@ static void remove_rules_of_kernel(
 	for (i = channel->nr_rules; i-- > 0;) {
 		if (!is_of_kernel(&channel->rules[i]))
 			continue;
-		change_remove_rule(channel, i);
+		definition_remove_rule(channel, i);
 		change->changed = true;
 	}
 }
@@ -201,7 +126,7 @@ static int disable_pattern(struct definition_edit *change, struct definition_cha
 		if (strings_remove(&rule->patterns, pattern)) {
 			change->changed = true;
 			if (!has_positive(&rule->patterns)) {
-				change_remove_rule(channel, i);
+				definition_remove_rule(channel, i);
 				continue;
 			}
 		}
@@ -254,11 +179,11 @@ static int enable_channel(struct definition_edit *change)
 {
 	struct definition_channel *channel;
 	const char *name;
-	int ret = definition_change_channel_name(change, &name);
+	int ret = change_get_channel_name(change, &name);
 
 	if (ret)
 		return ret;
-	channel = find_channel(change->definition, name);
+	channel = definition_find_channel(change->definition, name);
 	if (channel)
 		return error_set_kind(change->error, ERROR_BUSY, -EEXIST,
 				"`enable-event` and `add-context` change what it records",
@@ -274,7 +199,7 @@ static int enable_channel(struct definition_edit *change)
 	if (!ret &&
 			(json_object_object_get_ex(change->request, "event", NULL) ||
 					json_object_object_get_ex(change->request, "filter", NULL)))
-		ret = definition_change_add_rule(change, channel);
+		ret = change_add_rule(change, channel);
 	return ret;
 }
 
@@ -366,11 +291,11 @@ static int definition_change_add_context(struct definition_edit *change)
 	struct definition_strings patterns = {0}, contexts = {0};
 	struct definition_channel *channel;
 	const char *name;
-	int ret = definition_change_channel_name(change, &name);
+	int ret = change_get_channel_name(change, &name);
 
 	if (ret)
 		return ret;
-	channel = find_channel(change->definition, name);
+	channel = definition_find_channel(change->definition, name);
 	if (!channel && !change->fixed) {
 		channel = definition_add_channel(change->definition, name);
 		if (!channel)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Converts a definition from and to JSON, in the form of docs/spec/control-protocol.md. */
-#include "sessions/definition.h"
-#include "sessions/parts.h"
+#include "sessions/definition-json.h"
+#include "sessions/definition-memory.h"
+#include "sessions/definition-probe-json.h"
+#include "sessions/json.h"
 #include "protocol/protocol.h"
 
 #include <errno.h>
@@ -28,51 +30,6 @@ const char *const definition_track_names[] = {
 bool definition_track_is_number(enum definition_track_kind kind)
 {
 	return kind <= DEFINITION_TRACK_GID;
-}
-
-/* ---- appending elements ---- */
-
-struct definition_channel *definition_add_channel(struct definition *definition, const char *name)
-{
-	struct definition_channel *channels = realloc(
-			definition->channels, (definition->nr_channels + 1) * sizeof(*channels));
-	char *copy = strdup(name);
-
-	if (channels)
-		definition->channels = channels;
-	if (!channels || !copy) {
-		free(copy);
-		return NULL;
-	}
-	channels += definition->nr_channels++;
-	*channels = (struct definition_channel){.name = copy};
-	return channels;
-}
-
-struct definition_rule *definition_add_rule(struct definition_channel *channel)
-{
-	struct definition_rule *rules =
-			realloc(channel->rules, (channel->nr_rules + 1) * sizeof(*rules));
-
-	if (!rules)
-		return NULL;
-	channel->rules = rules;
-	rules += channel->nr_rules++;
-	*rules = (struct definition_rule){.filter = NULL};
-	return rules;
-}
-
-struct definition_track *definition_add_track(struct definition *definition)
-{
-	struct definition_track *tracks =
-			realloc(definition->tracks, (definition->nr_tracks + 1) * sizeof(*tracks));
-
-	if (!tracks)
-		return NULL;
-	definition->tracks = tracks;
-	tracks += definition->nr_tracks++;
-	*tracks = (struct definition_track){.text = NULL};
-	return tracks;
 }
 
 /* ---- reading ---- */

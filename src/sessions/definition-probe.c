@@ -1,245 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Reads, writes and changes the probes of a definition. A definition contains only the number of a
- * table, never its content.
- */
-#include "sessions/definition.h"
-#include "sessions/parts.h"
+/* Applies requests to the probes of a definition (definition-probe.h). */
+#include "sessions/definition-probe.h"
+#include "sessions/definition-memory.h"
+#include "sessions/definition-probe-json.h"
+#include "sessions/json.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "protocol/pattern.h"
-
-#define PROVIDER "probe:" /* provider of an event name without a colon */
-
-static const char *const probe_members[] = {
-		"event", "channel", "probe", "pid", "started", "exe", "table", "uid", "gid", NULL};
-
-static void probe_free(struct definition_probe *probe)
-{
-	strings_free(&probe->events);
-	free(probe->channel);
-	free(probe->text);
-	free(probe->target.exe);
-}
-
-void definition_probes_free(struct definition *definition)
-{
-	size_t i;
-
-	for (i = 0; i < definition->nr_probes; i++)
-		probe_free(&definition->probes[i]);
-	free(definition->probes);
-}
-
-/* Appends an empty probe. Returns NULL with *error filled in on failure. */
-static struct definition_probe *definition_probe_append(
-		struct definition *definition, struct error *error)
-{
-	struct definition_probe *probes;
-
-	if (definition->nr_probes == DEFINITION_PROBES_MAX) {
-		error_set_kind(error, ERROR_USAGE, -E2BIG, "disable some",
-				"the session %s has %d probes, and no more are possible",
-				definition->name, DEFINITION_PROBES_MAX);
-		return NULL;
-	}
-	probes = realloc(definition->probes, (definition->nr_probes + 1) * sizeof(*probes));
-	if (!probes) {
-		error_set_no_memory(error);
-		return NULL;
-	}
-	definition->probes = probes;
-	probes += definition->nr_probes++;
-	*probes = (struct definition_probe){.table = 0};
-	return probes;
-}
-
-/* ---- reading ---- */
-
-/* The event becomes a pattern of a rule, so it must match only this event. */
-static int definition_probe_check_event(const char *event, struct error *error)
-{
-	const char *colon = strchr(event, ':');
-
-	if (colon && colon != event && colon[1] && !strpbrk(event, "*?[]\\@!"))
-		return 0;
-	return error_set_kind(error, ERROR_USAGE, -EINVAL,
-			"write PROVIDER:NAME, or a NAME alone for " PROVIDER "NAME",
-			"\"%.80s\" cannot name the event of a probe", event);
-}
-
-static int definition_probe_copy_text(char **to, const char *from, struct error *error)
-{
-	*to = from ? strdup(from) : NULL;
-	return !from || *to ? 0 : error_set_no_memory(error);
-}
-
-static int read_target(
-		struct definition_probe *probe, struct json_object *json, struct error *error)
-{
-	const char *exe = NULL;
-	uint64_t pid = 0;
-	int ret = json_number(json, "pid", INT32_MAX, &pid, error);
-
-	if (!ret)
-		ret = json_number(json, "started", INT64_MAX, &probe->target.started, error);
-	if (!ret)
-		ret = json_text(json, "exe", &exe, error);
-	if (ret)
-		return ret;
-	probe->target.pid = (uint32_t)pid;
-	if (!pid != !probe->target.started || (pid && exe))
-		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
-				"a probe is for a process, which has \"pid\" and \"started\", or for a file, \"exe\", or for all programs");
-	if (exe && *exe != '/')
-		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
-				"the program %.256s is not an absolute path", exe);
-	return definition_probe_copy_text(&probe->target.exe, exe, error);
-}
-
-/* Reads a probe of a definition, or of a request, which has no table. */
-static int read_probe(struct definition_probe *probe, struct json_object *json, struct error *error)
-{
-	const char *channel = SESSION_CHANNEL_NAME, *text = NULL;
-	size_t i;
-	int ret = json_get_strings(json, "event", &probe->events, error);
-
-	if (!ret && (!probe->events.count || probe->events.count > DEFINITION_PROBE_EVENTS_MAX))
-		ret = error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
-				"a probe makes 1 to %d events: \"event\"",
-				DEFINITION_PROBE_EVENTS_MAX);
-	for (i = 0; i < probe->events.count && !ret; i++)
-		ret = definition_probe_check_event(probe->events.items[i], error);
-	if (!ret)
-		ret = json_text(json, "channel", &channel, error);
-	if (!ret)
-		ret = json_text(json, "probe", &text, error);
-	if (!ret && !text)
-		ret = error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
-				"a probe has no text: \"probe\"");
-	if (!ret)
-		ret = definition_probe_copy_text(&probe->channel, channel, error);
-	if (!ret)
-		ret = definition_probe_copy_text(&probe->text, text, error);
-	return ret ? ret : read_target(probe, json, error);
-}
-
-static bool has_channel(const struct definition *definition, const char *name)
-{
-	size_t i;
-
-	for (i = 0; i < definition->nr_channels; i++)
-		if (!strcmp(definition->channels[i].name, name))
-			return true;
-	return false;
-}
-
-static int read_element(
-		struct definition *definition, struct json_object *json, struct error *error)
-{
-	struct definition_probe *probe;
-	uint64_t table = 0, uid = 0, gid = 0;
-	int ret;
-
-	if (!json_object_is_type(json, json_type_object))
-		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
-				"an element of \"probes\" is not an object");
-	ret = json_only(json, probe_members, "a probe", error);
-	if (ret)
-		return ret;
-	probe = definition_probe_append(definition, error);
-	if (!probe)
-		return error->code;
-	ret = read_probe(probe, json, error);
-	if (!ret)
-		ret = json_number(json, "table", UINT32_MAX, &table, error);
-	if (!ret)
-		ret = json_number(json, "uid", UINT32_MAX, &uid, error);
-	if (!ret)
-		ret = json_number(json, "gid", UINT32_MAX, &gid, error);
-	if (ret)
-		return ret;
-	probe->target.of_user = json_object_object_get_ex(json, "uid", NULL);
-	probe->target.access.uid = (uint32_t)uid;
-	probe->target.access.has_gid = json_object_object_get_ex(json, "gid", NULL);
-	probe->target.access.gid = (uint32_t)gid;
-	if (!has_channel(definition, probe->channel))
-		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
-				"a probe is of a channel that the session %s does not have: \"%.80s\"",
-				definition->name, probe->channel);
-	probe->table = (uint32_t)table;
-	if (definition->last_table < probe->table)
-		definition->last_table = probe->table;
-	return 0;
-}
-
-int definition_read_probes(
-		struct definition *definition, struct json_object *json, struct error *error)
-{
-	struct json_object *probes;
-	uint64_t last = 0;
-	size_t i;
-	int ret = json_array(json, "probes", DEFINITION_PROBES_MAX, &probes, error);
-
-	if (!ret)
-		ret = json_number(json, "tables", UINT32_MAX, &last, error);
-	definition->last_table = (uint32_t)last;
-	for (i = 0; !ret && probes && i < json_object_array_length(probes); i++)
-		ret = read_element(definition, json_object_array_get_idx(probes, i), error);
-	return ret;
-}
-
-/* ---- writing ---- */
-
-static bool definition_probe_add_number(struct json_object *json, const char *name, uint64_t number)
-{
-	return !number || json_put_number(json, name, number);
-}
-
-struct json_object *definition_probe_json(const struct definition_probe *probe)
-{
-	struct json_object *json = json_object_new_object();
-
-	if (json_put_strings(json, "event", &probe->events) &&
-			json_put_text(json, "channel", probe->channel) &&
-			json_put_text(json, "probe", probe->text) &&
-			definition_probe_add_number(json, "pid", probe->target.pid) &&
-			definition_probe_add_number(json, "started", probe->target.started) &&
-			(!probe->target.exe || json_put_text(json, "exe", probe->target.exe)) &&
-			definition_probe_add_number(json, "table", probe->table) &&
-			(!probe->target.of_user ||
-					json_put_number(json, "uid", probe->target.access.uid)) &&
-			(!probe->target.access.has_gid ||
-					json_put_number(json, "gid", probe->target.access.gid)))
-		return json;
-	json_object_put(json);
-	return NULL;
-}
-
-bool definition_put_probes(struct json_object *json, const struct definition *definition)
-{
-	struct json_object *probes, *probe;
-	size_t i;
-
-	if (!definition_probe_add_number(json, "tables", definition->last_table))
-		return false;
-	if (!definition->nr_probes)
-		return true;
-	probes = json_object_new_array();
-	for (i = 0; probes && i < definition->nr_probes; i++) {
-		probe = definition_probe_json(&definition->probes[i]);
-		if (probe && !json_object_array_add(probes, probe))
-			continue;
-		json_object_put(probe);
-		json_object_put(probes);
-		return false;
-	}
-	return json_put(json, "probes", probes);
-}
 
 /* ---- enabling ---- */
 
@@ -260,7 +30,7 @@ static void remove_probe(struct definition *definition, size_t index)
 {
 	struct definition_probe *probe = &definition->probes[index];
 
-	probe_free(probe);
+	definition_probe_free(probe);
 	definition->nr_probes--;
 	memmove(probe, probe + 1, (definition->nr_probes - index) * sizeof(*probe));
 }
@@ -290,7 +60,7 @@ static void forget_event(struct definition_channel *channel, const char *event)
 		for (k = 0; k < rule->patterns.count; k++)
 			more |= rule->patterns.items[k][0] != '!';
 		if (!more)
-			change_remove_rule(channel, i);
+			definition_remove_rule(channel, i);
 	}
 }
 
@@ -329,7 +99,7 @@ static bool join_rule(struct definition_channel *channel)
 			continue;
 		if (!join_contexts(rule, last))
 			return false;
-		change_remove_rule(channel, channel->nr_rules - 1);
+		definition_remove_rule(channel, channel->nr_rules - 1);
 		break;
 	}
 	return true;
@@ -385,7 +155,7 @@ static bool succeed(struct definition *definition, struct definition_channel *ch
 				forget_event(&definition->channels[k], event);
 	}
 	definition->nr_probes++;
-	probe_free(&former);
+	definition_probe_free(&former);
 	return done;
 }
 
@@ -393,14 +163,14 @@ int change_enable_probe(struct definition_edit *change)
 {
 	struct definition *definition = change->definition;
 	struct definition_channel *channel = NULL;
-	struct definition_probe *probe = definition_probe_append(definition, change->error);
+	struct definition_probe *probe = definition_add_probe(definition, change->error);
 	bool done = true;
 	size_t i;
 	int ret;
 
 	if (!probe)
 		return change->error->code;
-	ret = read_probe(probe, change->request, change->error);
+	ret = definition_read_probe(probe, change->request, change->error);
 	if (!ret)
 		ret = change_enable_rule(change, &channel);
 	if (ret)
@@ -420,10 +190,11 @@ int change_enable_probe(struct definition_edit *change)
 
 static bool is_name_of(const char *pattern, const char *event)
 {
-	size_t size = strlen(PROVIDER);
+	size_t size = strlen(DEFINITION_PROBE_PROVIDER);
 
 	return !strcmp(pattern, event) ||
-			(!strncmp(event, PROVIDER, size) && !strcmp(pattern, event + size));
+			(!strncmp(event, DEFINITION_PROBE_PROVIDER, size) &&
+					!strcmp(pattern, event + size));
 }
 
 /* True if a request names the event itself, or has a pattern that matches it. */
@@ -457,7 +228,7 @@ static void drop_probe(struct definition_edit *change, size_t index)
 			if (!is_made(definition, gone.channel, gone.events.items[k]))
 				forget_event(&definition->channels[i], gone.events.items[k]);
 	}
-	probe_free(&gone);
+	definition_probe_free(&gone);
 	change->changed = true;
 }
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Creates and frees definitions, and converts them for the session library. */
+/* Copies and checks definitions, and converts them for the session library. */
 #include "sessions/definition.h"
-#include "sessions/parts.h"
+#include "sessions/json.h"
 
 #include "relay/send.h"
 #include "recorder/check.h"
-#include "protocol/runtime.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -19,67 +18,6 @@ static const struct session_channel standard = {
 		.rules = &no_events,
 		.nr_rules = 1,
 };
-
-bool definition_is_name(const char *name)
-{
-	return wire_session_name_valid(name);
-}
-
-int definition_create(const char *name, struct definition **definition, struct error *error)
-{
-	*definition = NULL;
-	if (!definition_is_name(name))
-		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
-				"\"%.80s\" cannot name a session: a name has 1 to %d letters, digits, \"_\", \".\" and \"-\", and begins with none of the last two",
-				name, DEFINITION_NAME_MAX);
-	*definition = calloc(1, sizeof(**definition));
-	if (*definition)
-		(*definition)->name = strdup(name);
-	if (*definition && (*definition)->name)
-		return 0;
-	definition_free(*definition);
-	*definition = NULL;
-	return error_set_no_memory(error);
-}
-
-void definition_rule_free(struct definition_rule *rule)
-{
-	strings_free(&rule->patterns);
-	strings_free(&rule->contexts);
-	free(rule->filter);
-}
-
-void definition_channel_free(struct definition_channel *channel)
-{
-	size_t i;
-
-	for (i = 0; i < channel->nr_rules; i++)
-		definition_rule_free(&channel->rules[i]);
-	free(channel->rules);
-	free(channel->name);
-	strings_free(&channel->contexts);
-	strings_free(&channel->added);
-}
-
-void definition_free(struct definition *definition)
-{
-	size_t i;
-
-	if (!definition)
-		return;
-	for (i = 0; i < definition->nr_channels; i++)
-		definition_channel_free(&definition->channels[i]);
-	for (i = 0; i < definition->nr_tracks; i++)
-		free(definition->tracks[i].text);
-	free(definition->channels);
-	free(definition->tracks);
-	strings_free(&definition->triggers);
-	definition_probes_free(definition);
-	free(definition->to);
-	free(definition->output);
-	free(definition->name);
-	free(definition);
-}
 
 /* Copies through the JSON form, so that no second list of members can be incomplete. */
 int definition_copy(const struct definition *from, struct definition **to, struct error *error)

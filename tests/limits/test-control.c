@@ -14,6 +14,7 @@
 #include "sessions/client.h"
 #include "sessions/error.h"
 #include "sessions/frame.h"
+#include "sessions/definition-change.h"
 #include "sessions/definition.h"
 #include "sessions/json.h"
 #include "recorder/core/session.h"

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sessions/definition-change.h"
 #include "sessions/definition.h"
 #include "sessions/json.h"
 

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "../resources.h"
+#include "sessions/definition-change.h"
 #include "sessions/definition.h"
 #include "sessions/error.h"
 #include "sessions/json.h"

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "sessions/definition-change.h"
 #include "sessions/definition.h"
 #include "sessions/json.h"
 #include "sessions/text.h"
