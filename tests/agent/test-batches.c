@@ -25,6 +25,7 @@
 #include "tracers/agent/context/context.h"
 #include "tracers/agent/core/agent-state.h"
 #include "tracers/agent/core/batch.h"
+#include "tracers/agent/core/describe.h"
 #include "tracers/agent/core/event.h"
 #include "tracers/agent/core/exchange.h"
 #include "tracers/agent/core/mappings.h"
@@ -32,6 +33,7 @@
 #include "tracers/agent/core/process.h"
 #include "tracers/agent/core/recovery.h"
 #include "tracers/agent/core/recycled-ids.h"
+#include "tracers/agent/core/replaced.h"
 #include "tracers/agent/core/rules.h"
 #include "tracers/agent/core/select.h"
 #include "tracers/agent/core/session.h"
@@ -379,6 +381,7 @@ static uint64_t play_over_begin(void)
 #define agent_session_after play_after
 #define agent_over_begin play_over_begin
 #define agent_over_free() called("free over\n")
+#include "tracers/agent/core/event.c"
 #include "tracers/agent/core/batch.c"
 
 /* ---- the environment ---- */

@@ -26,7 +26,7 @@
 #include "noted.h"
 
 #include "tracers/agent/core/agent-state.h"
-#include "tracers/agent/core/ask.h"
+#include "tracers/agent/core/exchange.h"
 #include "tracers/agent/core/control-changes.h"
 #include "tracers/agent/core/control-signal.h"
 #include "tracers/agent/core/control-thread.h"

@@ -32,8 +32,10 @@
 #include "tracers/agent/context/context.h"
 #include "tracers/agent/core/agent-state.h"
 #include "tracers/agent/core/boot-directory.h"
+#include "tracers/agent/core/boot-start.h"
 #include "tracers/agent/core/boot.h"
 #include "tracers/agent/core/exchange.h"
+#include "tracers/agent/core/join.h"
 #include "tracers/agent/core/mappings.h"
 #include "tracers/agent/core/memory.h"
 #include "tracers/agent/core/own-process.h"
@@ -279,6 +281,7 @@ static int fake_create_file(
 #include "base/environment/environment.h"
 #define environment_get fake_variable
 #include "tracers/agent/core/boot.c"
+#include "tracers/agent/core/boot-start.c"
 
 /* ---- a configuration ---- */
 
@@ -372,21 +375,21 @@ static void test_read(void **state)
 	assert_true(is_balanced());
 	/* An invalid file leaves nothing behind. */
 	count_from_here();
-	assert_false(read_config(file));
+	assert_null(agent_boot_read(file));
 	assert_true(nr_mapped == 2 && is_balanced() && !config);
-	assert_false(read_config("/nowhere/x"));
+	assert_null(agent_boot_read("/nowhere/x"));
 	assert_true(nr_mapped == 3 && is_balanced());
 	write_config("nonsense\n");
-	assert_false(read_config(file));
+	assert_null(agent_boot_read(file));
 	assert_true(nr_mapped == 5 && is_balanced());
 	mmap_fails = 1;
-	assert_false(read_config(file));
+	assert_null(agent_boot_read(file));
 	assert_true(nr_mapped == 5 && is_balanced());
 	mmap_fails = 2;
-	assert_false(read_config(file));
+	assert_null(agent_boot_read(file));
 	assert_true(nr_mapped == 6 && is_balanced() && !config);
 	size = write_config(lines);
-	assert_true(read_config(file));
+	assert_non_null(agent_boot_read(file));
 	assert_true(nr_mapped == 8 && nr_unmapped == 6 && nr_opened == nr_closed);
 	assert_int_equal(config_size, size);
 	assert_memory_equal(config_text + size - strlen(lines), lines, strlen(lines));

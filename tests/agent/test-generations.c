@@ -26,11 +26,14 @@
 #include "tracers/agent/context/context.h"
 #include "tracers/agent/core/agent-state.h"
 #include "tracers/agent/core/batch.h"
+#include "tracers/agent/core/event.h"
 #include "tracers/agent/core/memory.h"
 #include "tracers/agent/core/own-process.h"
 #include "tracers/agent/core/probes-part.h"
 #include "tracers/agent/core/process.h"
+#include "tracers/agent/core/replaced.h"
 #include "tracers/agent/core/rules.h"
+#include "tracers/agent/core/session-end.h"
 #include "tracers/agent/core/session.h"
 
 static struct {
@@ -132,6 +135,7 @@ static void play_batches_free(struct agent_batch *list)
 #define agent_session_drop play_drop
 #define agent_batches_free play_batches_free
 #include "tracers/agent/core/rules.c"
+#include "tracers/agent/core/replaced.c"
 
 static void reset(void)
 {

@@ -34,6 +34,7 @@
 #include "tracers/agent/core/control.h"
 #include "tracers/agent/core/event.h"
 #include "tracers/agent/core/exchange.h"
+#include "tracers/agent/core/join.h"
 #include "tracers/agent/core/late.h"
 #include "tracers/agent/core/mappings.h"
 #include "tracers/agent/core/memory.h"
@@ -45,7 +46,9 @@
 #include "tracers/agent/core/recovery.h"
 #include "tracers/agent/core/recycled-ids.h"
 #include "tracers/agent/core/renew.h"
+#include "tracers/agent/core/replaced.h"
 #include "tracers/agent/core/rules.h"
+#include "tracers/agent/core/session-end.h"
 #include "tracers/agent/core/session.h"
 #include "tracers/agent/core/unsupported.h"
 #include "tracers/agent/core/update.h"
@@ -287,6 +290,8 @@ static uint64_t fake_over(void)
 #define side_tracer_statedump_request(key) note_number("request", (long)(key))
 #define side_tracer_statedump_request_try(key) (note_number("try", (long)(key)), has_bases_request)
 static unsigned int nr_lost;
+#include "tracers/agent/core/session-end.c"
+#include "tracers/agent/core/join.c"
 #include "tracers/agent/core/process.c"
 #undef context_may_ask
 #include "tracers/agent/core/update.c"
@@ -403,8 +408,7 @@ static void test_join_fails(void **state)
 	agent.process.sessions[AGENT_SESSIONS_MAX - 1].state = AGENT_SESSION_LEFT;
 	assert_int_equal(join_path("/run/a"), -ENOSPC);
 	agent.process.sessions[AGENT_SESSIONS_MAX - 1].state = AGENT_SESSION_FREE;
-	assert_ptr_equal(
-			agent_process_free_slot(), &agent.process.sessions[AGENT_SESSIONS_MAX - 1]);
+	assert_ptr_equal(join_free_slot(), &agent.process.sessions[AGENT_SESSIONS_MAX - 1]);
 	/* A failed question. */
 	for (int is_explicit = 0; is_explicit < 2; is_explicit++) {
 		begin();

@@ -37,6 +37,7 @@
 #include "tracers/agent/core/process.h"
 #include "tracers/agent/core/recycled-ids.h"
 #include "tracers/agent/core/renew.h"
+#include "tracers/agent/core/replaced.h"
 #include "tracers/agent/core/rules.h"
 #include "tracers/agent/core/session.h"
 #include "tracers/agent/context/text.h"

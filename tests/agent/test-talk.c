@@ -30,10 +30,10 @@
 #include "ring/ring.h"
 #include "tracers/agent/context/context.h"
 #include "tracers/agent/core/agent-state.h"
-#include "tracers/agent/core/ask.h"
 #include "tracers/agent/core/boot.h"
 #include "tracers/agent/core/control-thread.h"
 #include "tracers/agent/core/debug.h"
+#include "tracers/agent/core/describe.h"
 #include "tracers/agent/core/exchange.h"
 #include "tracers/agent/core/memory.h"
 #include "tracers/agent/core/own-process.h"
@@ -369,6 +369,7 @@ static bool fake_gone(int error)
 #define agent_boot_has_gone fake_gone
 #define context_may_ask() (may_ask)
 #include "tracers/agent/core/exchange.c"
+#include "tracers/agent/core/describe.c"
 #include "tracers/agent/core/debug.c"
 #include "tracers/agent/core/own-process.c"
 

@@ -18,7 +18,7 @@
 
 #include "protocol/recovery.h"
 #include "tracers/agent/core/agent-state.h"
-#include "tracers/agent/core/ask.h"
+#include "tracers/agent/core/exchange.h"
 #include "tracers/agent/core/process.h"
 #include "tracers/agent/core/update.h"
 #include "consumer.h"

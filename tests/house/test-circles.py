@@ -12,10 +12,9 @@ import circles
 KEPT = {
     # A smart pointer's `*` is the `*` of a member, which can be a smart pointer again.
     "src/probe/spec": (("library", "numbers", "type"),),
-    # The update of sessions reaches each part, and each part ends sessions whose consumer does not answer.
-    "src/tracers/agent/core": (("ask", "batch", "boot", "boot-directory", "control", "control-changes", "control-signal", "control-starter",
-                                "control-thread", "exchange", "late", "leases", "mappings", "memory", "objects", "process", "recovery",
-                                "rendezvous", "renew", "rules", "select", "session", "unsupported", "update", "wait"),),
+    # Lower parts call control: an exchange asks for the descriptor table of its thread, a forked child for its arrival.
+    "src/tracers/agent/core": (("ask", "batch", "boot", "control", "control-changes", "control-signal", "control-starter", "control-thread",
+                                "describe", "exchange", "join", "process", "renew", "replaced", "session-end", "update"),),
 }
 
 

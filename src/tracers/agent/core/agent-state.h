@@ -18,8 +18,8 @@
 #include "tracers/agent/core/control.h"
 #include "tracers/agent/core/debug.h"
 #include "tracers/agent/core/own-process.h"
-#include "tracers/agent/core/process.h"
 #include "tracers/agent/core/rules.h"
+#include "tracers/agent/core/session.h"
 #include "tracers/agent/core/update.h"
 #include "tracers/agent/core/wait.h"
 

@@ -11,30 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum agent_ask { AGENT_ASK_NOTHING, AGENT_ASK_HELLO, AGENT_ASK_REFRESH };
-
-/* A session that the process should be in. */
-struct agent_wanted {
-	const char *path; /* of the session's socket */
-	uint64_t generation;
-	/*
-	 * its rules, for a process that has the generation `base` (protocol.h); NULL: ask the
-	 * session
-	 */
-	const void *push;
-	uint32_t push_size;
-	uint64_t base;
-	/*
-	 * The question sent on `socket`, whose answer has arrived unless `error` is set. Zero: no
-	 * question.
-	 */
-	enum agent_ask asked;
-	int socket;
-	int error;
-	uint64_t token;
-	uint64_t known; /* the generation that REFRESH names */
-	bool retries;   /* the session refused this process before, because a share was used up */
-};
+struct agent_wanted;
 
 /*
  * Send each session the question in `asked` with the token, and wait for the first answers.

@@ -27,13 +27,13 @@
 #include "ring/ring.h"
 #include "tracers/agent/core/agent-state.h"
 #include "tracers/agent/core/debug.h"
+#include "tracers/agent/core/describe.h"
 #include "tracers/agent/core/event.h"
-#include "tracers/agent/core/exchange.h"
 #include "tracers/agent/core/mappings.h"
 #include "tracers/agent/core/memory.h"
-#include "tracers/agent/core/process.h"
 #include "tracers/agent/core/recovery.h"
 #include "tracers/agent/core/recycled-ids.h"
+#include "tracers/agent/core/replaced.h"
 #include "tracers/agent/core/rules.h"
 #include "tracers/agent/core/select.h"
 #include "tracers/agent/core/session.h"
@@ -65,21 +65,6 @@ static bool agent_batch_abi_is_known(const struct side_event_description *event)
 
 /* ---- memory of a batch ---- */
 
-static void batch_free(struct agent_batch *batch)
-{
-	agent_pages_give(batch, batch->mapped);
-}
-
-void agent_batches_free(struct agent_batch *list)
-{
-	while (list) {
-		struct agent_batch *batch = list;
-
-		list = batch->next;
-		batch_free(batch);
-	}
-}
-
 static void agent_batch_free_retired(uint64_t now)
 {
 	while (retired && retired->free_at <= now) {
@@ -88,7 +73,7 @@ static void agent_batch_free_retired(uint64_t now)
 		retired = batch->next;
 		if (!retired)
 			retired_end = &retired;
-		batch_free(batch);
+		agent_batch_free(batch);
 	}
 }
 
@@ -552,7 +537,7 @@ static void batch_appears(struct agent_session *session, struct side_event_descr
 	ret = agent_batches_introduce(session, batch);
 	agent_batches_trim();
 	if (ret) {
-		batch_free(batch);
+		agent_batch_free(batch);
 		return;
 	}
 	batch->next = session->batches;

@@ -5,10 +5,10 @@
 /*
  * Events that appear and disappear: memory, ids and callbacks of the events of one notification.
  *
- * Callers: libside (agent_batches_changed()), renew.c, rules.c, update.c, process.c and the control
- * thread. Hold libside's event lock, or be the only thread of the process (a forked child). Never
- * call these functions in a callback of an event. Those that exchange messages with a consumer wait
- * for it with a bound (wait.h).
+ * Callers: libside (agent_batches_changed()), join.c, renew.c, process.c and the control thread.
+ * Hold libside's event lock, or be the only thread of the process (a forked child). Never call
+ * these functions in a callback of an event. Those that exchange messages with a consumer wait for
+ * it with a bound (wait.h).
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,21 +20,9 @@
 
 struct agent_session;
 
-/* The events of one notification that a session wants, in one mapping with all that they need. */
-struct agent_batch {
-	struct agent_batch *next;
-	struct side_event_description *
-			*key; /* the array that identifies the batch in notifications */
-	size_t mapped;
-	uint64_t free_at;
-	uint32_t nr_events;
-	struct agent_event events[];
-};
-
 /* With plans, without ids; NULL when the session wants none of the events. 0 or -ENOMEM. */
 int agent_batch_build(struct agent_session *session, struct side_event_description **events,
 		uint32_t nr_events, struct agent_batch **batch);
-void agent_batches_free(struct agent_batch *list);
 struct agent_batch *agent_batch_find(
 		const struct agent_session *session, struct side_event_description **key);
 

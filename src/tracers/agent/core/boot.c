@@ -30,10 +30,8 @@
 #include "tracers/agent/core/boot-directory.h"
 #include "tracers/agent/core/debug.h"
 #include "tracers/agent/core/exchange.h"
-#include "tracers/agent/core/mappings.h"
 #include "tracers/agent/core/memory.h"
 #include "tracers/agent/core/own-process.h"
-#include "tracers/agent/core/process.h"
 #include "tracers/agent/core/rules.h"
 #include "tracers/agent/core/session.h"
 #include "tracers/agent/core/wait.h"
@@ -74,7 +72,7 @@ static long agent_boot_read_file(const char *path, char *text)
 	return size;
 }
 
-static bool read_config(const char *path)
+const struct boot_config *agent_boot_read(const char *path)
 {
 	/* The text, an unchanged copy of it, and the parsed configuration. They are never freed. */
 	size_t text_size = (size_t)BOOT_SIZE_MAX + 2, mapped;
@@ -84,13 +82,13 @@ static bool read_config(const char *path)
 	long size;
 
 	if (!text)
-		return false;
+		return NULL;
 	size = agent_boot_read_file(path, text);
 	if (size < 0) {
 		agent_debug("%s: it cannot be read (error %ld); SIDE_BOOT names the file", path,
 				-size);
 		raw_munmap(text, 2 * text_size);
-		return false;
+		return NULL;
 	}
 	memcpy(text + text_size, text, (size_t)size);
 	mapped = boot_buffer_size((size_t)size);
@@ -98,7 +96,7 @@ static bool read_config(const char *path)
 	if (space && !boot_parse(text, (size_t)size, space, &config, &error)) {
 		config_text = text + text_size;
 		config_size = (size_t)size;
-		return true;
+		return config;
 	}
 	if (space) {
 		boot_error_text(sentence, sizeof(sentence), path, &error);
@@ -106,7 +104,7 @@ static bool read_config(const char *path)
 		raw_munmap(space, mapped);
 	}
 	raw_munmap(text, 2 * text_size);
-	return false;
+	return NULL;
 }
 
 /* ---- rings ---- */
@@ -389,37 +387,6 @@ int agent_boot_describe(struct agent_session *session, const void *stream, size_
 	}
 	/* The place is hidden behind a mount, or the session is over. */
 	return ret == -ENOENT ? 0 : ret == -EAGAIN ? -ETIMEDOUT : ret;
-}
-
-/* ---- the start ---- */
-
-int agent_boot_start(void)
-{
-	const char *path = boot_file(environment_get(BOOT_ENV));
-	const struct boot_session *session;
-	int ret, result = -ENOENT;
-
-	if (!path)
-		return result;
-	if (*path != '/') {
-		agent_debug("SIDE_BOOT is \"%s\": set it to 1, or to the absolute path of a file",
-				path);
-		return result;
-	}
-	agent.control.mode = WIRE_CONTROL_SYNC;
-	ret = read_config(path) ? agent_prepare() : -EINVAL;
-	if (ret)
-		return ret;
-	side_tracer_lock();
-	for (session = config->sessions; session; session = session->next) {
-		ret = agent_session_join_boot(session);
-		agent_debug("session %s of %s: %d", session->name, path, ret);
-		if (!ret)
-			result = 0;
-	}
-	agent_bases_dump();
-	side_tracer_unlock();
-	return result;
 }
 
 bool agent_boot_path(const struct boot_session *session, char *path, size_t space)

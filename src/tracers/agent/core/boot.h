@@ -5,18 +5,21 @@
 /*
  * Sessions of the static configuration that SIDE_BOOT names, which may have no recorder yet.
  *
- * agent_boot_start() is called in the constructor, before other threads exist. The others are
- * called with libside's event lock, or by the only thread of a forked child.
+ * agent_boot_read() is called in the constructor, before other threads exist. The other functions
+ * are called with libside's event lock, or by the only thread of a forked child.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct agent_session;
+struct boot_config;
 struct boot_session;
 
-/* 0, or a negative errno when there is no such session. */
-int agent_boot_start(void);
+/*
+ * Read the configuration of all later calls. It is never freed. NULL: it cannot be read or parsed.
+ */
+const struct boot_config *agent_boot_read(const char *path);
 /* As agent_hello(), with the session's recorder, or without one. */
 int agent_boot_hello(struct agent_session *session, uint64_t parent_token, int *ring_fds);
 /*

@@ -9,6 +9,7 @@
  * (record.c, probe hits) read it in any context and without a lock. They may write only `large`.
  */
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <side/trace.h>
@@ -90,5 +91,23 @@ struct agent_event {
 	bool registered;            /* our callback is registered for it */
 	struct agent_event *before; /* while rules change: the same event of the same channel */
 } __attribute__((aligned(64)));
+
+/* The events of one notification that a session wants, in one mapping with all that they need. */
+struct agent_batch {
+	struct agent_batch *next;
+	struct side_event_description *
+			*key; /* the array that identifies the batch in notifications */
+	size_t mapped;
+	uint64_t free_at;
+	uint32_t nr_events;
+	struct agent_event events[];
+};
+
+/*
+ * Free one batch, or all batches of a list, with libside's event lock. No thread may use their
+ * events any more.
+ */
+void agent_batch_free(struct agent_batch *batch);
+void agent_batches_free(struct agent_batch *list);
 
 #endif

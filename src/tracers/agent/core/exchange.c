@@ -16,8 +16,6 @@
 #include "protocol/protocol.h"
 #include "ring/ring.h"
 #include "tracers/agent/core/agent-state.h"
-#include "tracers/agent/core/ask.h"
-#include "tracers/agent/core/boot.h"
 #include "tracers/agent/core/control-thread.h"
 #include "tracers/agent/core/debug.h"
 #include "tracers/agent/core/memory.h"
@@ -648,10 +646,8 @@ void agent_exchanges_forked(void)
 	received_socket = -1;
 }
 
-/* One exchange with the consumer, on the first connection while it is open. */
-static int agent_exchange_send_events(struct agent_session *session, const void *stream,
-		size_t size, void (*refused)(void *user, const struct wire_refused *one),
-		void *user)
+int agent_exchange_send_events(struct agent_session *session, const void *stream, size_t size,
+		void (*refused)(void *user, const struct wire_refused *one), void *user)
 {
 	uint64_t deadline = agent_deadline(AGENT_EVENTS_TIMEOUT_MS);
 	int socket = session->socket;
@@ -675,51 +671,6 @@ static int agent_exchange_send_events(struct agent_session *session, const void 
 		wire_close(socket);
 	if (socket == session->socket && ret)
 		session->socket = -1;
-	return ret;
-}
-
-/*
- * In a static configuration: send descriptions to the recorder; if there is none, store them where
- * the next one finds them.
- */
-static int describe_events(struct agent_session *session, const void *stream, size_t size,
-		void (*refused)(void *user, const struct wire_refused *one), void *user)
-{
-	unsigned int try;
-	int ret = -EAGAIN;
-
-	for (try = 0; try < AGENT_BOOT_TRIES && ret == -EAGAIN; try++) {
-		if (session->socket < 0)
-			ret = agent_boot_describe(session, stream, size);
-		if (ret == -EAGAIN)
-			ret = agent_exchange_send_events(session, stream, size, refused, user);
-		if (agent_boot_has_gone(ret))
-			ret = -EAGAIN;
-	}
-	return ret;
-}
-
-/*
- * Send a stream of descriptions (protocol/protocol.h) and hear which of them are refused. On the
- * first connection while it is open, else on one of its own. An error means that none is accepted.
- */
-int agent_send_events(struct agent_session *session, const void *stream, size_t size,
-		void (*refused)(void *user, const struct wire_refused *one), void *user)
-{
-	int ret;
-
-	if (agent_is_sandboxed()) {
-		session->gone = true;
-		return -EPERM;
-	}
-	ret = session->boot ? describe_events(session, stream, size, refused, user)
-			    : agent_exchange_send_events(session, stream, size, refused, user);
-	if (ret) {
-		agent_debug("no answer about events: error %d", -ret);
-		session->gone = true;
-		if (ret == -ETIMEDOUT && !session->is_explicit)
-			agent_stalled_note(session->path);
-	}
 	return ret;
 }
 

@@ -6,10 +6,10 @@
  * Exchanges of messages with one consumer. Answers are checked as strictly as the consumer checks
  * ours.
  *
- * Callers: process.c, batch.c, update.c, boot.c, ask.c and the control thread. Hold libside's event
- * lock, as one message buffer serves all sessions, or be the only thread of the process (before
- * main(), in a forked child); ask.c calls agent_build_hello() without it. Each exchange waits with
- * a bound (wait.h). Never call these functions in a callback of an event.
+ * Callers: describe.c, boot.c, join.c, update.c, process.c, start.c, ask.c and the control thread.
+ * Hold libside's event lock, as one message buffer serves all sessions, or be the only thread of
+ * the process (before main(), in a forked child); ask.c calls agent_build_hello() without it. Each
+ * exchange waits with a bound (wait.h). Never call these functions in a callback of an event.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,11 +20,34 @@
 
 struct agent_generation;
 struct agent_session;
-struct agent_wanted;
 
 #define AGENT_CONNECT_TIMEOUT_MS 1000 /* connection, HELLO, CONFIG and what follows it together */
 #define AGENT_EVENTS_TIMEOUT_MS 1000  /* descriptions and their acknowledgement */
-#define AGENT_BOOT_TRIES 10           /* to send descriptions, while recorders begin and exit */
+
+enum agent_ask { AGENT_ASK_NOTHING, AGENT_ASK_HELLO, AGENT_ASK_REFRESH };
+
+/* A session that the process should be in. */
+struct agent_wanted {
+	const char *path; /* of the session's socket */
+	uint64_t generation;
+	/*
+	 * its rules, for a process that has the generation `base` (protocol.h); NULL: ask the
+	 * session
+	 */
+	const void *push;
+	uint32_t push_size;
+	uint64_t base;
+	/*
+	 * The question sent on `socket`, whose answer has arrived unless `error` is set. Zero: no
+	 * question.
+	 */
+	enum agent_ask asked;
+	int socket;
+	int error;
+	uint64_t token;
+	uint64_t known; /* the generation that REFRESH names */
+	bool retries;   /* the session refused this process before, because a share was used up */
+};
 
 /*
  * Join: leaves the rings' descriptors, one for each channel, in ring_fds; -1 for all others. In a
@@ -48,8 +71,11 @@ int agent_refresh(struct agent_session *session, struct agent_wanted *wanted,
 uint64_t agent_known_generation(const struct agent_session *session);
 bool agent_may_take_push(const struct agent_session *session, const struct agent_wanted *wanted);
 
-/* Send descriptions; calls `refused` for each event that the consumer refuses. */
-int agent_send_events(struct agent_session *session, const void *stream, size_t size,
+/*
+ * Send the recorder a stream of descriptions, on the first connection while it is open, else on one
+ * of its own. Calls `refused` for each event that the recorder refuses. 0 or a negative errno.
+ */
+int agent_exchange_send_events(struct agent_session *session, const void *stream, size_t size,
 		void (*refused)(void *user, const struct wire_refused *one), void *user);
 int agent_bye(struct agent_session *session);
 void agent_hang_up(struct agent_session *session);

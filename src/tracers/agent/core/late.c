@@ -16,7 +16,6 @@
 
 #include "tracers/agent/core/late.h"
 #include "protocol/protocol.h"
-#include "tracers/agent/core/batch.h"
 #include "tracers/agent/core/event.h"
 #include "tracers/agent/core/session.h"
 #include "tracers/agent/core/unsupported.h"

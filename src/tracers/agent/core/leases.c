@@ -11,7 +11,6 @@
 
 #include "tracers/agent/core/leases.h"
 #include "ring/ring.h"
-#include "tracers/agent/core/process.h"
 #include "tracers/agent/core/session.h"
 
 /* With the event lock. True: some rings are closed, and their calls must be waited for. */

@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "tracers/agent/core/memory.h"
-#include "tracers/agent/core/rules.h"
 #include "base/inside/raw.h"
 
 #include <sys/mman.h>

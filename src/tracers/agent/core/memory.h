@@ -13,6 +13,8 @@
 
 #include <stddef.h>
 
+#define AGENT_RULES_MAX \
+	(64u << 20) /* bytes that the rules of one session may take in this process */
 #define AGENT_LINE \
 	64 /* of the cache; memory of which only multiples of this are taken begins with one each time */
 

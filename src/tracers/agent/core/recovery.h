@@ -6,8 +6,8 @@
  * The data that a core dump must hold, so that `side recover` finds the recording in it
  * (protocol/recovery.h).
  *
- * Callers: process.c, batch.c and update.c, with libside's event lock or as the only thread of a
- * forked child. Without memory for this data, recording continues.
+ * Callers: batch.c, join.c, session-end.c and update.c, with libside's event lock or as the only
+ * thread of a forked child. Without memory for this data, recording continues.
  */
 
 #include <stddef.h>

@@ -5,9 +5,9 @@
 /*
  * Ids of events that were unregistered, for when the same events are registered again.
  *
- * Callers: batch.c, renew.c and process.c, with libside's event lock or as the only thread of the
- * process. agent_hash() may be called anywhere. Nothing here is called in a callback of an event or
- * in a probe hit.
+ * Callers: batch.c, renew.c and session-end.c, with libside's event lock or as the only thread of
+ * the process. agent_hash() may be called anywhere. Nothing here is called in a callback of an
+ * event or in a probe hit.
  */
 
 #include <stdbool.h>

@@ -20,6 +20,7 @@
 #include "tracers/agent/core/debug.h"
 #include "tracers/agent/core/event.h"
 #include "tracers/agent/core/recycled-ids.h"
+#include "tracers/agent/core/replaced.h"
 #include "tracers/agent/core/rules.h"
 #include "tracers/agent/core/session.h"
 

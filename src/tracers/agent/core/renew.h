@@ -5,7 +5,7 @@
 /*
  * All events of a session, when it begins, when its rules change, and when the process leaves it.
  *
- * Callers: process.c and update.c, with libside's event lock. Never in a callback of an event.
+ * Callers: join.c and update.c, with libside's event lock. Never in a callback of an event.
  */
 
 struct agent_generation;

@@ -7,13 +7,10 @@
  * generation.
  */
 #include <errno.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
-#include <side/tracer-extensions.h>
 
 #include "tracers/agent/core/rules.h"
 #include "filter/filter.h"
@@ -22,16 +19,10 @@
 #include "ring/ring.h"
 #include "tracers/agent/context/context.h"
 #include "tracers/agent/core/agent-state.h"
-#include "tracers/agent/core/batch.h"
 #include "tracers/agent/core/debug.h"
 #include "tracers/agent/core/memory.h"
-#include "tracers/agent/core/own-process.h"
 #include "tracers/agent/core/probes-part.h"
-#include "tracers/agent/core/process.h"
 #include "tracers/agent/core/session.h"
-
-/* `grace` of a replaced generation whose grace period has not begun yet. */
-#define NO_GRACE UINT64_MAX
 
 /* Parse `nr` consecutive names of contexts. */
 static int keep_contexts(struct agent_memory *in, const char *names, uint32_t nr,
@@ -256,54 +247,4 @@ void agent_generation_free(struct agent_generation *generation)
 	struct agent_memory memory = generation->memory;
 
 	agent_memory_free(&memory);
-}
-
-void agent_generation_over(struct agent_generation *generation)
-{
-	generation->grace = NO_GRACE;
-	generation->next = NULL;
-	if (!agent.rules.over)
-		agent.rules.over_end = &agent.rules.over;
-	*agent.rules.over_end = generation;
-	agent.rules.over_end = &generation->next;
-}
-
-/*
- * For all replaced generations that have no grace period yet. 0: there are none, or no thread can
- * be in a call.
- */
-uint64_t agent_over_begin(void)
-{
-	struct agent_generation *generation = agent.rules.over;
-	uint64_t grace;
-
-	while (generation && generation->grace != NO_GRACE)
-		generation = generation->next;
-	if (!generation)
-		return 0;
-	grace = side_tracer_grace_begin();
-	for (; generation; generation = generation->next)
-		generation->grace = grace;
-	return grace;
-}
-
-void agent_over_free(void)
-{
-	struct agent_generation *generation;
-
-	/* Other threads call on while destructors run. */
-	if (atomic_load_explicit(&agent.process.is_exiting, memory_order_relaxed) ||
-			agent_is_sandboxed())
-		return;
-	while ((generation = agent.rules.over) != NULL) {
-		if (generation->grace == NO_GRACE || !side_tracer_grace_passed(generation->grace))
-			return;
-		agent.rules.over = generation->next;
-		agent_batches_free(generation->batches);
-		if (generation->left) {
-			generation->left->generation = NULL;
-			agent_session_drop(generation->left);
-		}
-		agent_generation_free(generation);
-	}
 }

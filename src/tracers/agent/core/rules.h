@@ -6,9 +6,9 @@
  * What a consumer asked for: channels, and the rules (patterns, filters, contexts) of each
  * generation, checked and kept.
  *
- * Callers: exchange.c, boot.c, batch.c, renew.c, update.c and process.c. Hold libside's event lock,
- * or be the only thread of the process (before main(), in a forked child). With the lock, a signal
- * handler may call these functions: they allocate with mmap() and wait for nothing.
+ * Callers: exchange.c, boot.c, renew.c, update.c, replaced.c and session-end.c. Hold libside's
+ * event lock, or be the only thread of the process (before main(), in a forked child). With the
+ * lock, a signal handler may call these functions: they allocate with mmap() and wait for nothing.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,9 +23,6 @@
 
 struct agent_batch;
 struct agent_session;
-
-#define AGENT_RULES_MAX \
-	(64u << 20) /* bytes that the rules of one session may take in this process */
 
 struct agent_rule {
 	struct agent_rule *next;
@@ -76,14 +73,5 @@ struct agent_generation *agent_generation_begin(void);
 int agent_take_rule(struct agent_generation *generation, const struct wire_rule *rule);
 void agent_generation_apply(struct agent_session *session, struct agent_generation *generation);
 void agent_generation_free(struct agent_generation *generation);
-
-/*
- * Replaced generations. agent_generation_over() lists one; agent_over_begin() begins the grace
- * period of all that have none, and returns it (0: no call can be under way); agent_over_free()
- * frees those whose grace period has passed.
- */
-void agent_generation_over(struct agent_generation *generation);
-uint64_t agent_over_begin(void);
-void agent_over_free(void);
 
 #endif

@@ -10,6 +10,7 @@
  * (before main(), in a forked child). Callbacks of events reach a channel through their struct
  * agent_event, and read only `producer` and members that are constant.
  */
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -27,6 +28,7 @@ struct boot_session;
 struct probes_table;
 struct recovery_chunk;
 struct recovery_head;
+struct side_tracer_handle;
 
 #define AGENT_SESSIONS_MAX WIRE_WELCOME_MAX
 #define AGENT_BOOT_FOLDER_SIZE 112
@@ -91,5 +93,24 @@ struct agent_session {
 	char boot_folder[AGENT_BOOT_FOLDER_SIZE];
 	char path[WIRE_SESSION_PATH_MAX + 1];
 };
+
+/*
+ * The members are written with libside's event lock, or by the only thread of the process;
+ * `is_exiting` by the exiting thread.
+ */
+struct agent_process {
+	struct agent_session sessions[AGENT_SESSIONS_MAX]; /* in any order */
+	uint64_t keys[AGENT_SESSIONS_MAX];                 /* libside's keys of their callbacks */
+	uint32_t nr_sessions;
+	atomic_bool is_exiting; /* destructors run: other threads may still be in callbacks */
+	bool is_prepared;       /* agent_prepare() has succeeded */
+	struct side_tracer_handle *tracer;
+};
+
+/* The sessions of this process. The body may leave the session that it is at. */
+#define agent_each_session(session)                                    \
+	for ((session) = agent_session_after(NULL); (session) != NULL; \
+			(session) = agent_session_after(session))
+struct agent_session *agent_session_after(const struct agent_session *session);
 
 #endif

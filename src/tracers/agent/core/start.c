@@ -19,7 +19,7 @@
 #include "protocol/protocol.h"
 #include "tracers/agent/core/start.h"
 #include "tracers/agent/core/agent-state.h"
-#include "tracers/agent/core/boot.h"
+#include "tracers/agent/core/boot-start.h"
 #include "tracers/agent/core/control.h"
 #include "tracers/agent/core/exchange.h"
 #include "tracers/agent/core/interpose.h"

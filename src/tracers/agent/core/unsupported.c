@@ -15,7 +15,6 @@
 
 #include "tracers/agent/core/unsupported.h"
 #include "tracers/agent/core/own-process.h"
-#include "tracers/agent/core/process.h"
 #include "tracers/agent/core/rendezvous.h"
 #include "tracers/agent/core/session.h"
 #include "tracers/agent/core/libside.h"
