@@ -21,6 +21,7 @@
 
 #include "protocol/protocol.h"
 #include "tracers/agent/core/control-changes.h"
+#include "tracers/agent/core/control-state.h"
 #include "tracers/agent/core/control.h"
 #include "tracers/agent/core/own-threads.h"
 #include "tracers/agent/core/rendezvous.h"

@@ -450,7 +450,6 @@ static bool fake_wait(const uint32_t *word, uint32_t value, int operation, uint6
 #define raw_mmap fake_mmap
 #define raw_munmap fake_munmap
 #define control_wait fake_wait
-#define control_thread_data() (data_size)
 #define agent_objects_each fake_each
 #define agent_own_begin(own) (void)(own)
 #define agent_own_end(own) (void)(own)
@@ -499,7 +498,7 @@ static void test_prepare(void **state)
 {
 	(void)state;
 	nr_objects = 3;
-	control_starter_prepare();
+	control_starter_prepare(data_size);
 	if (starter_is_sanitized()) {
 		assert_false(starter.usable);
 		return;
@@ -510,31 +509,31 @@ static void test_prepare(void **state)
 	assert_true(starter.create == fake_create && !starter.ctype_init);
 	/* 32 libraries with thread-local data, and one more. */
 	nr_objects = 32;
-	control_starter_prepare();
+	control_starter_prepare(data_size);
 	assert_true(starter.usable && starter.nr_images == 32);
 	nr_objects = 33;
-	control_starter_prepare();
+	control_starter_prepare(data_size);
 	assert_true(!starter.usable && starter.nr_images == 32);
 	nr_objects = 0;
 	/* Below the thread pointer: not more than is known. */
 	data_size = 64;
 	nr_objects = 1;
-	control_starter_prepare();
+	control_starter_prepare(data_size);
 	assert_int_equal(starter.nr_images, 1);
 	data_size = 63;
-	control_starter_prepare();
+	control_starter_prepare(data_size);
 	assert_int_equal(starter.nr_images, 0);
 	data_size = 8192;
 	nr_others = 2;
-	control_starter_prepare();
+	control_starter_prepare(data_size);
 	assert_true(starter.usable && starter.nr_images == 1);
 	nr_others = 0;
 	nr_objects = 0;
 	data_size = STARTER_TLS_MAX;
-	control_starter_prepare();
+	control_starter_prepare(data_size);
 	assert_true(starter.usable);
 	data_size++;
-	control_starter_prepare();
+	control_starter_prepare(data_size);
 	assert_false(starter.usable);
 	data_size = 8192;
 	/* Where restartable sequences are, if the C library has them. */
@@ -579,7 +578,7 @@ static void test_storage(void **state)
 	uintptr_t top = (uintptr_t)&caller;
 
 	(void)state;
-	control_starter_prepare();
+	control_starter_prepare(data_size);
 	if (!starter.usable)
 		return;
 	starter.tls = 4096;
@@ -617,7 +616,7 @@ static void test_tasks(void **state)
 	(void)state;
 	ran = 0;
 	nr_objects = nr_unmapped = 0;
-	control_starter_prepare();
+	control_starter_prepare(data_size);
 	if (!starter.usable) {
 		assert_int_equal(control_starter_run(work), -ENOSYS);
 		control_starter_call(work);

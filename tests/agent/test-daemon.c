@@ -26,11 +26,14 @@
 #include "noted.h"
 
 #include "tracers/agent/core/agent-state.h"
-#include "tracers/agent/core/exchange.h"
 #include "tracers/agent/core/control-changes.h"
+#include "tracers/agent/core/control-daemon.h"
+#include "tracers/agent/core/control-fork.h"
 #include "tracers/agent/core/control-signal.h"
+#include "tracers/agent/core/control-state.h"
 #include "tracers/agent/core/control-thread.h"
 #include "tracers/agent/core/control.h"
+#include "tracers/agent/core/exchange.h"
 #include "tracers/agent/core/late.h"
 #include "tracers/agent/core/own-process.h"
 #include "tracers/agent/core/own-threads.h"
@@ -292,7 +295,6 @@ static struct agent_session *fake_session_after(const struct agent_session *sess
 #define agent_scale_timeout(ms) ((ms)*1)
 #define control_changes_asked() note("asked")
 #define control_changes_applied(all) note_number("changes", all)
-#define control_signal_again() note("again")
 #define control_signal_number(text) (!strcmp(text, "USR1") ? 10u : 0u)
 #define control_signal_install(signal) (note_number("install", (long)(signal)), handler_result)
 #define control_thread_settle() note("settle")
@@ -312,11 +314,20 @@ static struct agent_session *fake_session_after(const struct agent_session *sess
 #define environment_get fake_variable
 #define pthread_atfork fake_atfork
 #define getauxval fake_auxval
+#include "tracers/agent/core/control-state.c"
+#include "tracers/agent/core/control-daemon.c"
+#include "tracers/agent/core/control-fork.c"
 #include "tracers/agent/core/control.c"
+
+static void note_again(void)
+{
+	note("again");
+}
 
 static void begin(void)
 {
 	memset(&control, 0, sizeof(control));
+	control.noted = note_again;
 	memset(&talk, 0, sizeof(talk));
 	talk.socket = 50;
 	for (int i = 0; i < 4; i++)
@@ -398,13 +409,10 @@ static void test_places(void **state)
 	assert_int_equal(control_check_path("/a/b/socket"), -EPERM);
 	are_calls("/a/b");
 	for (int i = 0; i < 2; i++)
-		assert_true(agent_control_daemon_exists(i ? -ETIMEDOUT : 0));
-	assert_true(!agent_control_daemon_exists(-ENOENT) &&
-			!agent_control_daemon_exists(-ECONNREFUSED) &&
-			!agent_control_daemon_exists(-EACCES) &&
-			!agent_control_daemon_exists(-EPERM) &&
-			!agent_control_daemon_exists(-ENOTDIR) &&
-			!agent_control_daemon_exists(-EINVAL));
+		assert_true(control_daemon_exists(i ? -ETIMEDOUT : 0));
+	assert_true(!control_daemon_exists(-ENOENT) && !control_daemon_exists(-ECONNREFUSED) &&
+			!control_daemon_exists(-EACCES) && !control_daemon_exists(-EPERM) &&
+			!control_daemon_exists(-ENOTDIR) && !control_daemon_exists(-EINVAL));
 	/* Each daemon is tried in turn. The first error other than "no such socket" is returned. */
 	begin();
 	assert_int_equal(control_connect(4711), -ENOENT);
@@ -491,9 +499,9 @@ static void test_memories(void **state)
 	user_id = 1000;
 	random_number = 0;
 	time_now = 42;
-	assert_int_equal(random_token(), 43);
+	assert_int_equal(control_new_token(), 43);
 	random_number = 55;
-	assert_int_equal(random_token(), 55);
+	assert_int_equal(control_new_token(), 55);
 }
 
 /* ---- messages ---- */
@@ -1055,24 +1063,24 @@ static void test_fork(void **state)
 {
 	(void)state;
 	begin();
-	agent_control_fork_prepare();
-	agent_control_fork_in_parent();
+	control_fork_prepare();
+	control_fork_in_parent();
 	are_calls("");
 	assert_true(agent_control_forked_whole());
 	agent_control_forked();
 	are_calls("");
 	control.mode = WIRE_CONTROL_THREAD;
 	assert_false(agent_control_forked_whole());
-	agent_control_fork_prepare();
+	control_fork_prepare();
 	assert_true(control.forked_in_turn && control.turn == CONTROL_TAKEN &&
 			agent_control_forked_whole());
 	are_calls("settle");
-	agent_control_fork_in_parent();
+	control_fork_in_parent();
 	assert_true(!control.forked_in_turn && control.turn == CONTROL_FREE);
 	control.turn = CONTROL_TAKEN;
-	agent_control_fork_prepare();
+	control_fork_prepare();
 	assert_true(!control.forked_in_turn && nr_sleeps == 1000);
-	agent_control_fork_in_parent();
+	control_fork_in_parent();
 	assert_int_equal(control.turn, CONTROL_TAKEN);
 }
 

@@ -30,6 +30,8 @@
 #include "tracers/agent/core/ask.h"
 #include "tracers/agent/core/batch.h"
 #include "tracers/agent/core/boot.h"
+#include "tracers/agent/core/control-fork.h"
+#include "tracers/agent/core/control-state.h"
 #include "tracers/agent/core/control-thread.h"
 #include "tracers/agent/core/control.h"
 #include "tracers/agent/core/event.h"

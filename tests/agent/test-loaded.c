@@ -28,6 +28,7 @@
 #include "protocol/protocol.h"
 #include "ring/ring.h"
 #include "tracers/agent/core/boot-start.h"
+#include "tracers/agent/core/control-state.h"
 #include "tracers/agent/core/start.h"
 #include "tracers/agent/core/agent-state.h"
 #include "tracers/agent/core/boot.h"

@@ -31,6 +31,7 @@
 #include "tracers/agent/context/context.h"
 #include "tracers/agent/core/agent-state.h"
 #include "tracers/agent/core/boot.h"
+#include "tracers/agent/core/control-state.h"
 #include "tracers/agent/core/control-thread.h"
 #include "tracers/agent/core/debug.h"
 #include "tracers/agent/core/describe.h"

@@ -42,7 +42,9 @@
 #include "tracers/agent/core/agent-state.h"
 #include "tracers/agent/core/batch.h"
 #include "tracers/agent/core/control-changes.h"
+#include "tracers/agent/core/control-daemon.h"
 #include "tracers/agent/core/control-starter.h"
+#include "tracers/agent/core/control-state.h"
 #include "tracers/agent/core/control-thread.h"
 #include "tracers/agent/core/control.h"
 #include "tracers/agent/core/exchange.h"
@@ -323,6 +325,7 @@ static unsigned long thread_handle;
 #define wire_receive fake_receive
 #define agent_scale_timeout(ms) (ms)
 #define agent_is_sandboxed() (is_sandboxed)
+#include "tracers/agent/core/control-state.c"
 #define control_take_turn fake_take
 #define control_give_turn() note("give")
 #define control_connect fake_connect
@@ -337,7 +340,7 @@ static unsigned long thread_handle;
 #define control_memory_trim(of) ((void)(of), note("rest"))
 #define control_changes() (changes_now)
 #define control_wait fake_wait
-#define control_starter_prepare() note("prepare")
+#define control_starter_prepare(data) ((void)(data), note("prepare"))
 #define control_starter_forked() note("forked")
 #define control_starter_run fake_run
 #define control_starter_complete fake_complete
@@ -465,7 +468,7 @@ static void test_watch_sandbox(void **state)
 	watch_sandbox();
 	assert_true(thread.status == -1 && kernel.nr_closed == 2);
 	kernel.no_file = false;
-	thread.shared = true;
+	control.shares_table = true;
 	*kernel.path = '\0';
 	watch_sandbox();
 	assert_true(thread.status == -1 && !*kernel.path);
@@ -601,7 +604,7 @@ static void test_socket(void **state)
 	assert_int_equal(keep_socket(60), 0);
 	are_calls("timeout");
 	/* In the table of the program another file may have taken its number. */
-	thread.shared = true;
+	control.shares_table = true;
 	kernel.inode = 9;
 	assert_int_equal(keep_socket(60), 0);
 	assert_true(socket_is_ours());
@@ -620,7 +623,7 @@ static void test_socket(void **state)
 	kernel.stat_result = 0;
 	control_thread_disconnect();
 	assert_true(thread.socket == -1 && kernel.nr_closed == 1);
-	thread.shared = false;
+	control.shares_table = false;
 	thread.socket = 0;
 	assert_true(socket_is_ours());
 }
@@ -689,7 +692,7 @@ static void test_hello(void **state)
 	assert_int_equal(control_thread_send_hello(&common_memory, 70), -EPIPE);
 	assert_true(kernel.nr_closed == 1 && thread.socket == -1 && !control_thread_greetings());
 	begin();
-	thread.shared = true;
+	control.shares_table = true;
 	kernel.stat_result = -1;
 	assert_int_equal(control_thread_send_hello(&common_memory, 70), -EBADF);
 	assert_true(kernel.nr_closed == 1 && thread.socket == -1);
@@ -827,7 +830,7 @@ static void test_places(void **state)
 	assert_int_equal(control_thread_watch_directories(), -1);
 	are_calls("");
 	kernel.inotify = 61;
-	thread.shared = true;
+	control.shares_table = true;
 	assert_int_equal(control_thread_watch_directories(), -1);
 	assert_int_equal(kernel.nr_closed, 2);
 	/* A change, a change that cannot be read, an error, and the end of the request. */
@@ -979,8 +982,8 @@ static void test_thread(void **state)
 	connect_result = -EACCES;
 	assert_null(control_thread(NULL));
 	are_calls("begins range(0) take(2000) connect(2000) give unmap disarm");
-	assert_true(thread.number == 77 && thread.state == THREAD_GONE && count == 6 &&
-			!thread.memory && !thread.shared);
+	assert_true(control.thread == 77 && thread.state == THREAD_GONE && count == 6 &&
+			!thread.memory && !control.shares_table);
 	/*
 	 * With other credentials than the thread that started it: the process starts another
 	 * thread.
@@ -1017,14 +1020,14 @@ static void test_start(void **state)
 	for (uint32_t one = THREAD_NONE; one <= THREAD_GONE; one++) {
 		begin();
 		thread.state = one;
-		thread.asked = thread.number = thread.maker = 5;
+		thread.asked = control.thread = control.maker = 5;
 		thread.starter = 0;
 		thread.has_table = thread.waited = true;
 		assert_int_equal(begin_start(), one == THREAD_NONE || one == THREAD_GONE);
 		if (one == THREAD_STARTING || one == THREAD_TALKED)
 			continue;
 		assert_true(thread.state == THREAD_STARTING && thread.starter == 77 &&
-				!thread.asked && !thread.number && !thread.maker &&
+				!thread.asked && !control.thread && !control.maker &&
 				!thread.has_table && !thread.waited);
 	}
 	begin();
@@ -1133,7 +1136,7 @@ static void test_waits(void **state)
 	kernel.task_ns = 0;
 	assert_int_equal(task_time(77), 0);
 	/* The state of the task that creates the thread. */
-	thread.maker = 77;
+	control.maker = 77;
 	assert_true(maker_sleeps(time_now));
 	complete_result = 1;
 	set_text(0, STAT("R", "2"));
@@ -1162,7 +1165,7 @@ static void test_wait_while_started(void **state)
 	(void)state;
 	begin();
 	thread.state = THREAD_STARTING;
-	thread.maker = 77;
+	control.maker = 77;
 	kernel.task_ns = 5;
 	while_waiting = grow_time;
 	wait_while_started(time_now + 100 * MS);
@@ -1170,7 +1173,7 @@ static void test_wait_while_started(void **state)
 	/* More than 20 ms of processor time. */
 	begin();
 	thread.state = THREAD_STARTING;
-	thread.maker = 77;
+	control.maker = 77;
 	kernel.task_ns = 5;
 	while_waiting = grow_time_only;
 	wait_while_started(time_now + 100 * MS);
@@ -1178,14 +1181,14 @@ static void test_wait_while_started(void **state)
 	/* No time used: it waits, or sleeps, which is checked after the fifth time. */
 	begin();
 	thread.state = THREAD_STARTING;
-	thread.maker = 77;
+	control.maker = 77;
 	kernel.task_ns = 5;
 	wait_while_started(time_now + 100 * MS);
 	are_calls("complete");
 	assert_int_equal(nr_waits, 5);
 	begin();
 	thread.state = THREAD_STARTING;
-	thread.maker = 77;
+	control.maker = 77;
 	kernel.task_ns = 5;
 	complete_result = 1;
 	set_text(0, STAT("R", "2"));
@@ -1196,8 +1199,8 @@ static void test_wait_while_started(void **state)
 	/* The thread exists: the wait lasts until the deadline, however long that is. */
 	begin();
 	thread.state = THREAD_STARTING;
-	thread.maker = 77;
-	thread.number = 78;
+	control.maker = 77;
+	control.thread = 78;
 	waits_end_after = 30;
 	wait_while_started(time_now + 100 * MS);
 	assert_int_equal(nr_waits, 30);
@@ -1246,7 +1249,7 @@ static void test_events(void **state)
 	waits_end_after = 1;
 	event(CONTROL_CHANGES_UNKNOWN);
 	are_calls("run disarm unlock pass(0)");
-	assert_true(work_seen == create_beside && thread.maker == 1 && thread.asked == 1 &&
+	assert_true(work_seen == create_beside && control.maker == 1 && thread.asked == 1 &&
 			thread.state == THREAD_STARTING);
 	/* Nothing has changed: no wait, until the daemon was asked. */
 	begin();
@@ -1342,12 +1345,12 @@ static void test_events_in_handlers(void **state)
 	begin();
 	ask_beside();
 	are_calls("range(0) take(100) refresh(2,0,1000) give");
-	assert_true(thread.maker == 77 && thread.asked == 1 && !thread.shared);
+	assert_true(control.maker == 77 && thread.asked == 1 && !control.shares_table);
 	has_turn = false;
 	kernel.close_range = kernel.unshare = -EPERM;
 	thread.asked = 0;
 	ask_beside();
-	assert_true(thread.asked == 1 && thread.shared);
+	assert_true(thread.asked == 1 && control.shares_table);
 	agent.control.mode = 0;
 }
 
@@ -1358,7 +1361,7 @@ static void test_beside(void **state)
 	receive_result = 33;
 	create_beside();
 	are_calls("range(0) take(100) connect(100) arrive flags(0) timeout receive(100) try(33) give own create end");
-	assert_true(thread.maker == 77 && thread.has_table && !thread.shared);
+	assert_true(control.maker == 77 && thread.has_table && !control.shares_table);
 	begin();
 	receive_result = 33;
 	create_result = EAGAIN;
@@ -1426,7 +1429,7 @@ static void test_end(void **state)
 	assert_true(kernel.nr_sleeps == 103 && thread.waited && is_settled());
 	/* Its connection is shut down, and it ends. */
 	begin();
-	thread.number = 78;
+	control.thread = 78;
 	thread.socket = 60;
 	thread.state = THREAD_TALKED;
 	kernel.pidfd = 40;
@@ -1437,7 +1440,7 @@ static void test_end(void **state)
 	assert_true(kernel.nr_sleeps == 3 && kernel.nr_closed == 2 && is_closed(40) &&
 			is_closed(41));
 	begin();
-	thread.number = 78;
+	control.thread = 78;
 	thread.socket = 60;
 	kernel.pidfd = 40;
 	kernel.getfd = -EPERM;
@@ -1451,13 +1454,13 @@ static void test_end(void **state)
 	/* Whether the caller has the thread's own table of descriptors. */
 	begin();
 	assert_false(agent_control_has_table());
-	thread.number = 77;
+	control.thread = 77;
 	assert_true(agent_control_has_table());
-	thread.shared = true;
+	control.shares_table = true;
 	assert_false(agent_control_has_table());
-	thread.shared = false;
-	thread.number = 0;
-	thread.maker = 77;
+	control.shares_table = false;
+	control.thread = 0;
+	control.maker = 77;
 	assert_true(agent_control_has_table());
 	thread.socket = thread.status = 60;
 	thread.state = THREAD_TALKED;
@@ -1465,12 +1468,12 @@ static void test_end(void **state)
 	control_thread_forked();
 	are_calls("forked");
 	assert_true(!kernel.nr_closed && thread.socket == -1 && thread.status == -1 &&
-			!thread.state && !thread.memory && !thread.maker);
+			!thread.state && !thread.memory && !control.maker);
 	thread.socket = 60;
-	thread.shared = true;
+	control.shares_table = true;
 	thread.socket_is.st_dev = 5;
 	control_thread_forked();
-	assert_true(kernel.nr_closed == 1 && !thread.shared);
+	assert_true(kernel.nr_closed == 1 && !control.shares_table);
 }
 
 static void test_prepare(void **state)

@@ -25,7 +25,9 @@
 
 #include "../called.h"
 #include "tracers/agent/core/agent-state.h"
+#include "tracers/agent/core/control-daemon.h"
 #include "tracers/agent/core/control-signal.h"
+#include "tracers/agent/core/control-state.h"
 #include "tracers/agent/core/control-thread.h"
 #include "tracers/agent/core/control.h"
 #include "tracers/agent/core/exchange.h"
@@ -450,7 +452,7 @@ static void test_install(void **unused)
 	(void)unused;
 	reset_control();
 	assert_true(control_signal_install(SIGUSR1));
-	assert_true(side.hook == control_signal_again);
+	assert_true(side.hook == control_signal_again && control.noted == control_signal_again);
 	assert_int_equal(sigaction(SIGUSR1, NULL, &action), 0);
 	assert_true(action.sa_handler == handle_signal && (action.sa_flags & SA_RESTART));
 	assert_true(sigismember(&action.sa_mask, SIGUSR2) &&

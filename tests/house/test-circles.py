@@ -12,9 +12,6 @@ import circles
 KEPT = {
     # A smart pointer's `*` is the `*` of a member, which can be a smart pointer again.
     "src/probe/spec": (("library", "numbers", "type"),),
-    # Lower parts call control: an exchange asks for the descriptor table of its thread, a forked child for its arrival.
-    "src/tracers/agent/core": (("ask", "batch", "boot", "control", "control-changes", "control-signal", "control-starter", "control-thread",
-                                "describe", "exchange", "join", "process", "renew", "replaced", "session-end", "update"),),
 }
 
 

@@ -15,7 +15,7 @@
  * lock (in notifications and updates) or when there is only one thread (in a forked child), so it
  * needs no lock of its own.
  */
-#include "tracers/agent/core/control.h"
+#include "tracers/agent/core/control-state.h"
 #include "tracers/agent/core/debug.h"
 #include "tracers/agent/core/own-process.h"
 #include "tracers/agent/core/rules.h"

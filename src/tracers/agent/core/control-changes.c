@@ -17,7 +17,7 @@
 
 #include "tracers/agent/core/control-changes.h"
 #include "protocol/protocol.h"
-#include "tracers/agent/core/control.h"
+#include "tracers/agent/core/control-state.h"
 #include "tracers/agent/core/rendezvous.h"
 #include "base/inside/hash.h"
 #include "base/inside/raw.h"

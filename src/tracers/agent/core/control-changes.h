@@ -11,8 +11,8 @@
 enum control_changes { CONTROL_CHANGES_UNKNOWN, CONTROL_UNCHANGED, CONTROL_CHANGED };
 
 /*
- * With the turn (control.h): before the question, and when its answer has been applied; false: not
- * all of it, or there was none.
+ * With the turn (control-state.h): before the question, and when its answer has been applied;
+ * false: not all of it, or there was none.
  */
 void control_changes_asked(void);
 void control_changes_applied(bool all);

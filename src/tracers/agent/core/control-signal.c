@@ -23,8 +23,9 @@
 #include "tracers/agent/core/control-signal.h"
 #include "protocol/protocol.h"
 #include "tracers/agent/core/agent-state.h"
+#include "tracers/agent/core/control-daemon.h"
+#include "tracers/agent/core/control-state.h"
 #include "tracers/agent/core/control-thread.h"
-#include "tracers/agent/core/control.h"
 #include "tracers/agent/core/debug.h"
 #include "tracers/agent/core/exchange.h"
 #include "tracers/agent/core/own-process.h"
@@ -133,6 +134,7 @@ bool control_signal_install(uint32_t signal)
 	/* But a probe may be a breakpoint. */
 	sigdelset(&action.sa_mask, SIGTRAP);
 	sigdelset(&action.sa_mask, SIGILL);
+	control.noted = control_signal_again;
 	side_tracer_unlock_hook(control_signal_again);
 	return sigaction((int)signal, &action, NULL) == 0;
 }

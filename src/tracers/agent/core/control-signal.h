@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* With the turn (control.h). False: the program uses the signal. */
+/* With the turn (control-state.h). False: the program uses the signal. */
 bool control_signal_install(uint32_t signal);
 /* 0: no signal has that name. */
 uint32_t control_signal_number(const char *name);

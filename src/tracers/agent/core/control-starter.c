@@ -34,8 +34,7 @@
 #include <linux/futex.h>
 
 #include "tracers/agent/core/control-starter.h"
-#include "tracers/agent/core/control-thread.h"
-#include "tracers/agent/core/control.h"
+#include "tracers/agent/core/control-state.h"
 #include "tracers/agent/core/objects.h"
 #include "tracers/agent/core/own-threads.h"
 #include "tracers/agent/core/vfork.h"
@@ -183,12 +182,12 @@ static bool starter_find_functions(void)
 	return true;
 }
 
-void control_starter_prepare(void)
+void control_starter_prepare(size_t thread_data)
 {
 	bool complete = true;
 
 	starter.nr_images = 0;
-	starter.tls = control_thread_data();
+	starter.tls = thread_data;
 	starter.usable = starter.tls <= STARTER_TLS_MAX && !starter_is_sanitized() &&
 			starter_find_functions();
 	if (!starter.usable)
@@ -435,7 +434,10 @@ void control_starter_call(void (*function)(void))
 
 #else
 
-void control_starter_prepare(void) {}
+void control_starter_prepare(size_t thread_data)
+{
+	(void)thread_data;
+}
 
 void control_starter_forked(void) {}
 

@@ -7,10 +7,14 @@
  * Caller: control-thread.c.
  */
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-/* Where the loader may be asked, before the first task. */
-void control_starter_prepare(void);
+/*
+ * Where the loader may be asked, before the first task. `thread_data`: bytes of the thread-local
+ * data of all loaded objects, in whole pages.
+ */
+void control_starter_prepare(size_t thread_data);
 /* In a forked child, which has one thread. */
 void control_starter_forked(void);
 /*

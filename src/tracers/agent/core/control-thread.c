@@ -68,8 +68,9 @@
 #include "tracers/agent/core/agent-state.h"
 #include "tracers/agent/core/batch.h"
 #include "tracers/agent/core/control-changes.h"
+#include "tracers/agent/core/control-daemon.h"
 #include "tracers/agent/core/control-starter.h"
-#include "tracers/agent/core/control.h"
+#include "tracers/agent/core/control-state.h"
 #include "tracers/agent/core/debug.h"
 #include "tracers/agent/core/exchange.h"
 #include "tracers/agent/core/late.h"
@@ -109,12 +110,9 @@ static struct {
 	bool waited;     /* control_thread_settle() has waited for it as long as it may */
 	uint32_t *count; /* the C library's, of threads that keep the process alive, or NULL */
 	bool has_table;  /* the task that creates the thread has taken the table already */
-	bool shared;     /* no table of its own */
 	struct control_memory *memory; /* of the first exchange; NULL: none yet */
 	/* its result: the size of the message in `memory`, 0: none yet, or a negative errno */
 	int first;
-	int number; /* of the thread, ... */
-	int maker;  /* ... and of the task that creates it */
 	char state_of_maker;
 	int socket;
 	struct stat socket_is; /* what we know it by, where the table is shared */
@@ -187,7 +185,7 @@ static void watch_sandbox(void)
 {
 	char text[STATUS_SIZE];
 
-	thread.status = thread.shared ? -1 : open_status();
+	thread.status = control.shares_table ? -1 : open_status();
 	if (thread.status >= 0 && read_status(text) && find_sandbox(text)) {
 		raw_call(SYS_lseek, thread.status, 0L, SEEK_SET);
 	} else {
@@ -334,7 +332,7 @@ static bool socket_is_ours(void)
 {
 	struct stat now;
 
-	if (thread.socket < 0 || !thread.shared)
+	if (thread.socket < 0 || !control.shares_table)
 		return thread.socket >= 0;
 	return !fstat(thread.socket, &now) && now.st_dev == thread.socket_is.st_dev &&
 			now.st_ino == thread.socket_is.st_ino;
@@ -356,7 +354,7 @@ static int keep_socket(int socket)
 	if (flags >= 0)
 		raw_call(SYS_fcntl, socket, F_SETFL, flags & ~O_NONBLOCK);
 	raw_call(SYS_setsockopt, socket, SOL_SOCKET, SO_RCVTIMEO, &heartbeat, sizeof(heartbeat));
-	return thread.shared && fstat(socket, &thread.socket_is) ? -EBADF : 0;
+	return control.shares_table && fstat(socket, &thread.socket_is) ? -EBADF : 0;
 }
 
 /* ---- the end of the program ---- */
@@ -559,7 +557,7 @@ static int control_thread_receive_update(struct control_memory *memory)
 
 static int control_thread_watch_directories(void)
 {
-	long fd = thread.shared ? -ENOSYS : raw_call(SYS_inotify_init1, IN_CLOEXEC);
+	long fd = control.shares_table ? -ENOSYS : raw_call(SYS_inotify_init1, IN_CLOEXEC);
 	bool any = false;
 	uint32_t i;
 
@@ -743,9 +741,9 @@ static void *control_thread(void *unused)
 	(void)unused;
 	agent_own_control_begins();
 	raw_call(SYS_prctl, PR_SET_NAME, THREAD_NAME, 0, 0, 0);
-	__atomic_store_n(&thread.number, (int)raw_call(SYS_gettid), __ATOMIC_RELAXED);
+	__atomic_store_n(&control.thread, (int)raw_call(SYS_gettid), __ATOMIC_RELAXED);
 	if (!thread.has_table)
-		thread.shared = !own_table();
+		control.shares_table = !own_table();
 	is_stale = !has_rights_of_starter();
 	if (!is_stale && !thread.memory)
 		ask_first(FIRST_EXCHANGE_MS);
@@ -821,10 +819,10 @@ static bool begin_start(void)
 	thread.starter = (int)raw_call(SYS_gettid);
 	thread.has_table = false;
 	__atomic_store_n(&thread.waited, false, __ATOMIC_RELAXED);
-	__atomic_store_n(&thread.maker, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&control.maker, 0, __ATOMIC_RELAXED);
 	/* Relaxed: no thread runs yet; the kernel orders its start. */
 	__atomic_store_n(&thread.asked, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&thread.number, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&control.thread, 0, __ATOMIC_RELAXED);
 	return true;
 }
 
@@ -957,7 +955,7 @@ static void read_state_of_maker(void)
 	char path[64];
 
 	(void)snprintf(path, sizeof(path), "/proc/self/task/%d/stat",
-			__atomic_load_n(&thread.maker, __ATOMIC_RELAXED));
+			__atomic_load_n(&control.maker, __ATOMIC_RELAXED));
 	thread.state_of_maker = own_table() ? task_state(path) : 'S';
 }
 
@@ -976,7 +974,7 @@ static bool maker_sleeps(uint64_t until)
  */
 static void wait_while_started(uint64_t until)
 {
-	uint64_t first = task_time(__atomic_load_n(&thread.maker, __ATOMIC_RELAXED)), before = 0;
+	uint64_t first = task_time(__atomic_load_n(&control.maker, __ATOMIC_RELAXED)), before = 0;
 	unsigned int stalled = 0;
 
 	/*
@@ -984,10 +982,10 @@ static void wait_while_started(uint64_t until)
 	 * Relaxed: the loop reads the others again.
 	 */
 	while (__atomic_load_n(&thread.state, __ATOMIC_ACQUIRE) == THREAD_STARTING) {
-		uint64_t now = task_time(__atomic_load_n(&thread.maker, __ATOMIC_RELAXED));
+		uint64_t now = task_time(__atomic_load_n(&control.maker, __ATOMIC_RELAXED));
 		uint64_t next = wire_deadline(1);
 
-		stalled = !__atomic_load_n(&thread.number, __ATOMIC_RELAXED) && now == before
+		stalled = !__atomic_load_n(&control.thread, __ATOMIC_RELAXED) && now == before
 				? stalled + 1
 				: 0;
 		before = now;
@@ -996,7 +994,7 @@ static void wait_while_started(uint64_t until)
 				return;
 			stalled = 0;
 		}
-		if (!__atomic_load_n(&thread.number, __ATOMIC_RELAXED) && now > first + MAKER_NS)
+		if (!__atomic_load_n(&control.thread, __ATOMIC_RELAXED) && now > first + MAKER_NS)
 			return;
 		if (!control_wait(&thread.state, THREAD_STARTING, FUTEX_WAIT_PRIVATE,
 				    next < until ? next : until))
@@ -1008,8 +1006,8 @@ static void wait_while_started(uint64_t until)
 /* In a task of its own, whose descriptors are not the program's. */
 static void ask_beside(void)
 {
-	__atomic_store_n(&thread.maker, (int)raw_call(SYS_gettid), __ATOMIC_RELAXED);
-	thread.shared = !own_table();
+	__atomic_store_n(&control.maker, (int)raw_call(SYS_gettid), __ATOMIC_RELAXED);
+	control.shares_table = !own_table();
 	if (control_take_turn(FIRST_QUESTION_MS)) {
 		control_refresh(control.mode, false, AGENT_CONNECT_TIMEOUT_MS);
 		control_give_turn();
@@ -1156,8 +1154,8 @@ static void create_beside(void)
 {
 	int ret;
 
-	__atomic_store_n(&thread.maker, (int)raw_call(SYS_gettid), __ATOMIC_RELAXED);
-	thread.shared = !own_table();
+	__atomic_store_n(&control.maker, (int)raw_call(SYS_gettid), __ATOMIC_RELAXED);
+	control.shares_table = !own_table();
 	thread.has_table = true;
 	ask_first(FIRST_QUESTION_MS);
 	ret = control_thread_create();
@@ -1206,7 +1204,7 @@ static bool start_beside(void)
 	int ret = control_starter_run(create_beside);
 
 	if (ret > 0)
-		__atomic_store_n(&thread.maker, ret, __ATOMIC_RELAXED);
+		__atomic_store_n(&control.maker, ret, __ATOMIC_RELAXED);
 	if (ret == -ENOSYS)
 		ret = control_thread_create();
 	if (ret >= 0)
@@ -1306,7 +1304,8 @@ static int add_thread_data(struct dl_phdr_info *object, size_t size, void *user)
 	return 0;
 }
 
-size_t control_thread_data(void)
+/* Bytes of the thread-local data of all loaded objects, in whole pages. */
+static size_t control_thread_data(void)
 {
 	size_t data = 4096;
 
@@ -1315,10 +1314,8 @@ size_t control_thread_data(void)
 }
 
 /* The C library puts thread-local data on the stack. Measured where the loader may be asked. */
-static size_t stack_size(void)
+static size_t stack_size(size_t data)
 {
-	size_t data = control_thread_data();
-
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(__clang__)
 	data += 1u << 20; /* sanitizers have large frames */
 #endif
@@ -1327,10 +1324,13 @@ static size_t stack_size(void)
 
 void control_thread_prepare(void)
 {
+	size_t data;
+
 	/* Relaxed: one thread at a time attaches; a forked child finds all of it or nothing. */
 	if (__atomic_load_n(&thread.stack, __ATOMIC_RELAXED))
 		return;
-	control_starter_prepare();
+	data = control_thread_data();
+	control_starter_prepare(data);
 	agent_probes_count_libside();
 	thread.count = dlsym(RTLD_DEFAULT, "__nptl_nthreads");
 	(void)dlerror();
@@ -1338,7 +1338,7 @@ void control_thread_prepare(void)
 	 * Release: everything that was prepared, before the size. Pairs with the acquire in
 	 * control_thread_is_prepared().
 	 */
-	__atomic_store_n(&thread.stack, stack_size(), __ATOMIC_RELEASE);
+	__atomic_store_n(&thread.stack, stack_size(data), __ATOMIC_RELEASE);
 }
 
 bool control_thread_is_prepared(void)
@@ -1366,9 +1366,9 @@ static void wake_thread(void)
 	int socket = __atomic_load_n(&thread.socket, __ATOMIC_RELAXED);
 	long process, copy;
 
-	if (socket < 0 || thread.shared)
+	if (socket < 0 || control.shares_table)
 		return;
-	process = raw_call(SYS_pidfd_open, thread.number, O_EXCL /* PIDFD_THREAD */);
+	process = raw_call(SYS_pidfd_open, control.thread, O_EXCL /* PIDFD_THREAD */);
 	if (process < 0)
 		return;
 	copy = raw_call(SYS_pidfd_getfd, (int)process, socket, 0);
@@ -1382,16 +1382,6 @@ static void wake_thread(void)
 uint32_t control_thread_greetings(void)
 {
 	return __atomic_load_n(&thread.greetings, __ATOMIC_RELAXED);
-}
-
-bool agent_control_has_table(void)
-{
-	int me = (int)raw_call(SYS_gettid);
-
-	/* Relaxed: each stores its own number, before it connects. */
-	return !thread.shared &&
-			(me == __atomic_load_n(&thread.number, __ATOMIC_RELAXED) ||
-					me == __atomic_load_n(&thread.maker, __ATOMIC_RELAXED));
 }
 
 bool control_thread_is_connected(void)
@@ -1440,12 +1430,12 @@ void control_arm_once(void)
 void control_thread_forked(void)
 {
 	/* With a shared table the child has our socket. */
-	if (thread.shared)
+	if (control.shares_table)
 		control_thread_disconnect();
 	thread.socket = thread.status = -1;
 	thread.state = THREAD_NONE;
-	thread.shared = thread.has_table = false;
-	thread.number = thread.maker = 0;
+	control.shares_table = thread.has_table = false;
+	control.thread = control.maker = 0;
 	/*
 	 * Not unmapped: the parent's thread may have done that, and others may have mapped memory
 	 * there since.

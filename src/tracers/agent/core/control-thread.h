@@ -5,7 +5,7 @@
 /*
  * Control by a thread: the armed process, and the thread that its next event starts.
  *
- * Functions need the turn (control.h) unless they state otherwise.
+ * Functions need the turn (control-state.h) unless they state otherwise.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,11 +18,6 @@
  */
 void control_thread_prepare(void);
 bool control_thread_is_prepared(void);
-/*
- * Bytes of whole pages for the thread-local data of all loaded objects. Where the loader may be
- * asked.
- */
-size_t control_thread_data(void);
 
 /* The next event starts the thread. */
 void control_arm(void);
@@ -55,10 +50,5 @@ void control_thread_end(void);
 bool control_thread_is_connected(void);
 /* Any context: how often the thread has connected to a daemon. */
 uint32_t control_thread_greetings(void);
-/*
- * Any context: is the caller the control thread, or the task that creates it, with a descriptor
- * table of its own?
- */
-bool agent_control_has_table(void);
 
 #endif

@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The daemon: the start of the process, its requests, and forked children.
+ * The daemon: the arrival of the process, and requests of `side attach`.
  *
  * Before main() the process identifies itself and joins the sessions that the daemon names, within
  * one second in total. Then the program runs, whether or not that succeeded.
  */
 #include <errno.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/prctl.h>
 #include <time.h>
 
 #include <side/tracer-extensions.h>
@@ -21,15 +18,12 @@
 #include "tracers/agent/core/control.h"
 #include "protocol/protocol.h"
 #include "tracers/agent/core/agent-state.h"
-#include "tracers/agent/core/ask.h"
-#include "tracers/agent/core/control-changes.h"
+#include "tracers/agent/core/control-daemon.h"
+#include "tracers/agent/core/control-fork.h"
 #include "tracers/agent/core/control-signal.h"
 #include "tracers/agent/core/control-thread.h"
 #include "tracers/agent/core/debug.h"
 #include "tracers/agent/core/exchange.h"
-#include "tracers/agent/core/late.h"
-#include "tracers/agent/core/own-process.h"
-#include "tracers/agent/core/own-threads.h"
 #include "tracers/agent/core/process.h"
 #include "tracers/agent/core/rendezvous.h"
 #include "tracers/agent/core/session.h"
@@ -40,380 +34,7 @@
 #include "base/inside/raw.h"
 #include "protocol/runtime.h"
 
-#include <sys/mman.h>
-
-#define FORK_WAIT_MS 1000 /* of a fork for a change that is under way */
-
-struct control control;
-
-bool control_wait(const uint32_t *word, uint32_t value, int operation, uint64_t until)
-{
-	uint64_t now = wire_deadline(0);
-	struct timespec left;
-
-	if (now >= until)
-		return false;
-	left.tv_sec = (time_t)((until - now) / 1000000000);
-	left.tv_nsec = (long)((until - now) % 1000000000);
-	raw_call(SYS_futex, word, operation, value, &left);
-	return true;
-}
-
-/* ---- one at a time ---- */
-
-static bool try_turn(void)
-{
-	uint32_t seen = CONTROL_FREE;
-
-	/* Acquire: what the last one did. Pairs with control_give_turn(). */
-	return __atomic_compare_exchange_n(&control.turn, &seen, CONTROL_TAKEN, false,
-			__ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
-}
-
-bool control_take_turn(unsigned int timeout_ms)
-{
-	const struct timespec pause = {.tv_nsec = 1000000};
-	uint64_t deadline;
-
-	if (try_turn())
-		return true;
-	if (!timeout_ms)
-		return false;
-	deadline = wire_deadline(timeout_ms);
-	do {
-		raw_call(SYS_nanosleep, &pause, NULL);
-		if (try_turn())
-			return true;
-	} while (wire_deadline(0) < deadline);
-	return false;
-}
-
-bool control_note(void)
-{
-	uint32_t seen = CONTROL_TAKEN;
-
-	/* Relaxed: the note says no more than that there is one. */
-	return __atomic_compare_exchange_n(&control.turn, &seen, CONTROL_TAKEN_AND_NOTED, false,
-			       __ATOMIC_RELAXED, __ATOMIC_RELAXED) ||
-			seen == CONTROL_TAKEN_AND_NOTED;
-}
-
-void control_give_turn(void)
-{
-	/* Release: what we did. Pairs with try_turn(). */
-	if (__atomic_exchange_n(&control.turn, CONTROL_FREE, __ATOMIC_RELEASE) ==
-			CONTROL_TAKEN_AND_NOTED)
-		control_signal_again();
-}
-
-/* ---- talking ---- */
-
-struct control_memory *control_memory_map(void)
-{
-	return raw_mmap(NULL, sizeof(struct control_memory), PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS, -1);
-}
-
-void control_memory_unmap(struct control_memory *memory)
-{
-	if (memory)
-		raw_munmap(memory, sizeof(*memory));
-}
-
-/* Its memory goes until it is used again. When that fails nothing is lost. */
-void control_memory_trim(struct control_memory *memory)
-{
-	raw_call(SYS_madvise, memory, sizeof(*memory), MADV_DONTNEED);
-}
-
-int control_check_path(const char *socket)
-{
-	char directory[CONTROL_PATH_SIZE];
-	const char *end = strrchr(socket, '/');
-
-	if (!end || end == socket)
-		return -EINVAL;
-	memcpy(directory, socket, (size_t)(end - socket));
-	directory[end - socket] = 0;
-	return wire_runtime_check(directory);
-}
-
-/* Does a daemon exist that may answer? Nothing listens at a socket that refuses connections. */
-static bool agent_control_daemon_exists(int error)
-{
-	return error != -ENOENT && error != -ECONNREFUSED && error != -EACCES && error != -EPERM &&
-			error != -ENOTDIR && error != -EINVAL;
-}
-
-int control_connect(uint64_t deadline)
-{
-	int result = -ENOENT;
-	uint32_t i;
-
-	if (agent_rendezvous())
-		return agent_rendezvous_connect(NULL, deadline);
-	for (i = 0; i < control.nr_daemons; i++) {
-		int ret = control_check_path(control.daemons[i]);
-
-		if (!ret)
-			ret = wire_connect(control.daemons[i], deadline);
-		if (ret >= 0)
-			return ret;
-		/* "Not there" says less than any other reason. */
-		if (result == -ENOENT)
-			result = ret;
-	}
-	if (!agent_control_daemon_exists(result))
-		agent_late_no_daemon();
-	return result;
-}
-
-int control_send_arrival(int socket, struct control_memory *memory, enum wire_control mode,
-		uint64_t deadline)
-{
-	struct wire_arrive arrive = {
-			.pid = (uint32_t)raw_call(SYS_getpid),
-			.control = mode,
-			.control_signal = mode == WIRE_CONTROL_SIGNAL ? control.signal : 0,
-			.flags = control.forked ? WIRE_ARRIVE_FORKED : 0,
-			.token = control.token,
-			.parent_token = control.parent_token,
-			.procname = memory->names[0],
-			.exe = memory->names[1],
-	};
-	ssize_t size;
-
-	control_changes_asked();
-	_Static_assert(sizeof(memory->names[0]) == AGENT_NAME_SIZE, "the names' room");
-	agent_process_names(memory->names[0], memory->names[1]);
-	size = wire_encode_arrive(memory->message, sizeof(memory->message), &arrive);
-	return size < 0 ? (int)size
-			: wire_send(socket, memory->message, (size_t)size, NULL, 0, deadline);
-}
-
-/*
- * A session that has not answered in time is not given up: the daemon does not count the program as
- * changed over.
- */
-static uint32_t failed_state(int ret)
-{
-	return ret == -ETIMEDOUT ? WIRE_DONE_LATER : WIRE_DONE_PART;
-}
-
-/* The state that the process reports to the daemon after an update that returned `ret`. */
-static uint32_t done_state(int ret, bool may_wait, uint64_t grace)
-{
-	if (may_wait) {
-		/*
-		 * Readers of what an exchange before this one has replaced, which could not wait.
-		 */
-		if (control.grace && !side_tracer_grace_passed(control.grace))
-			(void)side_tracer_synchronize();
-		control.grace = 0;
-		return ret ? failed_state(ret) : WIRE_DONE_ALL;
-	}
-	if (grace)
-		control.grace = grace;
-	if (ret)
-		return failed_state(ret);
-	if (control.grace && !side_tracer_grace_passed(control.grace))
-		return WIRE_DONE_READERS;
-	control.grace = 0;
-	return WIRE_DONE_ALL;
-}
-
-/* Behind the WELCOME: rules of its sessions. */
-static int take_pushes(const char *bytes, size_t size, struct agent_wanted *wanted, uint32_t nr)
-{
-	while (size) {
-		size_t one = wire_next(bytes, size);
-		struct wire_push push;
-
-		if (!one || wire_decode_push(bytes, one, &push) || push.session >= nr)
-			return -EPROTO;
-		wanted[push.session].push = push.messages;
-		wanted[push.session].push_size = push.size;
-		wanted[push.session].base = push.base;
-		bytes += one;
-		size -= one;
-	}
-	return 0;
-}
-
-/*
- * Sockets of sessions are named after them, but for those of static configurations, whose place
- * only the daemon knows.
- */
-static bool agent_control_is_session_socket(const char *path)
-{
-	static const char folder[] = "/" WIRE_RUNTIME_SESSIONS "/", end[] = ".sock";
-	const char *name = strrchr(path, '/');
-	size_t size = strlen(agent.control.only);
-
-	if (!agent.control.is_reserved)
-		return true;
-	if (!size || !name)
-		return false;
-	if ((size_t)(name + 1 - path) < strlen(folder) ||
-			strncmp(name + 1 - strlen(folder), folder, strlen(folder)) != 0)
-		return true;
-	return !strncmp(name + 1, agent.control.only, size) && !strcmp(name + 1 + size, end);
-}
-
-/* Leaves out what is not for us, in a program whose events are one session's alone. */
-static uint32_t keep_ours(struct agent_wanted *wanted, uint32_t nr)
-{
-	uint32_t kept = 0, i;
-
-	for (i = 0; i < nr; i++)
-		if (agent_control_is_session_socket(wanted[i].path))
-			wanted[kept++] = wanted[i];
-	return kept;
-}
-
-static int decode_welcome(const char *message, size_t size, struct wire_welcome *welcome)
-{
-	int ret = wire_decode_welcome(message, wire_next(message, size), welcome);
-
-	if (ret == -EPROTONOSUPPORT)
-		agent_debug("the daemon is of another release: nothing is recorded");
-	if (!ret && !welcome->accepted) {
-		agent_debug("the daemon refuses: %s", welcome->reason);
-		ret = -EACCES;
-	}
-	if (!ret)
-		agent_late_answered();
-	return ret;
-}
-
-/* Do what the message says: *ret_update is what came of it. An error: the message is wrong. */
-static int take_welcome(const char *message, size_t size, struct wire_welcome *welcome,
-		bool may_wait, uint64_t *grace, int *ret_update)
-{
-	struct agent_wanted wanted[WIRE_WELCOME_MAX];
-	struct wire_welcome_session session;
-	size_t at = 0, first = wire_next(message, size);
-	uint32_t nr = 0;
-	int ret;
-
-	/* The message has no more than the decoder lets through. */
-	while (nr < WIRE_WELCOME_MAX && wire_welcome_next(welcome, &at, &session))
-		wanted[nr++] = (struct agent_wanted){
-				.path = session.path, .generation = session.generation};
-	ret = take_pushes(message + first, size - first, wanted, nr);
-	if (ret)
-		return ret;
-	nr = keep_ours(wanted, nr);
-	*ret_update = agent_sessions_update(wanted, nr, may_wait, grace);
-	agent_debug("%u sessions as the daemon wants them: %d", nr, *ret_update);
-	return 0;
-}
-
-void control_try(const struct control_memory *memory, size_t size)
-{
-	struct wire_welcome welcome;
-	uint64_t grace = 0;
-	int ret;
-
-	if (!decode_welcome(memory->message, size, &welcome) &&
-			!take_welcome(memory->message, size, &welcome, false, &grace, &ret) && !ret)
-		agent_late_applied(true);
-	if (grace)
-		control.grace = grace;
-}
-
-int control_welcomed(int socket, struct control_memory *memory, size_t size, bool may_wait,
-		uint64_t deadline)
-{
-	struct wire_done done = {.token = control.token};
-	struct wire_welcome welcome;
-	uint64_t grace = 0;
-	int ret = decode_welcome(memory->message, size, &welcome), update = 0;
-
-	if (!ret)
-		ret = take_welcome(memory->message, size, &welcome, may_wait, &grace, &update);
-	if (ret || update == -EBUSY)
-		return ret ? ret : update;
-	control_changes_applied(!update);
-	agent_late_applied(!update);
-	done.serial = welcome.serial;
-	done.state = done_state(update, may_wait, grace);
-	ret = (int)wire_encode_done(memory->message, sizeof(memory->message), &done);
-	return ret < 0 ? ret : wire_send(socket, memory->message, (size_t)ret, NULL, 0, deadline);
-}
-
-static int refresh_on(int socket, struct control_memory *memory, enum wire_control mode,
-		bool may_wait, uint64_t deadline)
-{
-	int ret = control_send_arrival(socket, memory, mode, deadline);
-	ssize_t size;
-
-	if (ret)
-		return ret;
-	size = wire_receive(socket, memory->message, sizeof(memory->message), NULL, NULL, deadline);
-	if (size <= 0)
-		return size ? (int)size : -ECONNRESET;
-	return control_welcomed(socket, memory, (size_t)size, may_wait, deadline);
-}
-
-int control_refresh(enum wire_control mode, bool may_wait, unsigned int timeout_ms)
-{
-	uint64_t deadline = agent_deadline_unlocked(timeout_ms);
-	struct control_memory *memory = control_memory_map();
-	struct agent_own own;
-	int socket, ret;
-
-	if (!memory)
-		return -ENOMEM;
-	agent_own_begin(&own);
-	socket = control_connect(deadline);
-	ret = socket < 0 ? socket : refresh_on(socket, memory, mode, may_wait, deadline);
-	wire_close(socket);
-	agent_own_end(&own);
-	control_memory_unmap(memory);
-	if (ret) {
-		control_changes_applied(false);
-		agent_debug("the daemon is not reached: error %d", -ret);
-	}
-	return ret;
-}
-
-/* Relaxed, here and below: it is only an estimate. */
-void control_count_failure(int ret)
-{
-	/*
-	 * Children of root may give up its rights, and must not write to what their parent reads.
-	 */
-	if (!control.hopeless_until)
-		control.hopeless_until = raw_mmap(NULL, sizeof(*control.hopeless_until),
-				PROT_READ | PROT_WRITE,
-				(raw_call(SYS_geteuid) ? MAP_SHARED : MAP_PRIVATE) | MAP_ANONYMOUS,
-				-1);
-	if (!control.hopeless_until)
-		return;
-	__atomic_store_n(control.hopeless_until,
-			ret == -ETIMEDOUT ? wire_deadline(CONTROL_HOPELESS_MS) : 0,
-			__ATOMIC_RELAXED);
-}
-
-bool control_is_hopeless(void)
-{
-	uint64_t until = control.hopeless_until
-			? __atomic_load_n(control.hopeless_until, __ATOMIC_RELAXED)
-			: 0;
-
-	return until && wire_deadline(0) < until;
-}
-
 /* ---- the arrival ---- */
-
-static uint64_t random_token(void)
-{
-	uint64_t token = 0;
-
-	raw_call(SYS_getrandom, &token, sizeof(token), 1 /* GRND_NONBLOCK */);
-	return token ? token : wire_deadline(0) | 1;
-}
 
 static uint32_t chosen_mode(uint32_t *signal)
 {
@@ -454,23 +75,6 @@ static void find_daemons(void)
 	}
 }
 
-/* The same child whose parent's other threads did things: nothing of theirs is half done. */
-static void agent_control_fork_prepare(void)
-{
-	if (control.mode == WIRE_CONTROL_OFF)
-		return;
-	control_thread_settle();
-	control.forked_in_turn = control_take_turn(agent_scale_timeout(FORK_WAIT_MS));
-}
-
-static void agent_control_fork_in_parent(void)
-{
-	if (control.mode == WIRE_CONTROL_OFF || !control.forked_in_turn)
-		return;
-	control.forked_in_turn = false;
-	control_give_turn();
-}
-
 static bool is_booting(void)
 {
 	const struct agent_session *session;
@@ -483,7 +87,7 @@ static bool is_booting(void)
 
 static void stay_in_touch(int arrival)
 {
-	if (!agent_control_daemon_exists(arrival)) {
+	if (!control_daemon_exists(arrival)) {
 		/* Children of a process that records without a daemon may find one. */
 		agent.control.mode = control.mode =
 				is_booting() ? WIRE_CONTROL_SYNC : WIRE_CONTROL_OFF;
@@ -497,23 +101,9 @@ static void stay_in_touch(int arrival)
 
 static int agent_control_install_handlers(void)
 {
-	static bool handlers;
 	int ret = agent_prepare();
 
-	/* After libside's, and so before them in a fork that begins. */
-	if (!ret && !handlers)
-		ret = pthread_atfork(agent_control_fork_prepare, agent_control_fork_in_parent, NULL)
-				? -ENOMEM
-				: 0;
-	handlers |= !ret;
-	return ret;
-}
-
-/* In these modes no event waits, or notes that it has passed. */
-static void note_unanswered(uint64_t begun)
-{
-	if (control.mode == WIRE_CONTROL_SYNC || control.mode == WIRE_CONTROL_SIGNAL)
-		agent_late_pass(begun, false);
+	return ret ? ret : control_fork_install();
 }
 
 int agent_control_arrive(void)
@@ -527,8 +117,7 @@ int agent_control_arrive(void)
 	if (control.mode == WIRE_CONTROL_OFF)
 		return -ENOENT;
 	find_daemons();
-	control.pid = (int32_t)raw_call(SYS_getpid);
-	control.token = random_token();
+	control_identify();
 	agent.control.mode = control.mode;
 	control_remember_mask();
 	ret = agent_control_install_handlers();
@@ -542,7 +131,7 @@ int agent_control_arrive(void)
 	ret = control_refresh(control.mode, true, AGENT_CONNECT_TIMEOUT_MS);
 	control_count_failure(ret);
 	stay_in_touch(ret);
-	note_unanswered(begun);
+	control_note_unanswered(begun);
 	return ret;
 }
 
@@ -669,8 +258,7 @@ int agent_control_attach(const char *socket, enum agent_attach_method method)
 		return ret;
 	strcpy(control.daemons[0], socket);
 	control.nr_daemons = 1;
-	control.pid = (int32_t)raw_call(SYS_getpid);
-	control.token = random_token();
+	control_identify();
 	agent.control.mode = control.mode = WIRE_CONTROL_THREAD;
 	/* What we are asked to do now, we do in the turn that we have. */
 	ret = control_refresh(WIRE_CONTROL_THREAD, true, AGENT_CONNECT_TIMEOUT_MS);
@@ -714,52 +302,6 @@ int agent_control_detach(int nothing)
 		;
 	(void)agent_rendezvous_set(NULL);
 	return ret;
-}
-
-/* ---- a forked child ---- */
-
-bool agent_control_forked_whole(void)
-{
-	return control.mode == WIRE_CONTROL_OFF || control.forked_in_turn;
-}
-
-void agent_control_forked(void)
-{
-	uint64_t begun;
-	int ret;
-
-	if (control.mode == WIRE_CONTROL_OFF)
-		return;
-	control.turn = CONTROL_FREE;
-	control.forked_in_turn = false;
-	control.pid = (int32_t)raw_call(SYS_getpid);
-	control.parent_token = control.token;
-	control.token = random_token();
-	control.forked = true;
-	control.grace = 0;
-	control_changes_applied(false);
-	agent_late_forked();
-	control_thread_forked();
-	if (agent_is_sandboxed()) {
-		control.mode = WIRE_CONTROL_OFF;
-		side_tracer_disarm();
-		return;
-	}
-	if (control.mode == WIRE_CONTROL_SIGNAL)
-		side_tracer_disarm();
-	/* Forked while another thread arrived: a child does not ask the loader. */
-	if (control.mode == WIRE_CONTROL_THREAD && !control_thread_is_prepared())
-		agent.control.mode = control.mode = WIRE_CONTROL_SYNC;
-	begun = wire_deadline(0);
-	/* A daemon that does not answer must not cost each child a second. */
-	if (!control_is_hopeless()) {
-		ret = control_refresh(control.mode, side_tracer_synchronize() == SIDE_ERROR_OK,
-				AGENT_CONNECT_TIMEOUT_MS);
-		control_count_failure(ret);
-	}
-	note_unanswered(begun);
-	if (control.mode == WIRE_CONTROL_THREAD)
-		control_arm();
 }
 
 void agent_control_stop(void)

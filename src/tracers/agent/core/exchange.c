@@ -16,7 +16,7 @@
 #include "protocol/protocol.h"
 #include "ring/ring.h"
 #include "tracers/agent/core/agent-state.h"
-#include "tracers/agent/core/control-thread.h"
+#include "tracers/agent/core/control-state.h"
 #include "tracers/agent/core/debug.h"
 #include "tracers/agent/core/memory.h"
 #include "tracers/agent/core/own-process.h"

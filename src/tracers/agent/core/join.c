@@ -19,7 +19,7 @@
 #include "tracers/agent/core/agent-state.h"
 #include "tracers/agent/core/batch.h"
 #include "tracers/agent/core/boot.h"
-#include "tracers/agent/core/control-thread.h"
+#include "tracers/agent/core/control-state.h"
 #include "tracers/agent/core/debug.h"
 #include "tracers/agent/core/exchange.h"
 #include "tracers/agent/core/probes-part.h"

@@ -30,7 +30,7 @@
 #include "tracers/agent/core/agent-state.h"
 #include "tracers/agent/core/ask.h"
 #include "tracers/agent/core/batch.h"
-#include "tracers/agent/core/control.h"
+#include "tracers/agent/core/control-fork.h"
 #include "tracers/agent/core/debug.h"
 #include "tracers/agent/core/exchange.h"
 #include "tracers/agent/core/join.h"

@@ -25,8 +25,8 @@
 #include "base/inside/raw.h"
 
 /*
- * Written with the turn (control.h). A thread that loads a library may read it at any time: the
- * first byte of the path is stored last, and shows that the socket is known.
+ * Written with the turn (control-state.h). A thread that loads a library may read it at any time:
+ * the first byte of the path is stored last, and shows that the socket is known.
  */
 static struct {
 	char path[AGENT_RENDEZVOUS_SIZE]; /* "": there is none */

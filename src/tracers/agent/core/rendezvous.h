@@ -7,8 +7,8 @@
  * see the daemon's directory.
  *
  * Callers: control, and each part that connects to a session. agent_rendezvous_set() is called with
- * the turn (control.h). The others are called with any lock or none, in any thread and in forked
- * children; those that connect make system calls, so never in a sandbox.
+ * the turn (control-state.h). The others are called with any lock or none, in any thread and in
+ * forked children; those that connect make system calls, so never in a sandbox.
  */
 
 #include <stdbool.h>

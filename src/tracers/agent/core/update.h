@@ -5,9 +5,9 @@
 /*
  * Changes of the sessions of this process while it runs.
  *
- * Callers: control, and attach.c for `side attach`, each with the turn (control.h) and without
- * libside's event lock, which the functions take. agent_count_lost() and agent_on_change() are
- * called by programs that record events of elsewhere, with no lock.
+ * Callers: control, and attach.c for `side attach`, each with the turn (control-state.h) and
+ * without libside's event lock, which the functions take. agent_count_lost() and agent_on_change()
+ * are called by programs that record events of elsewhere, with no lock.
  */
 #include <stdbool.h>
 #include <stdint.h>
