@@ -9,10 +9,7 @@ import sys
 import circles
 
 # {why the parts use each other: their names below a folder}
-KEPT = {
-    # A smart pointer's `*` is the `*` of a member, which can be a smart pointer again.
-    "src/probe/spec": (("library", "numbers", "type"),),
-}
+KEPT = {}
 
 
 def main(root):

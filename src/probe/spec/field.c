@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Converts an item to the value of an event field. */
-#include "type.h"
+#include "field.h"
 
 #include "library.h"
 #include "numbers.h"
@@ -12,7 +12,6 @@
 
 #define STRING_STANDARD 256
 #define SEVERAL_STANDARD 64 /* maximum number of elements if the source does not limit it */
-#define WRAPPED_MAX 8
 
 static bool spec_field_is_text(Dwarf_Die *type)
 {
@@ -25,32 +24,6 @@ static bool spec_field_is_text(Dwarf_Die *type)
 		(void)dwarf_formudata(&attribute, &encoding);
 	return encoding == DW_ATE_signed_char || encoding == DW_ATE_unsigned_char ||
 			encoding == DW_ATE_UTF;
-}
-
-static enum probe_field_type base_type(Dwarf_Die *type)
-{
-	Dwarf_Attribute attribute;
-	Dwarf_Word encoding = DW_ATE_signed;
-
-	if (dwarf_attr_integrate(type, DW_AT_encoding, &attribute))
-		(void)dwarf_formudata(&attribute, &encoding);
-	switch (encoding) {
-	case DW_ATE_boolean: return PROBE_FIELD_BOOL;
-	case DW_ATE_float: return PROBE_FIELD_FLOAT;
-	case DW_ATE_signed:
-	case DW_ATE_signed_char: return PROBE_FIELD_SIGNED;
-	case DW_ATE_address: return PROBE_FIELD_HEX;
-	default: return PROBE_FIELD_UNSIGNED;
-	}
-}
-
-static enum probe_field_type enumeration_type(Dwarf_Die *type)
-{
-	Dwarf_Die underlying;
-
-	return type_of(type, &underlying) && dwarf_tag(&underlying) == DW_TAG_base_type
-			? base_type(&underlying)
-			: PROBE_FIELD_UNSIGNED;
 }
 
 /* If one piece contains the whole value, uses only this piece. */
@@ -121,26 +94,6 @@ static int memory_value(struct item *item, struct value *value, uint64_t size, b
 	value->limit = (uint16_t)(size < PROBE_TABLE_TEXT_MAX ? size : PROBE_TABLE_TEXT_MAX);
 	value->fetch = item->where.fetch;
 	return 0;
-}
-
-static int number_value(struct item *item, struct value *value, enum probe_field_type type,
-		unsigned int size, struct error *error)
-{
-	unsigned int extend = type == PROBE_FIELD_SIGNED ? PROBE_FETCH_SIGN_EXTEND
-							 : PROBE_FETCH_ZERO_EXTEND;
-	int ret = item_load(item, size, error);
-
-	value->type = (uint8_t)type;
-	value->size = (uint8_t)size;
-	if (!ret && item->bits && item->bit &&
-			fetch_op(&item->where.fetch, PROBE_FETCH_SHIFT_RIGHT, 0, item->bit, 0))
-		ret = item_too_long(error);
-	if (!ret && item->bits &&
-			fetch_op(&item->where.fetch, (enum probe_fetch_code)extend, 0, item->bits,
-					0))
-		ret = item_too_long(error);
-	value->fetch = item->where.fetch;
-	return ret;
 }
 
 static int pointer_value(struct item *item, struct value *value, struct error *error)
@@ -217,26 +170,6 @@ static uint16_t limit_of(uint64_t count, uint64_t size)
 	return (uint16_t)(count < most ? count : most);
 }
 
-/* Returns the field type of each element; 0: it is not a number. */
-static enum probe_field_type spec_field_number_type(Dwarf_Die *type, uint64_t size)
-{
-	enum probe_field_type number;
-
-	switch (dwarf_tag(type)) {
-	case DW_TAG_pointer_type: return PROBE_FIELD_HEX;
-	case DW_TAG_base_type:
-		if (number_form(type) != NUMBER_PLAIN)
-			return 0;
-		number = base_type(type);
-		break;
-	case DW_TAG_enumeration_type: number = enumeration_type(type); break;
-	default: return 0;
-	}
-	if (size != 1 && size != 2 && size != 4 && size != 8)
-		return 0;
-	return number == PROBE_FIELD_BOOL ? PROBE_FIELD_UNSIGNED : number;
-}
-
 static int not_in_memory(struct error *error)
 {
 	return error_set(error, -ENOTSUP, "ask for single ones, as in `a[0]`",
@@ -283,7 +216,7 @@ int item_several(struct item *item, const struct item_count *count, struct value
 		return text_value(item, count, value, error);
 	name = dwarf_diename(&item->type);
 	if (!item->dimension && type_size(&item->type, &size))
-		value->type = (uint8_t)spec_field_number_type(&item->type, size);
+		value->type = (uint8_t)number_field_type(&item->type, size);
 	if (!value->type)
 		return error_set(error, -ENOTSUP,
 				"ask for one of them, as in `a[0]`, or for its members",
@@ -335,7 +268,7 @@ static int spec_field_find_first(
 		int ret;
 
 		if (item->where.kind == LOCATED_POINTER)
-			return item_dereference(item, error);
+			return item_follow(item, error);
 		ret = item_load(item, 8, error);
 		item->where.kind = LOCATED_MEMORY;
 		return ret;
@@ -344,7 +277,7 @@ static int spec_field_find_first(
 		item->where.kind = LOCATED_MEMORY;
 		return 0;
 	}
-	if (item->is_count || spec_field_number_type(&item->type, size))
+	if (item->is_count || number_field_type(&item->type, size))
 		return error_set(error, -EINVAL, "", "a number is not the address of %s", what);
 	take_whole_piece(item, size);
 	count->known = size;
@@ -429,80 +362,6 @@ int item_bytes(struct item *item, const struct item_count *count, struct value *
 
 /* ---- a single value ---- */
 
-/* Finds the only member with a size, if it is as large as the whole type. */
-static bool find_only_part(Dwarf_Die *type, uint64_t whole, Dwarf_Die *ret_only)
-{
-	unsigned int count = 0;
-	Dwarf_Die child;
-
-	if (dwarf_child(type, &child))
-		return false;
-	do {
-		int tag = dwarf_tag(&child);
-		Dwarf_Die part, inner;
-		uint64_t size;
-
-		if (tag == DW_TAG_variant_part)
-			return false;
-		if ((tag != DW_TAG_member && tag != DW_TAG_inheritance) ||
-				dwarf_hasattr(&child, DW_AT_external) ||
-				dwarf_hasattr(&child, DW_AT_declaration))
-			continue;
-		if (dwarf_hasattr(&child, DW_AT_bit_size) || !type_of(&child, &part))
-			return false;
-		/* An empty class of C++ has a size of 1. */
-		if (!type_size(&part, &size) || !size || (size == 1 && dwarf_child(&part, &inner)))
-			if (dwarf_tag(&part) != DW_TAG_base_type)
-				continue;
-		if (count++ || size != whole)
-			return false;
-		*ret_only = child;
-	} while (!dwarf_siblingof(&child, &child));
-	return count == 1;
-}
-
-/* True if the type only wraps one value, such as an atomic. */
-static bool spec_field_is_wrapper(Dwarf_Die *type, Dwarf_Die *ret_only)
-{
-	static const char *const names[] = {"atomic<", "atomic_", "Atomic", "Cell<", "UnsafeCell<",
-			"NonZero", "Wrapping<", "ManuallyDrop<", NULL};
-	const char *name = dwarf_diename(type), *member = dwarf_diename(ret_only);
-
-	for (size_t i = 0; name && names[i]; i++)
-		if (!strncmp(name, names[i], strlen(names[i])))
-			return true;
-	return member && !strcmp(member, "__0");
-}
-
-/*
- * Replaces a structure that only contains a number or a pointer, such as an atomic, by that member.
- */
-static bool field_unwrap(struct item *item)
-{
-	struct error ignored;
-	struct item inner = *item;
-
-	for (unsigned int i = 0; i < WRAPPED_MAX; i++) {
-		int tag = dwarf_tag(&inner.type);
-		uint64_t whole;
-		Dwarf_Die part;
-
-		if (tag == DW_TAG_base_type || tag == DW_TAG_enumeration_type ||
-				tag == DW_TAG_pointer_type) {
-			*item = inner;
-			return i > 0;
-		}
-		item_complete(&inner);
-		if ((tag != DW_TAG_structure_type && tag != DW_TAG_class_type) ||
-				!type_size(&inner.type, &whole) ||
-				!find_only_part(&inner.type, whole, &part) ||
-				(!i && !spec_field_is_wrapper(&inner.type, &part)) ||
-				item_enter(&inner, &part, &ignored))
-			return false;
-	}
-	return false;
-}
-
 /* Records the discriminant of a Rust enum, as a number with labels. */
 static bool variant_value(struct item *item, struct value *value)
 {
@@ -520,24 +379,12 @@ static bool variant_value(struct item *item, struct value *value)
 	if (!dwarf_attr(&part, DW_AT_discr, &attribute) ||
 			!dwarf_formref_die(&attribute, &member) ||
 			item_enter(&which, &member, &ignored) || !type_size(&which.type, &size) ||
-			!spec_field_number_type(&which.type, size) ||
+			!number_field_type(&which.type, size) ||
 			number_value(&which, value, PROBE_FIELD_UNSIGNED, (unsigned int)size,
 					&ignored))
 		return false;
 	value->enumeration = part;
 	return true;
-}
-
-static int scalar_value(struct item *item, struct value *value, uint64_t size, struct error *error)
-{
-	int tag = dwarf_tag(&item->type);
-
-	if (tag == DW_TAG_enumeration_type) {
-		value->enumeration = item->type;
-		return number_value(item, value, enumeration_type(&item->type), (unsigned int)size,
-				error);
-	}
-	return number_value(item, value, base_type(&item->type), (unsigned int)size, error);
 }
 
 /* Records all numbers of an array with any number of dimensions. */
@@ -553,7 +400,7 @@ static bool array_value(struct item *item, struct value *value, uint64_t size, s
 	first.dimension = 0;
 	take_whole_piece(&first, size);
 	count = (struct item_count){.known = size / each};
-	return !spec_field_is_text(&first.type) && spec_field_number_type(&first.type, each) &&
+	return !spec_field_is_text(&first.type) && number_field_type(&first.type, each) &&
 			!item_several(&first, &count, value, error);
 }
 
@@ -578,7 +425,7 @@ static int plain_value(struct item *item, struct value *value, struct error *err
 	if (variant_value(item, value))
 		return 0;
 	if (!item->dimension)
-		(void)field_unwrap(item);
+		(void)library_unwrap(item);
 	if (dwarf_tag(&item->type) == DW_TAG_pointer_type)
 		return pointer_value(item, value, error);
 	if (type_is_reference(&item->type))
@@ -587,8 +434,8 @@ static int plain_value(struct item *item, struct value *value, struct error *err
 	form = item->dimension ? NUMBER_NONE : number_form(&item->type);
 	if (form > NUMBER_PLAIN)
 		return number_form_value(item, form, value, error);
-	if (!item->dimension && spec_field_number_type(&item->type, size))
-		return scalar_value(item, value, size, error);
+	if (!item->dimension && number_field_type(&item->type, size))
+		return number_scalar_value(item, value, size, error);
 	if (array_value(item, value, size, error))
 		return 0;
 	return memory_value(item, value, size,
@@ -613,5 +460,5 @@ bool item_is_single(struct item *item)
 	struct value value = {.type = 0};
 
 	return library_sequence(&copy, &sequence) || library_pointer(&copy) ||
-			variant_value(&copy, &value) || field_unwrap(&copy);
+			variant_value(&copy, &value) || library_unwrap(&copy);
 }

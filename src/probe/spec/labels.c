@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* List the names of the values of an enumeration. */
-#include "type.h"
+#include "labels.h"
 
 #include <dwarf.h>
 #include <inttypes.h>

@@ -8,17 +8,20 @@
  */
 #include "library.h"
 
+#include "numbers.h"
+
 #include <dwarf.h>
 #include <errno.h>
 #include <string.h>
 
 #define DEPTH_MAX 8
 #define TEMPLATE_MAX 64
+#define WRAPPED_MAX 8
 
 /* ---- paths to a member ---- */
 
 /*
- * Follow the path "a.b.c". Returns false if a member is missing; `item` is then at the last member
+ * Follows the path "a.b.c". Returns false if a member is missing; `item` is then at the last member
  * that was found.
  */
 static bool spec_library_walk_path(struct item *item, const char *path)
@@ -39,7 +42,7 @@ static bool spec_library_walk_path(struct item *item, const char *path)
 	return true;
 }
 
-/* Follow the first of the paths that exists. */
+/* Follows the first of the paths that exists. */
 static bool library_walk_first(const struct item *from, const char *const *paths, struct item *item)
 {
 	for (; *paths; paths++) {
@@ -94,6 +97,79 @@ static int64_t spec_library_get_extent(Dwarf_Die *type)
 	return extent;
 }
 
+/* ---- wrapped numbers ---- */
+
+/* Finds the only member with a size, if it is as large as the whole type. */
+static bool library_find_only_part(Dwarf_Die *type, uint64_t whole, Dwarf_Die *ret_only)
+{
+	unsigned int count = 0;
+	Dwarf_Die child;
+
+	if (dwarf_child(type, &child))
+		return false;
+	do {
+		int tag = dwarf_tag(&child);
+		Dwarf_Die part, inner;
+		uint64_t size;
+
+		if (tag == DW_TAG_variant_part)
+			return false;
+		if ((tag != DW_TAG_member && tag != DW_TAG_inheritance) ||
+				dwarf_hasattr(&child, DW_AT_external) ||
+				dwarf_hasattr(&child, DW_AT_declaration))
+			continue;
+		if (dwarf_hasattr(&child, DW_AT_bit_size) || !type_of(&child, &part))
+			return false;
+		/* An empty class of C++ has a size of 1. */
+		if (!type_size(&part, &size) || !size || (size == 1 && dwarf_child(&part, &inner)))
+			if (dwarf_tag(&part) != DW_TAG_base_type)
+				continue;
+		if (count++ || size != whole)
+			return false;
+		*ret_only = child;
+	} while (!dwarf_siblingof(&child, &child));
+	return count == 1;
+}
+
+/* Whether users treat a value of this type as the value in it. */
+static bool library_is_wrapper(Dwarf_Die *type, Dwarf_Die *ret_only)
+{
+	static const char *const names[] = {"atomic<", "atomic_", "Atomic", "Cell<", "UnsafeCell<",
+			"NonZero", "Wrapping<", "ManuallyDrop<", NULL};
+	const char *name = dwarf_diename(type), *member = dwarf_diename(ret_only);
+
+	for (size_t i = 0; name && names[i]; i++)
+		if (!strncmp(name, names[i], strlen(names[i])))
+			return true;
+	return member && !strcmp(member, "__0");
+}
+
+bool library_unwrap(struct item *item)
+{
+	struct error ignored;
+	struct item inner = *item;
+
+	for (unsigned int i = 0; i < WRAPPED_MAX; i++) {
+		int tag = dwarf_tag(&inner.type);
+		uint64_t whole;
+		Dwarf_Die part;
+
+		if (tag == DW_TAG_base_type || tag == DW_TAG_enumeration_type ||
+				tag == DW_TAG_pointer_type) {
+			*item = inner;
+			return i > 0;
+		}
+		item_complete(&inner);
+		if ((tag != DW_TAG_structure_type && tag != DW_TAG_class_type) ||
+				!type_size(&inner.type, &whole) ||
+				!library_find_only_part(&inner.type, whole, &part) ||
+				(!i && !library_is_wrapper(&inner.type, &part)) ||
+				item_enter(&inner, &part, &ignored))
+			return false;
+	}
+	return false;
+}
+
 /* ---- sequences ---- */
 
 static bool spec_library_is_named(Dwarf_Die *type, const char *begin)
@@ -107,8 +183,11 @@ static void spec_library_set_count(struct sequence *sequence, struct item *count
 {
 	struct error ignored;
 	struct value value = {.type = 0};
+	uint64_t size = 0;
 
-	if (item_value(count, &value, &ignored) || value.limit) {
+	(void)library_unwrap(count);
+	if (!type_size(&count->type, &size) || !number_field_type(&count->type, size) ||
+			number_scalar_value(count, &value, size, &ignored)) {
 		sequence->lost = true;
 		return;
 	}
@@ -125,7 +204,7 @@ static bool set_first(struct sequence *sequence, struct item *pointer, Dwarf_Die
 
 	if (!spec_library_is_pointer(pointer))
 		return false;
-	if (item_dereference(pointer, &ignored))
+	if (item_follow(pointer, &ignored))
 		sequence->lost = true;
 	sequence->first = *pointer;
 	if (element)
@@ -173,14 +252,11 @@ static bool read_counted(const struct item *item, struct sequence *sequence)
 static bool load_pointer(struct item *pointer, struct fetch *ret_fetch)
 {
 	struct error ignored;
-	struct value value = {.type = 0};
 	struct item copy = *pointer;
 
-	/* Also for characters: the number is needed, not the text. */
-	copy.is_count = true;
-	if (item_value(&copy, &value, &ignored))
+	if (item_load(&copy, 8, &ignored))
 		return false;
-	*ret_fetch = value.fetch;
+	*ret_fetch = copy.where.fetch;
 	return true;
 }
 
@@ -272,7 +348,7 @@ static bool spec_library_read_array(const struct item *item, struct sequence *se
 		return false;
 	sequence->fixed = dimensions[0].count;
 	sequence->first = array;
-	return !item_dereference(&sequence->first, &ignored);
+	return !item_follow(&sequence->first, &ignored);
 }
 
 bool library_sequence(struct item *item, struct sequence *sequence)
@@ -384,7 +460,7 @@ bool library_pointee(struct item *item, int *ret, struct error *error)
 	if (!spec_library_is_structure(item) || !find_plain(item, &found, &inside))
 		return false;
 	*item = found;
-	*ret = item_dereference(item, error);
+	*ret = item_follow(item, error);
 	if (!*ret && inside && item_own_member(item, inside))
 		*ret = library_lost(error);
 	return true;
@@ -410,7 +486,7 @@ static bool spec_library_is_one_of(const char *name, const char *const *names)
 	return *names;
 }
 
-/* Replace the item by the number of elements. */
+/* Replaces the item by the number of elements. */
 static void library_replace_by_count(struct item *item, const struct sequence *sequence)
 {
 	item->where = (struct located){.kind = LOCATED_VALUE};

@@ -4,7 +4,7 @@
 
 /* Values of standard library types: strings, vectors, pointers and others. */
 
-#include "type.h"
+#include "item.h"
 
 /* Consecutive elements in memory. */
 struct sequence {
@@ -18,24 +18,29 @@ struct sequence {
 
 /* Returns false if the item is not a sequence of a known library. */
 bool library_sequence(struct item *item, struct sequence *sequence);
-/* Report that the sequence is lost. Returns -ENOENT. */
+/* Reports that the sequence is lost. Returns -ENOENT. */
 int library_lost(struct error *error);
 /*
- * Replace a smart pointer of a library by the plain pointer in it. Returns false if the item is not
- * one.
+ * Replaces a smart pointer of a library by the plain pointer in it. Returns false if the item is
+ * not one.
  */
 bool library_pointer(struct item *item);
 /*
- * Replace a smart pointer of a library by the object it points to. Returns false if the item is not
- * one; else `*ret` is the result.
+ * Replaces a smart pointer of a library by the object it points to. Returns false if the item is
+ * not one; else `*ret` is the result.
  */
 bool library_pointee(struct item *item, int *ret, struct error *error);
 /*
- * Apply `*` to an item of a library type. Returns false if it is not one; else `*ret` is the
+ * Replaces a structure that contains only a number or a pointer, such as an atomic, by that.
+ * Returns false if the item is not one.
+ */
+bool library_unwrap(struct item *item);
+/*
+ * Applies `*` to an item of a library type. Returns false if it is not one; else `*ret` is the
  * result, as of item_dereference().
  */
 bool library_dereference(struct item *item, int *ret, struct error *error);
-/* Apply the method `name` to the item: `item.name()`. */
+/* Applies the method `name` to the item: `item.name()`. */
 int library_method(struct item *item, const char *name, struct error *error);
 
 #endif /* SIDE_PROBE_SPEC_LIBRARY_H */

@@ -5,8 +5,9 @@
  * Each member is fetched for itself, so members in registers, in memory or behind a pointer to text
  * are recorded as if the user had requested each by name.
  */
-#include "type.h"
+#include "members.h"
 
+#include "field.h"
 #include "numbers.h"
 
 #include <dwarf.h>

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Recognize the number types that DWARF distinguishes by encoding, size and name, and convert them
- * to fields.
+ * Recognizes number types, which DWARF distinguishes by encoding, size and name, and converts
+ * numbers to fields.
  */
 #include "numbers.h"
-
-#include "type.h"
 
 #include <dwarf.h>
 #include <errno.h>
@@ -111,7 +109,84 @@ enum number_form number_part(Dwarf_Die *type, uint64_t *ret_size)
 	return float_form(type, *ret_size);
 }
 
+static enum probe_field_type number_base_type(Dwarf_Die *type)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word encoding = DW_ATE_signed;
+
+	if (dwarf_attr_integrate(type, DW_AT_encoding, &attribute))
+		(void)dwarf_formudata(&attribute, &encoding);
+	switch (encoding) {
+	case DW_ATE_boolean: return PROBE_FIELD_BOOL;
+	case DW_ATE_float: return PROBE_FIELD_FLOAT;
+	case DW_ATE_signed:
+	case DW_ATE_signed_char: return PROBE_FIELD_SIGNED;
+	case DW_ATE_address: return PROBE_FIELD_HEX;
+	default: return PROBE_FIELD_UNSIGNED;
+	}
+}
+
+static enum probe_field_type number_enumeration_type(Dwarf_Die *type)
+{
+	Dwarf_Die underlying;
+
+	return type_of(type, &underlying) && dwarf_tag(&underlying) == DW_TAG_base_type
+			? number_base_type(&underlying)
+			: PROBE_FIELD_UNSIGNED;
+}
+
+enum probe_field_type number_field_type(Dwarf_Die *type, uint64_t size)
+{
+	enum probe_field_type number;
+
+	switch (dwarf_tag(type)) {
+	case DW_TAG_pointer_type: return PROBE_FIELD_HEX;
+	case DW_TAG_base_type:
+		if (number_form(type) != NUMBER_PLAIN)
+			return 0;
+		number = number_base_type(type);
+		break;
+	case DW_TAG_enumeration_type: number = number_enumeration_type(type); break;
+	default: return 0;
+	}
+	if (size != 1 && size != 2 && size != 4 && size != 8)
+		return 0;
+	return number == PROBE_FIELD_BOOL ? PROBE_FIELD_UNSIGNED : number;
+}
+
 /* ---- as the value of a field ---- */
+
+int number_value(struct item *item, struct value *value, enum probe_field_type type,
+		unsigned int size, struct error *error)
+{
+	unsigned int extend = type == PROBE_FIELD_SIGNED ? PROBE_FETCH_SIGN_EXTEND
+							 : PROBE_FETCH_ZERO_EXTEND;
+	int ret = item_load(item, size, error);
+
+	value->type = (uint8_t)type;
+	value->size = (uint8_t)size;
+	if (!ret && item->bits && item->bit &&
+			fetch_op(&item->where.fetch, PROBE_FETCH_SHIFT_RIGHT, 0, item->bit, 0))
+		ret = item_too_long(error);
+	if (!ret && item->bits &&
+			fetch_op(&item->where.fetch, (enum probe_fetch_code)extend, 0, item->bits,
+					0))
+		ret = item_too_long(error);
+	value->fetch = item->where.fetch;
+	return ret;
+}
+
+int number_scalar_value(struct item *item, struct value *value, uint64_t size, struct error *error)
+{
+	int tag = dwarf_tag(&item->type);
+
+	if (tag == DW_TAG_enumeration_type) {
+		value->enumeration = item->type;
+		return number_value(item, value, number_enumeration_type(&item->type),
+				(unsigned int)size, error);
+	}
+	return number_value(item, value, number_base_type(&item->type), (unsigned int)size, error);
+}
 
 static int load_at(struct item *item, uint64_t at, unsigned int size, struct fetch *ret_fetch,
 		struct error *error)

@@ -2,9 +2,9 @@
 #ifndef SIDE_PROBE_SPEC_NUMBERS_H
 #define SIDE_PROBE_SPEC_NUMBERS_H
 
-/* Number types other than integers of 1, 2, 4 or 8 bytes, float and double. */
+/* Number types, and the values of numbers. */
 
-#include "type.h"
+#include "item.h"
 
 enum number_form {
 	NUMBER_NONE,     /* not a number of the processor: a structure, a pointer, … */
@@ -26,10 +26,21 @@ enum number_form number_form(Dwarf_Die *type);
  */
 enum number_form number_part(Dwarf_Die *type, uint64_t *ret_size);
 
-/* Convert a number of any form except NUMBER_PLAIN to a field, or report why it cannot be one. */
+/*
+ * Returns the field type of a number that an element of a field can be: 1, 2, 4 or 8 bytes, also an
+ * enumeration or a pointer. 0: it is none.
+ */
+enum probe_field_type number_field_type(Dwarf_Die *type, uint64_t size);
+
+/* Loads `size` bytes, or the bits of a bit field, as a number of that type. */
+int number_value(struct item *item, struct value *value, enum probe_field_type type,
+		unsigned int size, struct error *error);
+/* Converts a number of the form NUMBER_PLAIN, or an enumeration, to a field. */
+int number_scalar_value(struct item *item, struct value *value, uint64_t size, struct error *error);
+/* Converts a number of any form except NUMBER_PLAIN to a field, or reports why it cannot be one. */
 int number_form_value(
 		struct item *item, enum number_form form, struct value *value, struct error *error);
-/* Select a part of a complex number; then convert that part to a field. */
+/* Selects a part of a complex number; number_part_value() converts that part to a field. */
 int number_enter(struct item *item, bool imaginary, struct error *error);
 int number_part_value(struct item *item, struct value *value, struct error *error);
 

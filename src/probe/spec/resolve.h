@@ -24,9 +24,10 @@
  * 	variable.c     `p->name`
  * 	parameters.c   all parameters, all variables
  * 	types.c        types without typedefs and qualifiers, and their sizes
- * 	type.c         members, elements, and pointers
+ * 	item.c         an object at a location: members, elements, and pointers
+ * 	item-steps.c   `*`, `[]` and `.` for objects of all types
+ * 	numbers.c      the formats of numbers, and their values
  * 	field.c        from an item to the value of a field
- * 	numbers.c      numbers of unusual formats
  * 	labels.c       names of the values of an enumeration
  * 	library.c      types of standard libraries
  * 	members.c      whole structures

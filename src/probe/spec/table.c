@@ -10,9 +10,9 @@
 #include "parts.h"
 
 #include "symbolize/demangle.h"
+#include "labels.h"
 #include "operand.h"
 #include "typed-values.h"
-#include "type.h"
 #include "variable.h"
 
 #include <errno.h>

@@ -9,13 +9,15 @@
  */
 #include "variable.h"
 
+#include "field.h"
+#include "item-steps.h"
 #include "library.h"
 #include "locate.h"
+#include "members.h"
 #include "symbolize/demangle.h"
 #include "base/nearest/nearest.h"
 #include "numbers.h"
 #include "spec.h"
-#include "type.h"
 
 #include <ctype.h>
 #include <dwarf.h>

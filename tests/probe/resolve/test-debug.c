@@ -16,8 +16,9 @@
 
 #include "debug-writer.h"
 #include "probe/spec/expression.h"
+#include "probe/spec/labels.h"
+#include "probe/spec/members.h"
 #include "probe/spec/numbers.h"
-#include "probe/spec/type.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof(*(array)))
 

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "debug-writer.h"
-#include "probe/spec/type.h"
+#include "probe/spec/item-steps.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof(*(array)))
 

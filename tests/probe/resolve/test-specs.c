@@ -12,9 +12,9 @@
 #include "../../called.h"
 
 #include "symbolize/demangle.h"
+#include "probe/spec/labels.h"
 #include "probe/spec/operand.h"
 #include "probe/spec/typed-values.h"
-#include "probe/spec/type.h"
 #include "probe/spec/variable.h"
 
 /* ---- simulated parts ---- */

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Step from an item to its members, its elements, and what it points to. */
-#include "type.h"
+/* Loads an item, and steps from it to its own members and along plain pointers and arrays. */
+#include "item.h"
 
-#include "library.h"
 #include "base/nearest/nearest.h"
-#include "numbers.h"
 
 #include <dwarf.h>
 #include <errno.h>
@@ -34,7 +32,7 @@ bool type_is_reference(Dwarf_Die *type)
 			is_borrowed(type);
 }
 
-/* Load `size` bytes of a piece, from its byte `at` on. */
+/* Loads `size` bytes of a piece, from its byte `at` on. */
 static int load_piece(const struct located_piece *piece, uint64_t at, unsigned int size,
 		struct fetch *fetch)
 {
@@ -70,7 +68,7 @@ static int part_not_kept(struct error *error)
 			"the compiler has not kept this part of it at this location");
 }
 
-/* Load bytes of an item that is in several pieces. */
+/* Loads bytes of an item that is in several pieces. */
 static int load_pieces(struct item *item, unsigned int size, struct error *error)
 {
 	struct fetch whole = {.nr_ops = 0}, part;
@@ -144,7 +142,9 @@ int item_load(struct item *item, unsigned int size, struct error *error)
 	return ret;
 }
 
-/* Follow a pointer that was optimized out, to an object without address but with known contents. */
+/*
+ * Follows a pointer that was optimized out, to an object without address, but with known contents.
+ */
 static int follow_nowhere(struct item *item, struct error *error)
 {
 	Dwarf_Die target = item->where.target;
@@ -163,7 +163,7 @@ static int follow_nowhere(struct item *item, struct error *error)
 	return 0;
 }
 
-static int spec_type_resolve(struct item *item, struct error *error)
+static int item_resolve(struct item *item, struct error *error)
 {
 	Dwarf_Die target;
 	int ret;
@@ -182,15 +182,15 @@ static int spec_type_resolve(struct item *item, struct error *error)
 int item_follow_reference(struct item *item, struct error *error)
 {
 	bool borrowed = is_borrowed(&item->type);
-	int ret = type_is_reference(&item->type) ? spec_type_resolve(item, error) : 0;
+	int ret = type_is_reference(&item->type) ? item_resolve(item, error) : 0;
 
 	item->borrowed = borrowed;
 	return ret;
 }
 
-int item_dereference(struct item *item, struct error *error)
+int item_follow(struct item *item, struct error *error)
 {
-	int tag = dwarf_tag(&item->type), ret;
+	int tag = dwarf_tag(&item->type);
 	Dwarf_Die element;
 
 	if (item->is_address) {
@@ -214,11 +214,9 @@ int item_dereference(struct item *item, struct error *error)
 		item->borrowed = false;
 		return 0;
 	}
-	if (library_dereference(item, &ret, error))
-		return ret;
 	if (tag != DW_TAG_pointer_type || item->is_count)
 		return error_set(error, -EINVAL, "", "it is not a pointer");
-	return spec_type_resolve(item, error);
+	return item_resolve(item, error);
 }
 
 int item_address(struct item *item, struct error *error)
@@ -250,46 +248,12 @@ bool item_size(struct item *item, uint64_t *ret_size)
 	return true;
 }
 
-/* The index of the first element in the item's dimension. */
-static int64_t first_index(struct item *item)
-{
-	struct type_dimension dimensions[TYPE_DIMENSIONS_MAX];
-
-	if (item->is_address || dwarf_tag(&item->type) != DW_TAG_array_type ||
-			item->dimension >= type_dimensions(&item->type, dimensions))
-		return 0;
-	return dimensions[item->dimension].lower;
-}
-
-int item_index(struct item *item, uint64_t index, struct error *error)
-{
-	int64_t lower = first_index(item), offset;
-	uint64_t size;
-	int ret;
-
-	item->borrowed = false;
-	ret = item_dereference(item, error);
-	if (ret)
-		return ret;
-	if (!item_size(item, &size))
-		return error_set(error, -EINVAL, "", "the elements have no size that is known");
-	if (__builtin_mul_overflow((int64_t)index - lower, (int64_t)size, &offset) ||
-			offset > INT32_MAX || offset < INT32_MIN)
-		return error_set(error, -ERANGE, "", "the element is too far away");
-	if (item->where.kind != LOCATED_MEMORY) {
-		item->at += (uint64_t)offset;
-		return 0;
-	}
-	return fetch_add(&item->where.fetch, offset) ? item_too_long(error) : 0;
-}
-
 /* ---- members ---- */
 
 struct member_search {
 	const char *name;
-	Dwarf_Die found;
-	uint64_t offset; /* in bytes */
-	struct nearest nearest;
+	struct item_member found;
+	struct nearest *nearest;
 };
 
 static uint64_t member_offset(Dwarf_Die *member)
@@ -330,23 +294,23 @@ static bool search_members(Dwarf_Die *type, struct member_search *search, unsign
 			return true;
 		if ((tag != DW_TAG_member && tag != DW_TAG_inheritance) || is_static(&child))
 			continue;
-		if (name && tag == DW_TAG_member)
-			nearest_offer(&search->nearest, name);
+		if (name && tag == DW_TAG_member && search->nearest)
+			nearest_offer(search->nearest, name);
 		if (name && tag == DW_TAG_member && !strcmp(name, search->name)) {
-			search->found = child;
-			search->offset += member_offset(&child);
+			search->found.die = child;
+			search->found.offset += member_offset(&child);
 			return true;
 		}
 		if ((!name || tag == DW_TAG_inheritance) && type_of(&child, &inner) &&
 				search_members(&inner, search, depth + 1)) {
-			search->offset += member_offset(&child);
+			search->found.offset += member_offset(&child);
 			return true;
 		}
 	} while (count++ < MEMBERS_MAX && !dwarf_siblingof(&child, &child));
 	return false;
 }
 
-static bool spec_type_read_number(Dwarf_Die *die, unsigned int name, Dwarf_Word *ret_number)
+static bool item_read_number(Dwarf_Die *die, unsigned int name, Dwarf_Word *ret_number)
 {
 	Dwarf_Attribute attribute;
 
@@ -358,19 +322,19 @@ static bool spec_type_read_number(Dwarf_Die *die, unsigned int name, Dwarf_Word 
  * The offset of a bit field is from the beginning of the structure; in older DWARF from the highest
  * bit of its storage.
  */
-static void spec_type_read_bits(struct item *item, Dwarf_Die *member, uint64_t *offset)
+static void item_read_bits(struct item *item, Dwarf_Die *member, uint64_t *offset)
 {
 	Dwarf_Word bits, first, stored;
 	uint64_t size;
 
-	if (!spec_type_read_number(member, DW_AT_bit_size, &bits) || !bits || bits > 64 ||
+	if (!item_read_number(member, DW_AT_bit_size, &bits) || !bits || bits > 64 ||
 			!type_size(&item->type, &size) || !size || size > 8)
 		return;
-	if (spec_type_read_number(member, DW_AT_data_bit_offset, &first)) {
+	if (item_read_number(member, DW_AT_data_bit_offset, &first)) {
 		*offset += first / (8 * size) * size;
 		first %= 8 * size;
-	} else if (spec_type_read_number(member, DW_AT_bit_offset, &first)) {
-		if (!spec_type_read_number(member, DW_AT_byte_size, &stored))
+	} else if (item_read_number(member, DW_AT_bit_offset, &first)) {
+		if (!item_read_number(member, DW_AT_byte_size, &stored))
 			stored = size;
 		first = 8 * stored - first - bits;
 	} else {
@@ -391,15 +355,13 @@ void item_complete(struct item *item)
 		item->type = whole;
 }
 
-/* Replace the item by its member at that offset. */
-static int spec_type_descend(
-		struct item *item, Dwarf_Die *member, uint64_t offset, struct error *error)
+static int item_descend(struct item *item, Dwarf_Die *member, uint64_t offset, struct error *error)
 {
 	const char *name = dwarf_diename(member) ? dwarf_diename(member) : "";
 
 	if (!type_of(member, &item->type))
 		return error_set(error, -EINVAL, "", "the member `%.128s` has no type", name);
-	spec_type_read_bits(item, member, &offset);
+	item_read_bits(item, member, &offset);
 	if (offset > INT32_MAX)
 		return error_set(error, -EINVAL, "", "the member `%.128s` is too far away", name);
 	if (item->where.kind != LOCATED_MEMORY)
@@ -409,65 +371,45 @@ static int spec_type_descend(
 	return 0;
 }
 
-/* As in gdb and Rust, `.` also follows a pointer. */
-static int through_pointer(struct item *item, struct error *error)
+int item_follow_to_members(struct item *item, struct error *error)
 {
-	bool is = dwarf_tag(&item->type) == DW_TAG_pointer_type && !item->is_address &&
+	bool is_pointer = dwarf_tag(&item->type) == DW_TAG_pointer_type && !item->is_address &&
 			!item->is_count;
-	int ret = is ? item_dereference(item, error) : 0;
+	int ret = is_pointer ? item_follow(item, error) : 0;
 
 	if (!ret)
 		item_complete(item);
 	return ret;
 }
 
-int item_own_member(struct item *item, const char *name)
+bool item_find_member(struct item *item, const char *name, struct nearest *nearest,
+		struct item_member *ret_member)
 {
-	struct member_search search = {.name = name};
-	struct error ignored;
+	struct member_search search = {.name = name, .nearest = nearest};
+	bool found = search_members(&item->type, &search, 0);
 
-	nearest_begin(&search.nearest, name);
-	if (through_pointer(item, &ignored) || !search_members(&item->type, &search, 0))
-		return -ENOENT;
-	return spec_type_descend(item, &search.found, search.offset, &ignored) ||
-					item_follow_reference(item, &ignored)
-			? -ENOENT
-			: 0;
+	*ret_member = search.found;
+	return found;
 }
 
-int item_member(struct item *item, const char *name, struct error *error)
+int item_enter_member(struct item *item, struct item_member *member, struct error *error)
 {
-	struct member_search search = {.name = name};
-	char hint[320] = "";
-	bool has = false;
-	uint64_t size;
-	int ret = through_pointer(item, error);
+	int ret = item_descend(item, &member->die, member->offset, error);
 
-	if (!ret && !item->is_part && number_part(&item->type, &size) > NUMBER_NONE &&
-			(!strcmp(name, "real") || !strcmp(name, "imag")))
-		return number_enter(item, *name == 'i', error);
-	nearest_begin(&search.nearest, name);
-	/* Smart pointers are followed too. */
-	for (unsigned int i = 0; i < DEPTH_MAX && !ret && !has; i++) {
-		search.offset = 0;
-		has = search_members(&item->type, &search, 0);
-		if (has || !library_pointee(item, &ret, error))
-			break;
-		item_complete(item);
-	}
-	if (ret)
-		return ret;
-	if (has) {
-		ret = spec_type_descend(item, &search.found, search.offset, error);
-		return ret ? ret : item_follow_reference(item, error);
-	}
-	nearest_text(&search.nearest, "", hint, sizeof(hint));
-	return error_set(error, -ENOENT, hint, "%s has no member `%.128s`",
-			dwarf_diename(&item->type) ? dwarf_diename(&item->type) : "the value",
-			name);
+	return ret ? ret : item_follow_reference(item, error);
+}
+
+int item_own_member(struct item *item, const char *name)
+{
+	struct item_member member;
+	struct error ignored;
+
+	if (item_follow_to_members(item, &ignored) || !item_find_member(item, name, NULL, &member))
+		return -ENOENT;
+	return item_enter_member(item, &member, &ignored) ? -ENOENT : 0;
 }
 
 int item_enter(struct item *item, Dwarf_Die *member, struct error *error)
 {
-	return spec_type_descend(item, member, member_offset(member), error);
+	return item_descend(item, member, member_offset(member), error);
 }
