@@ -152,7 +152,7 @@ static int spec_location_search_whole(struct location_search *search, spec_searc
 }
 
 /*
- * Sets the error for what names_find() or locations_add() has returned. `what` is the plural of
+ * Sets the error for what spec_find_functions() or locations_add() has returned. `what` is the plural of
  * what was added. Returns `ret`.
  */
 static int spec_location_check_added(
@@ -169,7 +169,8 @@ static int spec_location_check_added(
 static int spec_location_find_names(struct location_search *search)
 {
 	return spec_location_check_added(search,
-			names_find(search->module, search->spec, search->locations), "functions");
+			spec_find_functions(search->module, search->spec, search->locations),
+			"functions");
 }
 
 static void spec_location_suggest_names(struct resolve_module *module, struct nearest *nearest)

@@ -101,14 +101,6 @@ void ifunc_targets(struct resolve *resolve, struct resolve_module *module,
 char *ifunc_note(const struct resolve_module *module, const struct code_function *chooser,
 		const char *name, const struct resolve_choices *choices);
 
-/* ---- names.c ---- */
-
-struct parsed_spec;
-/* Add the functions of the module that the probe spec names. */
-int names_find(struct resolve_module *module, const struct parsed_spec *spec,
-		struct locations *locations);
-int locations_add(struct locations *locations, const struct location *location);
-
 /* ---- event-names.c ---- */
 
 #define EVENT_NAME_MAX 240

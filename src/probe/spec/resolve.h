@@ -6,9 +6,9 @@
  * Resolve a spec into a probe table: `handle_request`, `libc:mallo[c]`, `net::Server::read(int)`,
  * `server.c:120`, `p->name`, and markers (SDT).
  *
- * 	spec.c         parses the text of a location
+ * 	spec.c         the text of a location: parses it, and finds functions by name, also by
+ * 	               their names in C++ and Rust
  * 	modules.c      the files with code of a process, or of a program that is not started yet
- * 	names.c        functions by name, also by their names in C++ and Rust
  * 	spelling.c      the spellings of a name with types in it
  * 	ifunc.c       indirect functions, which select another function when the program is loaded
  * 	locations.c    the locations of a spec

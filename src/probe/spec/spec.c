@@ -1,18 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parse the text of a location: ADDR, SYMBOL, SYMBOL+OFFSET or FILE:LINE, with LIB: before it if it
- * is not in the program itself.
+ * Parses the text of a location, and finds the functions that the name in it selects.
  *
- * Names of C++ and Rust also contain colons, but always two together. Types in them can contain
- * operators and glob characters, so nothing after a parenthesis is parsed.
+ * The text is ADDR, SYMBOL, SYMBOL+OFFSET or FILE:LINE, with LIB: before it if it is not in the
+ * program itself. Names of C++ and Rust also contain colons, but always two together. Types in them
+ * can contain operators and glob characters, so nothing after a parenthesis is parsed.
+ *
+ * The first pass over the functions compares the symbol itself. The second pass selects copies that
+ * the compiler made of the function (foo.isra.0), because a call of a copy is a call of the
+ * function. If neither finds a function, the name is compared with names of C++, Rust or Fortran:
+ * the whole name, without parameters, or without the return type; at last the end of the name. A
+ * call of a piece is not a call of the function. The seldom-used part (foo.cold) is never probed.
+ * Other pieces (foo.part.0) are probed only by their own symbol or by a pattern that matches it.
  */
 #include "spec.h"
 
 #include "parts.h"
+#include "spelling.h"
+#include "symbolize/demangle.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define FORMER_MAX 16
+
+/* ---- parse ---- */
 
 static int spec_parse_digit(char letter)
 {
@@ -136,7 +150,7 @@ static int spec_parse_symbol(const char *text, struct parsed_spec *ret_spec, str
 	return 0;
 }
 
-/* Parse what follows LIB:, or the whole text. */
+/* Parses what follows LIB:, or the whole text. */
 static int spec_parse_location(const char *text, struct parsed_spec *ret_spec, struct error *error)
 {
 	const char *colon = spec_find_colon(text);
@@ -182,4 +196,298 @@ void spec_free(struct parsed_spec *spec)
 	free(spec->library);
 	free(spec->name);
 	*spec = (struct parsed_spec){.kind = SPEC_SYMBOL};
+}
+
+/* ---- functions by name ---- */
+
+int locations_add(struct locations *locations, const struct location *location)
+{
+	/* One address may have several names. */
+	for (size_t i = locations->count; i-- > 0 && locations->count - i < 64;) {
+		if (locations->items[i].module == location->module &&
+				locations->items[i].address == location->address)
+			return 0;
+	}
+	if (locations->count == RESOLVE_LOCATIONS_MAX)
+		return -E2BIG;
+	if (locations->count == locations->capacity) {
+		size_t capacity = locations->capacity ? 2 * locations->capacity : 64;
+		void *more = reallocarray(locations->items, capacity, sizeof(*location));
+
+		if (!more)
+			return -ENOMEM;
+		locations->items = more;
+		locations->capacity = capacity;
+	}
+	locations->items[locations->count++] = *location;
+	return 0;
+}
+
+static bool is_cold(const char *name)
+{
+	const char *dot = strstr(name, ".cold");
+
+	return dot && (!dot[5] || dot[5] == '.');
+}
+
+/*
+ * Linkers and debuggers write NAME@VERSION also for the default version, whose symbol is
+ * NAME@@VERSION.
+ */
+static bool is_version(const char *wanted, const char *name)
+{
+	const char *at = strchr(wanted, '@');
+	size_t length = at ? (size_t)(at - wanted) : 0;
+
+	return length && at[1] != '@' && !strncmp(wanted, name, length) &&
+			!strncmp(name + length, "@@", 2) && !strcmp(name + length + 2, at + 1);
+}
+
+static bool spec_name_fits_pattern(const char *wanted, bool glob, const char *name)
+{
+	return glob ? !fnmatch(wanted, name, 0) : !strcmp(wanted, name) || is_version(wanted, name);
+}
+
+static bool version_fits(const void *user, const char *name)
+{
+	const struct parsed_spec *spec = user;
+
+	return spec_name_fits_pattern(spec->name, false, name);
+}
+
+/*
+ * Without debug symbols a name has no version in it; .dynsym has the version separately. Not for
+ * globs, which would search .dynsym once for each name.
+ */
+static bool matches_version(const struct resolve_module *module, const struct parsed_spec *spec,
+		const struct code_function *function, size_t index)
+{
+	const char *name = code_name(module->code, function, index), *at = strchr(spec->name, '@');
+	size_t length = at ? (size_t)(at - spec->name) : 0;
+
+	return at && !spec->glob && !strncmp(spec->name, name, length) && !name[length] &&
+			code_name_version(module->code, function, index, version_fits, spec);
+}
+
+/* Whether the readable name ends with the name within its namespaces: `Class::method`. */
+static bool spec_name_ends_with(const char *name, const char *wanted)
+{
+	size_t length = strlen(name), end = strlen(wanted);
+
+	return length > end + 2 && !strcmp(name + length - end, wanted) &&
+			!strncmp(name + length - end - 2, "::", 2);
+}
+
+static bool spec_name_part_matches(
+		const struct parsed_spec *spec, const char *wanted, const char *name, bool whole)
+{
+	return whole ? spec_name_fits_pattern(wanted, spec->glob, name)
+		     : spec_name_ends_with(name, wanted);
+}
+
+/* Whether the readable name fits. Changes `readable`. */
+static bool readable_fits(
+		const struct parsed_spec *spec, const char *wanted, char *readable, bool whole)
+{
+	size_t length, begin, end;
+
+	spelling_normalize(readable);
+	if (spec_name_part_matches(spec, wanted, readable, whole))
+		return true;
+	length = spelling_plain_name(readable, &begin);
+	if (spec_name_part_matches(spec, wanted, readable + begin, whole))
+		return true;
+	/* The `const` of a method may be omitted. */
+	end = strlen(readable);
+	if (end > 6 && !strcmp(readable + end - 6, ")const")) {
+		readable[end - 5] = '\0';
+		if (spec_name_part_matches(spec, wanted, readable + begin, whole))
+			return true;
+	}
+	readable[length] = '\0';
+	if (spec_name_part_matches(spec, wanted, readable, whole) ||
+			spec_name_part_matches(spec, wanted, readable + begin, whole))
+		return true;
+	/* A template's name without arguments selects all its instances. */
+	return !spec->glob && !strchr(wanted, '<') && spelling_drop_arguments(readable + begin) &&
+			spec_name_part_matches(spec, wanted, readable + begin, whole);
+}
+
+enum match { MATCH_NAME, MATCH_COPY, MATCH_READABLE, MATCH_END };
+
+static bool matches_copy(const struct parsed_spec *spec, const char *name)
+{
+	char *original = names_without_copy(name);
+	bool found = original && spec_name_fits_pattern(spec->name, spec->glob, original);
+
+	free(original);
+	return found;
+}
+
+static bool matches_readable(const struct parsed_spec *spec, const char *wanted, const char *name,
+		enum names_copy copy, bool whole)
+{
+	/* A demangler marks the name of a copy; users do not write this mark. */
+	char *original = copy == NAMES_NO_COPY ? NULL : names_without_copy(name);
+	char *readable = names_readable(original ? original : name);
+	bool found = readable && readable_fits(spec, wanted, readable, whole);
+
+	free(readable);
+	free(original);
+	return found;
+}
+
+/* Whether the name matches. Sets `*ret_piece` if it matches but is the name of a piece. */
+static bool spec_name_matches_symbol(const struct parsed_spec *spec, const char *wanted,
+		const char *name, enum match match, bool *ret_piece)
+{
+	enum names_copy copy;
+	size_t length;
+	bool found;
+
+	if (is_cold(name))
+		return false;
+	if (match == MATCH_NAME)
+		return spec_name_fits_pattern(spec->name, spec->glob, name);
+	copy = names_copy(name, &length);
+	if (match == MATCH_COPY)
+		found = copy != NAMES_NO_COPY && matches_copy(spec, name);
+	else
+		found = matches_readable(spec, wanted, name, copy, match == MATCH_READABLE);
+	*ret_piece |= found && copy == NAMES_PIECE;
+	return found && copy != NAMES_PIECE;
+}
+
+/* Drop functions of old symbol versions, unless there are no others. */
+static void spec_name_drop_old_versions(struct locations *locations, size_t before,
+		const struct code_function *const *former, size_t count)
+{
+	size_t kept = before;
+
+	if (!count || locations->count - before == count)
+		return;
+	for (size_t i = before; i < locations->count; i++) {
+		bool is = false;
+
+		for (size_t j = 0; j < count && !is; j++)
+			is = former[j] == locations->items[i].function;
+		if (!is)
+			locations->items[kept++] = locations->items[i];
+	}
+	locations->count = kept;
+}
+
+/* One pass over the functions of a module. */
+struct spec_name_pass {
+	struct resolve_module *module;
+	const struct parsed_spec *spec;
+	char *wanted; /* the name of `spec`, rewritten by spelling_normalize() */
+	enum match match;
+	struct locations *locations;
+	const struct code_function *former[FORMER_MAX];
+	size_t nr_former;
+};
+
+/* Returns the first name of the function that matches, or NULL. */
+static const char *matching_name(struct spec_name_pass *pass, const struct code_function *function)
+{
+	const struct parsed_spec *spec = pass->spec;
+	const struct code_file *code = pass->module->code;
+	const char *found = NULL;
+
+	for (size_t i = 0; i < function->nr_names && !found; i++) {
+		const char *name = code_name(code, function, i);
+		bool piece = false;
+
+		if (spec_name_matches_symbol(spec, pass->wanted, name, pass->match, &piece) ||
+				(pass->match == MATCH_NAME &&
+						matches_version(pass->module, spec, function, i)))
+			found = name;
+		if (piece && !pass->locations->piece.name)
+			pass->locations->piece = (struct location){.module = pass->module,
+					.function = function,
+					.address = function->address,
+					.name = name};
+		if (found && !spec->glob && code_name_is_former(code, function, i) &&
+				pass->nr_former < FORMER_MAX)
+			pass->former[pass->nr_former++] = function;
+	}
+	/* The pattern `*` also selects functions without a name. */
+	if (!function->nr_names && pass->match == MATCH_NAME && !strcmp(spec->name, "*"))
+		found = "";
+	return found;
+}
+
+/* Returns a flag for each function of the module that earlier passes found. NULL: out of memory. */
+static bool *functions_found_before(const struct spec_name_pass *pass,
+		const struct code_function *functions, size_t nr_functions)
+{
+	bool *found = calloc(nr_functions + 1, sizeof(*found));
+
+	for (size_t i = 0; found && i < pass->locations->count; i++) {
+		const struct location *location = &pass->locations->items[i];
+
+		if (location->module == pass->module && location->function)
+			found[location->function - functions] = true;
+	}
+	return found;
+}
+
+static int spec_name_run_pass(struct spec_name_pass *pass)
+{
+	const struct code_function *functions;
+	size_t count = code_functions(pass->module->code, &functions);
+	bool *found = functions_found_before(pass, functions, count);
+	int ret = found ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < count && !ret; i++) {
+		struct location location = {.module = pass->module,
+				.function = &functions[i],
+				.address = functions[i].address,
+				.entry = true};
+
+		if (!found[i])
+			location.name = matching_name(pass, &functions[i]);
+		if (location.name)
+			ret = locations_add(pass->locations, &location);
+	}
+	free(found);
+	return ret;
+}
+
+static int spec_name_find(struct resolve_module *module, const struct parsed_spec *spec,
+		enum match match, struct locations *locations)
+{
+	struct spec_name_pass pass = {.module = module,
+			.spec = spec,
+			.wanted = strdup(spec->name),
+			.match = match,
+			.locations = locations};
+	size_t before = locations->count;
+	int ret = -ENOMEM;
+
+	if (pass.wanted) {
+		spelling_normalize(pass.wanted);
+		ret = spec_name_run_pass(&pass);
+	}
+	free(pass.wanted);
+	spec_name_drop_old_versions(locations, before, pass.former, pass.nr_former);
+	return ret;
+}
+
+int spec_find_functions(struct resolve_module *module, const struct parsed_spec *spec,
+		struct locations *locations)
+{
+	size_t before = locations->count;
+	bool all = !strcmp(spec->name, "*");
+	int ret = spec_name_find(module, spec, MATCH_NAME, locations);
+
+	/* With an offset, do not select copies: their code differs. */
+	if (!ret && !all && (!spec->number || locations->count == before))
+		ret = spec_name_find(module, spec, MATCH_COPY, locations);
+	if (!ret && (locations->count == before || spec->glob) && !all)
+		ret = spec_name_find(module, spec, MATCH_READABLE, locations);
+	if (!ret && locations->count == before && !spec->glob)
+		ret = spec_name_find(module, spec, MATCH_END, locations);
+	return ret;
 }

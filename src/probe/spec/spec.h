@@ -2,9 +2,13 @@
 #ifndef SIDE_PROBE_SPEC_SPEC_H
 #define SIDE_PROBE_SPEC_SPEC_H
 
-/* Parse the text of a location in a spec, without reading any file. */
+/* The text of a location in a spec, and the functions that it selects. */
 
 #include "probe/spec/resolve.h"
+
+struct location;
+struct locations;
+struct resolve_module;
 
 #define SPEC_TEXT_MAX 4096
 
@@ -23,12 +27,18 @@ struct parsed_spec {
 };
 
 /*
- * Parse an octal number with the prefix 0, a hexadecimal with 0x, or a decimal. Returns false if
+ * Parses an octal number with the prefix 0, a hexadecimal with 0x, or a decimal. Returns false if
  * the text is not one, or if it exceeds 64 bits.
  */
 bool spec_number(const char *text, size_t length, uint64_t *ret_number);
 /* Call spec_free() also after a failure. */
 int spec_parse(const char *text, struct parsed_spec *ret_spec, struct error *error);
 void spec_free(struct parsed_spec *spec);
+
+/* Adds the functions of the module that the spec names. Returns 0, -ENOMEM or -E2BIG. */
+int spec_find_functions(struct resolve_module *module, const struct parsed_spec *spec,
+		struct locations *locations);
+/* Adds a location, unless the list has it. Returns 0, -ENOMEM or -E2BIG. */
+int locations_add(struct locations *locations, const struct location *location);
 
 #endif /* SIDE_PROBE_SPEC_SPEC_H */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "probe/spec/parts.h"
+#include "probe/spec/spec.h"
 #include "probe/spec/variable.h"
 
 #include "../../check.h"
@@ -45,7 +46,7 @@ static int played_tag(Dwarf_Die *die)
 	return DW_TAG_enumerator;
 }
 
-static int played_names_find(struct resolve_module *module, const struct parsed_spec *spec,
+static int played_find_functions(struct resolve_module *module, const struct parsed_spec *spec,
 		struct locations *locations)
 {
 	(void)module;
@@ -81,9 +82,9 @@ static int played_result(const struct location *location, struct value values[VA
 #define is_marker variable_is_marker
 #include "probe/spec/variable.c"
 #undef is_marker
-#define names_find played_names_find
+#define spec_find_functions played_find_functions
 #include "probe/spec/locations.c"
-#undef names_find
+#undef spec_find_functions
 
 static struct error error;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The functions of a file that a name selects: symbols, versions, copies and pieces of functions,
- * and C++ names with and without scopes and arguments. The test includes names.c, and simulates the
+ * and C++ names with and without scopes and arguments. The test includes spec.c, and simulates the
  * functions.
  */
 #include <stdio.h>
@@ -72,7 +72,7 @@ static void played_free(void *memory)
 #define code_name_version played_version
 #define code_name_is_former played_former
 #define free played_free
-#include "probe/spec/names.c"
+#include "probe/spec/spec.c"
 #undef free
 
 static struct resolve_module module = {.name = "kitchen"}, other = {.name = "other"};
@@ -91,7 +91,7 @@ static void find_names(const char *name, bool glob, uint64_t number)
 	CHECK(!locations_add(&locations,
 			&(struct location){.module = &other, .function = &the_functions[1]}));
 	CHECK(!locations_add(&locations, &(struct location){.module = &module, .address = 7}));
-	CHECK(!names_find(&module, &spec, &locations));
+	CHECK(!spec_find_functions(&module, &spec, &locations));
 	*shown = '\0';
 	for (size_t i = 2; i < locations.count; i++) {
 		const struct location *location = &locations.items[i];

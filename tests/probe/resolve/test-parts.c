@@ -17,7 +17,7 @@
 
 #include "probe/spec/event-names.c"
 #include "probe/spec/modules.c"
-#include "probe/spec/names.c"
+#include "probe/spec/spec.c"
 
 /* ---- names of events ---- */
 

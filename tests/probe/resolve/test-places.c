@@ -30,7 +30,7 @@ static struct code_file files[MODULES];
 static struct resolve_module modules[MODULES];
 static struct resolve all = {.modules = modules, .memory = -1};
 static int opened[MODULES]; /* the result of opening the file */
-static int named;           /* the result of names_find() */
+static int named;           /* the result of spec_find_functions() */
 static size_t capacity;     /* locations that can be added */
 static int add_error;       /* the result of adding one more */
 static struct resolve_choices chosen;
@@ -174,7 +174,7 @@ static int played_markers(struct resolve_module *module,
 #define code_name played_name
 #define code_function_at played_function_at
 #define locations_add played_add
-#define names_find played_find
+#define spec_find_functions played_find
 #define ifunc_targets played_choose
 #define ifunc_note played_choose_text
 #define module_debug played_debug
