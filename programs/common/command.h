@@ -503,12 +503,12 @@ void command_session_summary(
 		const struct session_summary *summary, const struct parsed *parsed, int status);
 
 struct session_channel;
-struct session_probe;
+struct session_table;
 
 /* A recording of a running program for another verb. */
 struct attach_recording {
 	const struct session_channel *channel;
-	const struct session_probe *probes;
+	const struct session_table *probes;
 	size_t nr_probes;
 	const int *kernel; /* tables of the sites that need uprobes: programs/side/probe/kernel.h */
 	size_t nr_kernel;

@@ -23,7 +23,7 @@
 /* The probes of one definition. `list` contains those with a table. */
 struct probe_set {
 	struct definition *definition;
-	struct session_probe *list;
+	struct session_table *list;
 	size_t nr;
 };
 
@@ -37,7 +37,7 @@ static void set_free(struct probe_set *set)
 	size_t i;
 
 	for (i = 0; i < set->nr; i++)
-		close(set->list[i].table);
+		close(set->list[i].fd);
 	free(set->list);
 	definition_free(set->definition);
 	*set = (struct probe_set){.list = NULL};
@@ -96,7 +96,7 @@ static int get_table(const struct probes *probes, uint32_t number)
 
 	for (i = 0; i < probes->now.nr; i++)
 		if (probes->now.list[i].number == number)
-			return fcntl(probes->now.list[i].table, F_DUPFD_CLOEXEC, 0);
+			return fcntl(probes->now.list[i].fd, F_DUPFD_CLOEXEC, 0);
 	return session_probes_read_table(probes->tables, number);
 }
 
@@ -123,8 +123,8 @@ static int set_make(const struct probes *probes, const struct definition *defini
 		int table = probe->table ? get_table(probes, probe->table) : -1;
 
 		if (table >= 0)
-			set->list[set->nr++] = (struct session_probe){.number = probe->table,
-					.table = table,
+			set->list[set->nr++] = (struct session_table){.number = probe->table,
+					.fd = table,
 					.target = probe->target};
 	}
 	return 0;
@@ -155,7 +155,7 @@ void probes_close(struct probes *probes)
 	free(probes);
 }
 
-const struct session_probe *probes_list(const struct probes *probes, size_t *nr)
+const struct session_table *probes_list(const struct probes *probes, size_t *nr)
 {
 	*nr = probes->now.nr;
 	return probes->now.list;

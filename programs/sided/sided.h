@@ -664,15 +664,15 @@ bool session_sums(struct session *session, struct json_object *object);
 /* ---- session-probes.c: probes in the session process ---- */
 
 struct probes;
-struct session_probe;
+struct session_table;
 struct session_error;
 /* Opens the probes of the definition, and reads their tables from this directory. */
 int probes_open(const char *tables, const struct definition *definition, struct probes **probes,
 		struct error *error);
 /* Accepts NULL. The session must have been closed. */
 void probes_close(struct probes *probes);
-/* Returns the probes in the form for the session library; *probes owns them. */
-const struct session_probe *probes_list(const struct probes *probes, size_t *nr);
+/* Returns the tables for the session library; *probes owns them. */
+const struct session_table *probes_list(const struct probes *probes, size_t *nr);
 /*
  * probes_prepare() prepares the probes of another definition for the session's next change.
  * probes_settle() is called after the change: `changed` is true if it succeeded.

@@ -26,7 +26,6 @@
 #include "recorder/core/maps.h"
 #include "recorder/core/outbox.h"
 #include "recorder/core/peer.h"
-#include "recorder/core/probe-tables.h"
 #include "recorder/core/probes.h"
 #include "recorder/core/report.h"
 #include "recorder/core/service.h"

@@ -8,7 +8,7 @@
 #include "protocol/protocol.h"
 #include "recorder/connection-state.h"
 #include "recorder/core/instance.h"
-#include "recorder/core/probe-tables.h"
+#include "recorder/core/probes.h"
 #include "recorder/core/session.h"
 #include "recorder/core/shares.h"
 #include "recorder/instance-create.h"

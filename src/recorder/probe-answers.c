@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "recorder/core/instance.h"
-#include "recorder/core/probe-tables.h"
 #include "recorder/core/probes.h"
 #include "recorder/run-turn.h"
 #include "recorder/session-state.h"

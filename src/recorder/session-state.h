@@ -29,7 +29,7 @@
 #include "recorder/core/leases.h"
 #include "recorder/listener.h"
 #include "recorder/core/memory.h"
-#include "recorder/core/probe-tables.h"
+#include "recorder/core/probes.h"
 #include "recorder/refusals.h"
 #include "recorder/core/report.h"
 #include "recorder/run.h"

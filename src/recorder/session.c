@@ -21,7 +21,7 @@
 #include "recorder/core/libraries.h"
 #include "recorder/core/log-limits.h"
 #include "recorder/core/memory.h"
-#include "recorder/core/probe-tables.h"
+#include "recorder/core/probes.h"
 #include "recorder/core/report.h"
 #include "recorder/core/service.h"
 #include "recorder/core/session.h"

@@ -802,7 +802,7 @@ static void test_refusals(void)
 /* The same while a program is traced. Locations behind the end of the table are not printed. */
 static void print_trace_refusals(uint32_t count, uint32_t first)
 {
-	static struct tracing tracing = {.probes = {{.table = 77}}, .nr_probes = 1};
+	static struct tracing tracing = {.tables = {{.fd = 77}}, .nr_tables = 1};
 	struct session_probe_refusal refusals[] = {{.count = 7, .error = EPERM},
 			{.first = first, .count = count, .error = ECANCELED}};
 	struct session_probe_answer answer = {.number = 1,

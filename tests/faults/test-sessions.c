@@ -97,8 +97,8 @@ static int check(void)
 static int create(void)
 {
 	static const char *const environment[] = {"A=1", "B=2"};
-	const struct session_probe probe = {.number = 7,
-			.table = table,
+	const struct session_table probe = {.number = 7,
+			.fd = table,
 			.target.exe = (char *)(uintptr_t) "/bin/played",
 			.has_others = true,
 			.others = table};

@@ -21,7 +21,6 @@
 #include "recorder/core/instance.h"
 #include "recorder/core/live.h"
 #include "recorder/core/maps.h"
-#include "recorder/core/probe-tables.h"
 #include "recorder/core/probes.h"
 #include "recorder/core/report.h"
 #include "recorder/core/session.h"
@@ -340,13 +339,13 @@ static int track_gid(uint64_t count)
 
 static int probe_tables(uint64_t count)
 {
-	struct session_probe *probes = calloc(count, sizeof(*probes));
+	struct session_table *probes = calloc(count, sizeof(*probes));
 	struct session *session = session_allocate();
 	int table = memfd_create("table", MFD_CLOEXEC), ret;
 
 	assert_true(session && probes && table >= 0 && !ftruncate(table, 1));
 	for (uint64_t i = 0; i < count; i++)
-		probes[i] = (struct session_probe){.number = i + 1, .table = table};
+		probes[i] = (struct session_table){.number = i + 1, .fd = table};
 	begin();
 	options.probes = probes;
 	options.nr_probes = count;

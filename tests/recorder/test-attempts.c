@@ -28,7 +28,6 @@
 #include "recorder/core/exit-status.h"
 #include "recorder/core/facts.h"
 #include "recorder/core/instance.h"
-#include "recorder/core/probe-tables.h"
 #include "recorder/core/probes.h"
 #include "recorder/core/report.h"
 #include "recorder/core/session.h"

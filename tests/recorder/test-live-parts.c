@@ -17,7 +17,7 @@
 #include "recorder/core/instance.h"
 #include "recorder/core/live.h"
 #include "recorder/core/memory.h"
-#include "recorder/core/probe-tables.h"
+#include "recorder/core/probes.h"
 #include "recorder/core/report.h"
 #include "recorder/core/service.h"
 #include "recorder/core/session.h"

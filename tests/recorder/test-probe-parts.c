@@ -18,7 +18,6 @@
 #include "protocol/protocol.h"
 #include "recorder/core/access.h"
 #include "recorder/core/instance.h"
-#include "recorder/core/probe-tables.h"
 #include "recorder/core/probes.h"
 #include "recorder/core/report.h"
 #include "recorder/core/service.h"
@@ -134,13 +133,13 @@ static int make_table(size_t size)
 
 static void test_taken(void)
 {
-	static struct session_probe many[SESSION_PROBES_MAX + 1];
+	static struct session_table many[SESSION_PROBES_MAX + 1];
 	struct resources before = resources_now();
 	struct session_error error;
 	int table = make_table(47), others = make_table(48), empty = make_table(0);
 	const struct session_table *kept = NULL;
-	struct session_probe probe = {.number = 5,
-			.table = table,
+	struct session_table probe = {.number = 5,
+			.fd = table,
 			.others = others,
 			.has_others = true,
 			.target = {.exe = (char *)(uintptr_t) "/x",
@@ -192,15 +191,15 @@ static void test_taken(void)
 	CHECK(!session_set_probes(session, &probe, 1, &error));
 	CHECK(session->next_tables.list[0].target.pid == 1 &&
 			!session->next_tables.list[0].target.exe);
-	probe.table = -1;
+	probe.fd = -1;
 	CHECK(session_set_probes(session, &probe, 1, &error) == -EBADF);
 	check_text(error.text, "a probe table cannot be taken: Bad file descriptor");
 	/* The previous table stays. */
 	CHECK(session->next_tables.nr == 1);
-	probe.table = empty;
+	probe.fd = empty;
 	CHECK(session_set_probes(session, &probe, 1, &error) == -EINVAL);
 	check_text(error.text, "the probe table is empty");
-	probe.table = table;
+	probe.fd = table;
 	probe.has_others = true;
 	probe.others = empty;
 	CHECK(session_set_probes(session, &probe, 1, &error) == -EINVAL);
@@ -218,7 +217,7 @@ static void test_taken(void)
 	}
 	/* The maximum number of probes. */
 	for (size_t i = 0; i <= SESSION_PROBES_MAX; i++)
-		many[i] = (struct session_probe){.number = (uint32_t)i + 1, .table = table};
+		many[i] = (struct session_table){.number = (uint32_t)i + 1, .fd = table};
 	CHECK(!session_set_probes(session, many, SESSION_PROBES_MAX, &error));
 	CHECK(session->next_tables.nr == SESSION_PROBES_MAX);
 	CHECK(session_set_probes(session, many, SESSION_PROBES_MAX + 1, &error) == -E2BIG);

@@ -219,11 +219,11 @@ static int played_probes(const char *tables, const struct definition *definition
 	return 0;
 }
 
-static const struct session_probe *played_list(const struct probes *probes, size_t *nr)
+static const struct session_table *played_list(const struct probes *probes, size_t *nr)
 {
 	assert_ptr_equal(probes, the_probes);
 	*nr = 2;
-	return (const struct session_probe *)(const void *)probes;
+	return (const struct session_table *)(const void *)probes;
 }
 
 static int played_prepare(const struct probes *probes, const struct session *session,

@@ -242,7 +242,7 @@ bool __wrap_session_is_active(const struct session *session)
 	return is_active;
 }
 
-int __wrap_session_set_probes(struct session *session, const struct session_probe *list, size_t nr,
+int __wrap_session_set_probes(struct session *session, const struct session_table *list, size_t nr,
 		struct session_error *error)
 {
 	CHECK(!session && (list || !nr));
@@ -326,7 +326,7 @@ static struct probes *open_probes(const struct definition *of)
 static void test_tables(void)
 {
 	struct resources before = resources_now();
-	const struct session_probe *list;
+	const struct session_table *list;
 	struct probes *probes;
 	struct stat status;
 	char bytes[64];
@@ -343,11 +343,11 @@ static void test_tables(void)
 			list[0].target.of_user && list[0].target.access.uid == 5 &&
 			list[0].target.access.has_gid && list[0].target.access.gid == 6);
 	check_text(list[0].target.exe, "/x");
-	CHECK(fcntl(list[0].table, F_GET_SEALS) ==
+	CHECK(fcntl(list[0].fd, F_GET_SEALS) ==
 			(F_SEAL_SEAL | F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK));
-	CHECK(fcntl(list[0].table, F_GETFD) == FD_CLOEXEC);
-	CHECK(!fstat(list[0].table, &status) && status.st_size == 200000);
-	CHECK(pread(list[0].table, bytes, 6, 0) == 6 && !strcmp(bytes, "three"));
+	CHECK(fcntl(list[0].fd, F_GETFD) == FD_CLOEXEC);
+	CHECK(!fstat(list[0].fd, &status) && status.st_size == 200000);
+	CHECK(pread(list[0].fd, bytes, 6, 0) == 6 && !strcmp(bytes, "three"));
 	CHECK(resources_now().descriptors == before.descriptors + 2);
 	/* Not a regular file, and a symbolic link. */
 	CHECK(!unlink("4") && !mkfifo("4", 0600) && !unlink("9") && !symlink("3", "9"));
@@ -374,7 +374,7 @@ static void test_changes(void)
 	struct resources before = resources_now();
 	struct session_error error;
 	struct probes *probes = open_probes(&definition);
-	const struct session_probe *list;
+	const struct session_table *list;
 	char text[5] = "";
 	size_t nr;
 
@@ -397,7 +397,7 @@ static void test_changes(void)
 	probes_settle(probes, true);
 	CHECK(resources_now().descriptors == before.descriptors + 1);
 	list = probes_list(probes, &nr);
-	CHECK(nr == 1 && list->number == 4 && pread(list->table, text, 4, 0) == 4);
+	CHECK(nr == 1 && list->number == 4 && pread(list->fd, text, 4, 0) == 4);
 	check_text(text, "four");
 	CHECK(!probes_prepare(probes, NULL, &none, &error) && !nr_set);
 	probes_settle(probes, true);

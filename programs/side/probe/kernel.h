@@ -17,7 +17,7 @@ struct probe_kernel {
 	int table; /* memfd of a table with the sites for side-uprobes; -1: there are none */
 	/*
 	 * If the program is yet to be started: the table for other processes that execute its file
-	 * (session_probe); else -1.
+	 * (session_table); else -1.
 	 */
 	int others;
 };

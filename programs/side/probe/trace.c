@@ -40,8 +40,8 @@ struct tracing {
 	size_t nr_specs;
 	char exe[PATH_MAX];
 	pid_t files_of; /* with --global: a process that has mapped the files to probe */
-	struct session_probe probes[PROBE_SPECS_MAX];
-	size_t nr_probes;
+	struct session_table tables[PROBE_SPECS_MAX];
+	size_t nr_tables;
 	int kernel[PROBE_SPECS_MAX]; /* tables of the sites that the kernel watches */
 	size_t nr_kernel;
 	const char *no_kernel; /* why the kernel may watch no site; NULL: it may */
@@ -147,17 +147,17 @@ static bool wants_all_arguments(const struct probe_spec *spec)
 }
 
 static int trace_defer_to_kernel(struct tracing *tracing, const struct probe_target *target,
-		struct session_probe *probe, const struct probe_table_view *view)
+		struct session_table *table, const struct probe_table_view *view)
 {
 	struct probe_kernel kernel;
-	int status = probe_kernel_choose(target, tracing->no_kernel, &probe->table, view,
-			tracing->nr_probes, &kernel);
+	int status = probe_kernel_choose(
+			target, tracing->no_kernel, &table->fd, view, tracing->nr_tables, &kernel);
 
 	if (!status && kernel.table >= 0)
 		tracing->kernel[tracing->nr_kernel++] = kernel.table;
 	if (!status && kernel.others >= 0) {
-		probe->has_others = true;
-		probe->others = kernel.others;
+		table->has_others = true;
+		table->others = kernel.others;
 	}
 	return status;
 }
@@ -168,17 +168,17 @@ static int trace_defer_to_kernel(struct tracing *tracing, const struct probe_tar
  */
 static int leave_all_to_kernel(struct tracing *tracing, const struct probe_target *target)
 {
-	struct probe_table_view *view = calloc(tracing->nr_probes + 1, sizeof(*view));
+	struct probe_table_view *view = calloc(tracing->nr_tables + 1, sizeof(*view));
 	int status = COMMAND_DONE;
 	size_t nr = 0;
 
 	if (!view)
 		return message_error(COMMAND_FAILED, NULL, "out of memory");
 	/* Use the tables before any of them is replaced by one that leaves sites to the kernel. */
-	for (; nr < tracing->nr_probes && !status; nr += !status)
-		status = probe_table_view_open(tracing->probes[nr].table, &view[nr]);
-	for (size_t i = 0; i < tracing->nr_probes && !status; i++)
-		status = trace_defer_to_kernel(tracing, target, &tracing->probes[i], view);
+	for (; nr < tracing->nr_tables && !status; nr += !status)
+		status = probe_table_view_open(tracing->tables[nr].fd, &view[nr]);
+	for (size_t i = 0; i < tracing->nr_tables && !status; i++)
+		status = trace_defer_to_kernel(tracing, target, &tracing->tables[i], view);
 	while (nr--)
 		probe_table_view_close(&view[nr]);
 	free(view);
@@ -194,20 +194,20 @@ static int resolve_all(struct tracing *tracing, pid_t pid, bool global)
 	int status = pid ? probe_started(pid, &started) : COMMAND_DONE;
 
 	for (size_t i = 0; i < tracing->nr_specs && !status; i++) {
-		struct session_probe *probe = &tracing->probes[i];
+		struct session_table *table = &tracing->tables[i];
 
-		*probe = (struct session_probe){.number = (uint32_t)i + 1,
+		*table = (struct session_table){.number = (uint32_t)i + 1,
 				.target = {.pid = (uint32_t)pid,
 						.started = started,
 						.exe = (char *)(uintptr_t)target.exe}};
 		tracing->specs[i].spec.kernel = global;
 		tracing->specs[i].spec.forced = tracing->forced;
 		tracing->specs[i].spec.separate = wants_all_arguments(&tracing->specs[i].spec);
-		status = probe_resolve(&target, &tracing->specs[i].spec, &probe->table);
+		status = probe_resolve(&target, &tracing->specs[i].spec, &table->fd);
 		if (status)
 			break;
-		tracing->nr_probes++;
-		status = trace_add_events(tracing, probe->table);
+		tracing->nr_tables++;
+		status = trace_add_events(tracing, table->fd);
 	}
 	return status || global ? status : leave_all_to_kernel(tracing, &target);
 }
@@ -246,8 +246,8 @@ static void trace_report_refusals(
 	uint64_t shown = 0;
 	struct probe_table_view view;
 
-	if (!answer->nr_refusals || !answer->number || answer->number > tracing->nr_probes ||
-			probe_table_view_open(tracing->probes[answer->number - 1].table, &view))
+	if (!answer->nr_refusals || !answer->number || answer->number > tracing->nr_tables ||
+			probe_table_view_open(tracing->tables[answer->number - 1].fd, &view))
 		return;
 	for (uint32_t i = 0; i < answer->nr_refusals; i++)
 		shown = trace_report_refusal(&view, &answer->refusals[i], shown);
@@ -283,8 +283,8 @@ static bool trace_may_have_exit(
 	struct probe_table_probe probe = {.exit = PROBE_TABLE_NONE};
 	struct probe_table_view view;
 
-	if (!answer->number || answer->number > tracing->nr_probes ||
-			probe_table_view_open(tracing->probes[answer->number - 1].table, &view))
+	if (!answer->number || answer->number > tracing->nr_tables ||
+			probe_table_view_open(tracing->tables[answer->number - 1].fd, &view))
 		return false;
 	if (probe_table_nr_probes(&view.table))
 		probe_table_probe(&view.table, 0, &probe);
@@ -388,8 +388,8 @@ static int trace_start_program(
 			.wait_all = parsed->options.record.wait_all,
 			.channels = &channel,
 			.nr_channels = 1,
-			.probes = tracing->probes,
-			.nr_probes = tracing->nr_probes,
+			.probes = tracing->tables,
+			.nr_probes = tracing->nr_tables,
 			.helper = trace_kernel_helper(
 					&kernel, tracing->kernel, tracing->nr_kernel)};
 	struct parsed command = *parsed;
@@ -418,8 +418,8 @@ static int start_running(struct tracing *tracing, const struct parsed *parsed)
 			.in_sandbox = asked->in_sandbox,
 			.print = asked->print};
 	const struct attach_recording recording = {.channel = &channel,
-			.probes = tracing->probes,
-			.nr_probes = tracing->nr_probes,
+			.probes = tracing->tables,
+			.nr_probes = tracing->nr_tables,
 			.kernel = tracing->kernel,
 			.nr_kernel = tracing->nr_kernel,
 			.check = trace_check_started,
@@ -482,11 +482,11 @@ static int trace_start_global(struct tracing *tracing, const struct parsed *pars
 
 	rules[1].patterns = rules[0].patterns + rules[0].nr_patterns;
 	rules[1].nr_patterns = tracing->nr_patterns - rules[0].nr_patterns;
-	for (size_t i = 0; i < tracing->nr_probes; i++)
-		tables[i] = tracing->probes[i].table;
+	for (size_t i = 0; i < tracing->nr_tables; i++)
+		tables[i] = tracing->tables[i].fd;
 	if (!status)
 		status = probe_global_args(
-				&asked->global, asked->pid, tables, tracing->nr_probes, &args);
+				&asked->global, asked->pid, tables, tracing->nr_tables, &args);
 	if (!status) {
 		bool fits = (!preload || probe_global_add(&args, "--preload", preload)) &&
 				(!asked->duration ||
@@ -772,10 +772,10 @@ static int trace_command(const struct parsed *parsed, bool is_shell_text)
 	if (args && count && is_shell_text)
 		note_shell(command, *args);
 	status = trace_run(tracing, parsed, args, args ? count : 0);
-	for (size_t i = 0; i < tracing->nr_probes; i++) {
-		close(tracing->probes[i].table);
-		if (tracing->probes[i].has_others)
-			close(tracing->probes[i].others);
+	for (size_t i = 0; i < tracing->nr_tables; i++) {
+		close(tracing->tables[i].fd);
+		if (tracing->tables[i].has_others)
+			close(tracing->tables[i].others);
 	}
 	for (size_t i = 0; i < tracing->nr_kernel; i++)
 		close(tracing->kernel[i]);

@@ -16,7 +16,7 @@ struct session_probe_refusal {
 
 /* Report of one program about one table. */
 struct session_probe_answer {
-	uint32_t number; /* of struct session_probe */
+	uint32_t number; /* of struct session_table */
 	int32_t pid;     /* process id in the recorder's pid namespace */
 	char *procname;
 	bool ended;

@@ -26,7 +26,6 @@
 #include "protocol/protocol.h"
 #include "recorder/core/access.h"
 #include "recorder/core/instance.h"
-#include "recorder/core/probe-tables.h"
 #include "recorder/core/report.h"
 #include "recorder/core/session.h"
 #include "recorder/session-state.h"
@@ -66,19 +65,19 @@ static int record_probes_copy_table(
 	return 0;
 }
 
-static int session_tables_append(struct session_tables *tables, const struct session_probe *probe,
-		struct session_error *error)
+static int session_tables_append(struct session_tables *tables,
+		const struct session_table *requested, struct session_error *error)
 {
 	struct session_table *table = &tables->list[tables->nr];
 	int ret;
 
-	if (!probe->number || (probe->target.pid && probe->target.exe))
+	if (!requested->number || (requested->target.pid && requested->target.exe))
 		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
 				"a probe has no number, or is for a process and a file");
-	*table = (struct session_table){
-			.number = probe->number, .fd = -1, .others = -1, .target = probe->target};
-	table->target.exe = probe->target.exe ? strdup(probe->target.exe) : NULL;
-	if (!probe->target.of_user) {
+	*table = *requested;
+	table->fd = table->others = -1;
+	table->target.exe = requested->target.exe ? strdup(requested->target.exe) : NULL;
+	if (!requested->target.of_user) {
 		table->target.of_user = geteuid() != 0;
 		table->target.access = (struct access){.uid = geteuid(),
 				.has_gid = true,
@@ -86,18 +85,18 @@ static int session_tables_append(struct session_tables *tables, const struct ses
 				.capabilities = access_own_capabilities()};
 	}
 	tables->nr++;
-	ret = record_probes_copy_table(probe->table, &table->fd, &table->size, error);
-	if (!ret && probe->has_others)
+	ret = record_probes_copy_table(requested->fd, &table->fd, &table->size, error);
+	if (!ret && requested->has_others)
 		ret = record_probes_copy_table(
-				probe->others, &table->others, &table->size_of_others, error);
+				requested->others, &table->others, &table->size_of_others, error);
 	if (ret)
 		return ret;
-	return probe->target.exe && !table->target.exe
+	return requested->target.exe && !table->target.exe
 			? session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory")
 			: 0;
 }
 
-static int session_tables_take(struct session_tables *tables, const struct session_probe *probes,
+static int session_tables_take(struct session_tables *tables, const struct session_table *requested,
 		size_t nr, struct session_error *error)
 {
 	size_t i;
@@ -111,7 +110,7 @@ static int session_tables_take(struct session_tables *tables, const struct sessi
 	if (!tables->list)
 		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
 	for (i = 0; i < nr && !ret; i++)
-		ret = session_tables_append(tables, &probes[i], error);
+		ret = session_tables_append(tables, &requested[i], error);
 	if (ret)
 		session_tables_free(tables);
 	return ret;
@@ -123,14 +122,14 @@ int probes_take(struct session *session, const struct session_options *options,
 	return session_tables_take(&session->tables, options->probes, options->nr_probes, error);
 }
 
-int session_set_probes(struct session *session, const struct session_probe *probes, size_t nr,
+int session_set_probes(struct session *session, const struct session_table *tables, size_t nr,
 		struct session_error *error)
 {
 	struct session_tables next;
 	int ret;
 
 	*error = (struct session_error){.kind = SESSION_ERROR_NONE};
-	ret = session_tables_take(&next, probes, nr, error);
+	ret = session_tables_take(&next, tables, nr, error);
 	if (ret)
 		return ret;
 	session_tables_free(&session->next_tables);

@@ -36,7 +36,7 @@
 #include <sys/types.h>
 
 struct session;
-struct session_probe;
+struct session_table;
 struct side_event_description;
 
 /* Defaults, all documented in the manual page of `side record`. */
@@ -219,7 +219,7 @@ struct session_options {
 	const char *const *snapshot_on;
 	size_t nr_snapshot_on;
 	uint32_t snapshot_max;
-	const struct session_probe *probes; /* see probes.h */
+	const struct session_table *probes; /* see probes.h */
 	size_t nr_probes;
 	/* forward SIGINT or SIGQUIT from another process to the command, which ends by it */
 	bool pass_on;

@@ -10,7 +10,7 @@
 #include "recorder/core/instance.h"
 #include "recorder/core/maps.h"
 #include "recorder/core/memory.h"
-#include "recorder/core/probe-tables.h"
+#include "recorder/core/probes.h"
 #include "recorder/storage/instance-free.h"
 #include "recorder/storage/journal.h"
 #include "ring/ring.h"

@@ -207,7 +207,7 @@ int main(int argc, char **argv)
 	struct session_rule rules[] = {{0}, session_symbols_rule};
 	struct session_channel channel = {
 			.name = SESSION_CHANNEL_NAME, .rules = rules, .nr_rules = 1};
-	struct session_probe probes[2] = {{.number = 1}, {.number = 2}};
+	struct session_table probes[2] = {{.number = 1}, {.number = 2}};
 	struct session_options options = {.mode = SESSION_RECORD,
 			.probes = probes,
 			.nr_probes = 1,
@@ -229,7 +229,7 @@ int main(int argc, char **argv)
 	if (argc < optind + 2)
 		return 2;
 	options.output = argv[optind];
-	probes[0].table = probes[1].table = read_table();
+	probes[0].fd = probes[1].fd = read_table();
 	if (session_create(&options, &session, &error) ||
 			session_spawn(session, argv + optind + 1, &error) ||
 			session_run(session, &error)) {
