@@ -170,7 +170,7 @@ static int side_kernel_command_start(struct side_kernel_command *command)
 	return command->pidfd < 0 ? -errno : side_kernel_command_listen_to(command, command->pidfd);
 }
 
-static void side_kernel_command_setup_signals(struct side_kernel_command *command)
+static void side_kernel_command_read_signals(struct side_kernel_command *command)
 {
 	struct signalfd_siginfo info;
 
@@ -347,7 +347,7 @@ int command_main(char **argv)
 				strerror(errno));
 	while (!side_kernel_command_has_ended(&command)) {
 		side_kernel_command_run_once(&command);
-		side_kernel_command_setup_signals(&command);
+		side_kernel_command_read_signals(&command);
 	}
 	side_kernel_command_finish(&command);
 	status = side_kernel_command_exit_status(&command);

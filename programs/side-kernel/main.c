@@ -146,7 +146,7 @@ static void side_kernel_refresh_selection(void *user)
 
 /* ---- requests ---- */
 
-static bool side_kernel_has_class(void *user, const char *pattern)
+static bool side_kernel_knows_pattern(void *user, const char *pattern)
 {
 	struct side_kernel_work *work = user;
 
@@ -172,7 +172,7 @@ static void side_kernel_describe(void *user, char *text, size_t size)
 
 /* ---- the main loop ---- */
 
-static void side_kernel_setup_signals(struct side_kernel_work *work)
+static void side_kernel_read_signals(struct side_kernel_work *work)
 {
 	struct signalfd_siginfo info;
 
@@ -206,12 +206,12 @@ static void side_kernel_check_sessions(struct side_kernel_work *work)
 	work->over |= (int64_t)(now - work->last_need_ns) > TIMEOUT_NS;
 }
 
-static void side_kernel_run_once(struct side_kernel_work *work)
+static void side_kernel_run_round(struct side_kernel_work *work)
 {
 	bool is_notified;
 
 	kernel_listen_wait(work->record, work->epoll, work->late ? LATE_MS : ROUND_MS);
-	side_kernel_setup_signals(work);
+	side_kernel_read_signals(work);
 	side_kernel_apply_change(work);
 	server_turn(work->server);
 	side_kernel_drain(work, false);
@@ -244,7 +244,7 @@ static int side_kernel_block_signals(struct side_kernel_work *work)
 	return work->signals < 0 || work->epoll < 0 ? -errno : 0;
 }
 
-static int side_kernel_listen_to(struct side_kernel_work *work, int fd)
+static int side_kernel_epoll_add(struct side_kernel_work *work, int fd)
 {
 	struct epoll_event interest = {.events = EPOLLIN, .data.fd = fd};
 
@@ -273,7 +273,7 @@ static int side_kernel_open_server(struct side_kernel_work *work)
 	const struct server_calls calls = {.user = work,
 			.poll = side_kernel_refresh_selection,
 			.drain = side_kernel_drain_all,
-			.knows = side_kernel_has_class,
+			.knows = side_kernel_knows_pattern,
 			.describe = side_kernel_describe};
 	char state_dir[256];
 	int ret = selection_socket_dir(state_dir, sizeof(state_dir))
@@ -281,9 +281,9 @@ static int side_kernel_open_server(struct side_kernel_work *work)
 			: -ENOENT;
 
 	if (!ret)
-		ret = side_kernel_listen_to(work, server_fd(work->server));
+		ret = side_kernel_epoll_add(work, server_fd(work->server));
 	if (!ret)
-		ret = side_kernel_listen_to(work, work->signals);
+		ret = side_kernel_epoll_add(work, work->signals);
 	/* Another side-kernel was faster: the waiting process finds that one. */
 	if (ret == -EBUSY)
 		work->over = true;
@@ -347,7 +347,7 @@ int main(__attribute__((unused)) int argc, char **argv)
 				"this program is a part of side, which runs it by itself");
 	status = side_kernel_start_recording(&work);
 	while (!status && !work.over)
-		side_kernel_run_once(&work);
+		side_kernel_run_round(&work);
 	server_close(work.server);
 	kernel_record_close(work.record);
 	events_free(work.events);

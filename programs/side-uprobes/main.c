@@ -85,7 +85,7 @@ static bool uprobes_parse_backend(struct uprobes_work *work, const char *text)
 	return work->options.backend >= 0;
 }
 
-static bool uprobes_load_table(struct uprobes_work *work, const char *text)
+static bool uprobes_add_table(struct uprobes_work *work, const char *text)
 {
 	int fd = atoi(text);
 
@@ -100,7 +100,7 @@ static bool uprobes_parse_option(struct uprobes_work *work, const char *name, co
 	struct global_filter *filter = &work->options.filter;
 
 	if (!strcmp(name, "--table"))
-		return uprobes_load_table(work, text);
+		return uprobes_add_table(work, text);
 	if (!strcmp(name, "--process"))
 		return (work->options.process = (pid_t)strtol(text, NULL, 10)) > 0;
 	if (!strcmp(name, "--pid"))
@@ -271,7 +271,7 @@ static void uprobes_read_hits(struct uprobes_work *work, bool last)
 }
 
 /* Report the error of the backend, and why the other backends were not used. */
-static int uprobes_print_watch_error(const struct uprobes_work *work, const struct error *error)
+static int uprobes_print_enable_error(const struct uprobes_work *work, const struct error *error)
 {
 	const char *why = global_why(work->global);
 	enum command_status status =
@@ -295,10 +295,10 @@ static int uprobes_enable_probes(struct uprobes_work *work, bool on)
 	if (!on)
 		uprobes_read_hits(work, true);
 	work->on = on && !ret;
-	return ret ? uprobes_print_watch_error(work, &error) : 0;
+	return ret ? uprobes_print_enable_error(work, &error) : 0;
 }
 
-static void uprobes_setup_signals(struct uprobes_work *work)
+static void uprobes_read_signals(struct uprobes_work *work)
 {
 	struct signalfd_siginfo info;
 
@@ -383,7 +383,7 @@ static int uprobes_hits_ready(struct event_loop *loop, struct event_source *sour
 }
 
 /*
- * Only notes that signals are pending: uprobes_run_once() reads them after the wait, before the
+ * Only notes that signals are pending: uprobes_run_round() reads them after the wait, before the
  * hits.
  */
 static int uprobes_signals_ready(
@@ -409,10 +409,10 @@ static void uprobes_wait(struct uprobes_work *work)
 		(void)nanosleep(&batch, NULL);
 }
 
-static void uprobes_run_once(struct uprobes_work *work)
+static void uprobes_run_round(struct uprobes_work *work)
 {
 	uprobes_wait(work);
-	uprobes_setup_signals(work);
+	uprobes_read_signals(work);
 	uprobes_check_command(work);
 	uprobes_check_process(work);
 	if (work->session)
@@ -606,7 +606,7 @@ int main(__attribute__((unused)) int argc, char **argv)
 			: uprobes_start(&work);
 	if (!work.status) {
 		while (!work.over)
-			uprobes_run_once(&work);
+			uprobes_run_round(&work);
 		uprobes_check_files(&work, 0);
 		(void)uprobes_enable_probes(&work, false);
 		if (work.lost)

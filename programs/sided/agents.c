@@ -27,7 +27,7 @@
 
 /* ---- listening ---- */
 
-static void relisten(struct daemon *daemon, struct timer *timer)
+static void sided_agents_resume_listening(struct daemon *daemon, struct timer *timer)
 {
 	(void)timer;
 	loop_change(daemon, &daemon->control_listener, EPOLLIN);
@@ -36,7 +36,7 @@ static void relisten(struct daemon *daemon, struct timer *timer)
 }
 
 /* Returns the connection of this user that has been silent for the longest time. */
-static struct sided_agent *oldest_stranger(const struct daemon *daemon, uid_t uid)
+static struct sided_agent *sided_agent_oldest_unidentified(const struct daemon *daemon, uid_t uid)
 {
 	struct sided_agent *agent, *oldest = NULL;
 
@@ -50,7 +50,7 @@ static struct sided_agent *oldest_stranger(const struct daemon *daemon, uid_t ui
  * Returns the oldest connection of the user with most of them, so that a user with few connections
  * loses none to others.
  */
-static struct sided_agent *oldest_stranger_of_largest_user(const struct daemon *daemon)
+static struct sided_agent *sided_agent_oldest_of_largest_user(const struct daemon *daemon)
 {
 	const struct sided_agent *agent;
 	uint64_t most = 0;
@@ -64,7 +64,7 @@ static struct sided_agent *oldest_stranger_of_largest_user(const struct daemon *
 		most = used;
 		uid = agent->peer.uid;
 	}
-	return most ? oldest_stranger(daemon, uid) : NULL;
+	return most ? sided_agent_oldest_unidentified(daemon, uid) : NULL;
 }
 
 /*
@@ -73,7 +73,7 @@ static struct sided_agent *oldest_stranger_of_largest_user(const struct daemon *
  */
 void loop_pause_listening(struct daemon *daemon)
 {
-	struct sided_agent *oldest = oldest_stranger_of_largest_user(daemon);
+	struct sided_agent *oldest = sided_agent_oldest_of_largest_user(daemon);
 
 	if (oldest) {
 		agent_close(daemon, oldest);
@@ -82,12 +82,12 @@ void loop_pause_listening(struct daemon *daemon)
 	loop_change(daemon, &daemon->control_listener, 0);
 	loop_change(daemon, &daemon->agents_listener, 0);
 	rendezvous_listen_all(daemon, false);
-	loop_timer(daemon, &daemon->relisten, PAUSE_MS, relisten);
+	loop_timer(daemon, &daemon->relisten, PAUSE_MS, sided_agents_resume_listening);
 }
 
 /* ---- strangers ---- */
 
-static void be_known(struct daemon *daemon, struct sided_agent *agent)
+static void sided_agent_set_identified(struct daemon *daemon, struct sided_agent *agent)
 {
 	if (!agent->at)
 		return;
@@ -101,7 +101,7 @@ static void be_known(struct daemon *daemon, struct sided_agent *agent)
 	loop_cancel(daemon, &agent->timer);
 }
 
-static void be_stranger(struct daemon *daemon, struct sided_agent *agent)
+static void sided_agent_set_unidentified(struct daemon *daemon, struct sided_agent *agent)
 {
 	agent->next = daemon->agents;
 	agent->at = &daemon->agents;
@@ -112,7 +112,7 @@ static void be_stranger(struct daemon *daemon, struct sided_agent *agent)
 	shares_charge(&daemon->stranger_shares, agent->peer.uid, 1);
 }
 
-static void agent_destroy(struct daemon *daemon, struct sided_object *object)
+static void sided_agent_destroy(struct daemon *daemon, struct sided_object *object)
 {
 	struct sided_agent *agent = container_of(object, struct sided_agent, object);
 
@@ -124,7 +124,7 @@ void agent_close(struct daemon *daemon, struct sided_agent *agent)
 {
 	if (agent->object.is_closed)
 		return;
-	be_known(daemon, agent);
+	sided_agent_set_identified(daemon, agent);
 	loop_cancel(daemon, &agent->timer);
 	loop_unwatch(daemon, &agent->process);
 	peer_close(loop_release(daemon, &agent->watch), agent->refuses_fds);
@@ -136,7 +136,7 @@ void agent_close(struct daemon *daemon, struct sided_agent *agent)
 	program_disconnected(daemon, agent);
 }
 
-static void agent_is_silent(struct daemon *daemon, struct timer *timer)
+static void sided_agent_silence_ended(struct daemon *daemon, struct timer *timer)
 {
 	agent_close(daemon, container_of(timer, struct sided_agent, timer));
 }
@@ -151,7 +151,7 @@ struct parts {
 	char message[WIRE_MESSAGE_MAX];
 };
 
-static void add_sessions(struct daemon *daemon, const struct sided_program *program,
+static void sided_agent_add_sessions(struct daemon *daemon, const struct sided_program *program,
 		struct wire_welcome *welcome, struct parts *parts)
 {
 	struct session_entry *entry;
@@ -173,7 +173,8 @@ static void add_sessions(struct daemon *daemon, const struct sided_program *prog
 	}
 }
 
-static int send_welcome(struct daemon *daemon, struct sided_agent *agent, const char *refusal)
+static int sided_agent_send_welcome(
+		struct daemon *daemon, struct sided_agent *agent, const char *refusal)
 {
 	static struct parts parts;
 	struct wire_welcome welcome = {.accepted = !refusal,
@@ -184,7 +185,7 @@ static int send_welcome(struct daemon *daemon, struct sided_agent *agent, const 
 
 	parts.pushes_size = 0;
 	if (!refusal && agent->program)
-		add_sessions(daemon, agent->program, &welcome, &parts);
+		sided_agent_add_sessions(daemon, agent->program, &welcome, &parts);
 	size = wire_encode_welcome(parts.message, sizeof(parts.message), &welcome);
 	if (size < 0)
 		return (int)size;
@@ -195,7 +196,7 @@ static int send_welcome(struct daemon *daemon, struct sided_agent *agent, const 
 
 void agent_welcome(struct daemon *daemon, struct sided_agent *agent)
 {
-	int ret = send_welcome(daemon, agent, NULL);
+	int ret = sided_agent_send_welcome(daemon, agent, NULL);
 
 	agent->held = false;
 	loop_cancel(daemon, &agent->timer);
@@ -210,7 +211,7 @@ void agent_welcome(struct daemon *daemon, struct sided_agent *agent)
 /* ---- messages of programs ---- */
 
 /* True if the process of a session is starting (for the first time or again) and has not failed. */
-static bool one_begins(const struct daemon *daemon)
+static bool sided_agent_session_is_starting(const struct daemon *daemon)
 {
 	const struct session_entry *entry;
 
@@ -220,7 +221,7 @@ static bool one_begins(const struct daemon *daemon)
 	return false;
 }
 
-static void held_long_enough(struct daemon *daemon, struct timer *timer)
+static void sided_agent_delay_ended(struct daemon *daemon, struct timer *timer)
 {
 	struct sided_agent *agent = container_of(timer, struct sided_agent, timer);
 
@@ -234,11 +235,11 @@ static void held_long_enough(struct daemon *daemon, struct timer *timer)
  * and would lose its events until it is notified. All programs are notified when the process is
  * ready.
  */
-static void welcome_first(struct daemon *daemon, struct sided_agent *agent)
+static void sided_agent_welcome_when_ready(struct daemon *daemon, struct sided_agent *agent)
 {
-	agent->held = one_begins(daemon);
+	agent->held = sided_agent_session_is_starting(daemon);
 	if (agent->held) {
-		loop_timer(daemon, &agent->timer, LIMIT_HOLD_MS, held_long_enough);
+		loop_timer(daemon, &agent->timer, LIMIT_HOLD_MS, sided_agent_delay_ended);
 		return;
 	}
 	if (agent->program)
@@ -249,11 +250,11 @@ static void welcome_first(struct daemon *daemon, struct sided_agent *agent)
 /* Call if the peer violates the protocol: sends the reason, and closes only this connection. */
 static void sided_agent_refuse(struct daemon *daemon, struct sided_agent *agent, const char *reason)
 {
-	send_welcome(daemon, agent, reason);
+	sided_agent_send_welcome(daemon, agent, reason);
 	agent_close(daemon, agent);
 }
 
-static void take_arrive(
+static void sided_agent_handle_arrive(
 		struct daemon *daemon, struct sided_agent *agent, const void *message, size_t size)
 {
 	struct wire_arrive arrive;
@@ -271,11 +272,11 @@ static void take_arrive(
 		sided_agent_refuse(daemon, agent, reason);
 		return;
 	}
-	be_known(daemon, agent);
+	sided_agent_set_identified(daemon, agent);
 	/* The program ends with its process, and the connection ends with the program. */
 	if (program->watch.fd >= 0)
 		loop_unwatch(daemon, &agent->process);
-	welcome_first(daemon, agent);
+	sided_agent_welcome_when_ready(daemon, agent);
 }
 
 /* Passes the connection to a session, which identifies the peer itself. */
@@ -307,7 +308,7 @@ static void sided_agent_forward(
 	}
 }
 
-static void take_done(
+static void sided_agent_handle_done(
 		struct daemon *daemon, struct sided_agent *agent, const void *message, size_t size)
 {
 	struct wire_done done;
@@ -320,7 +321,7 @@ static void take_done(
 }
 
 /* True if this process was counted already, as far as the daemon remembers: an agent can retry. */
-static bool is_counted(struct daemon *daemon, const struct peer *peer)
+static bool sided_agent_is_counted(struct daemon *daemon, const struct peer *peer)
 {
 	const struct foreign_release one = {peer->pid, session_process_start(peer->pid)};
 	size_t i;
@@ -341,7 +342,7 @@ static void sided_agent_refuse_version(
 {
 	struct session_entry *entry;
 
-	if (version && !agent->program && !is_counted(daemon, &agent->peer)) {
+	if (version && !agent->program && !sided_agent_is_counted(daemon, &agent->peer)) {
 		log_about(daemon, agent->peer.uid,
 				"process %d of user %u is not recorded: its agent has version %u of the protocol, this daemon version %u; restart it with the libside of this release",
 				agent->peer.pid, (unsigned int)agent->peer.uid, version,
@@ -359,9 +360,9 @@ static void sided_agent_handle_message(
 	int type = wire_message_type(message, size);
 
 	if (type == WIRE_ARRIVE && !agent->program) {
-		take_arrive(daemon, agent, message, size);
+		sided_agent_handle_arrive(daemon, agent, message, size);
 	} else if (type == WIRE_DONE && agent->program) {
-		take_done(daemon, agent, message, size);
+		sided_agent_handle_done(daemon, agent, message, size);
 	} else if (type == WIRE_PASS && !agent->program) {
 		sided_agent_forward(daemon, agent, message, size);
 		agent_close(daemon, agent);
@@ -379,7 +380,7 @@ static void sided_agent_handle_message(
 	}
 }
 
-static void agent_ready(struct daemon *daemon, struct sided_watch *watch, uint32_t events)
+static void sided_agent_ready(struct daemon *daemon, struct sided_watch *watch, uint32_t events)
 {
 	struct sided_agent *agent = container_of(watch, struct sided_agent, watch);
 	static char message[WIRE_MESSAGE_MAX];
@@ -408,20 +409,20 @@ static void agent_ready(struct daemon *daemon, struct sided_watch *watch, uint32
  * A program identifies itself at once when it connects. So in a flood of connections, silent ones
  * are closed for new ones, and new ones are not refused: a refused program would never be traced.
  */
-static void sided_agent_evict_stranger(struct daemon *daemon, uid_t uid)
+static void sided_agent_evict_unidentified(struct daemon *daemon, uid_t uid)
 {
 	struct sided_agent *oldest = NULL;
 
 	if (shares_used(&daemon->stranger_shares, uid) >= LIMIT_STRANGERS_OF_USER)
-		oldest = oldest_stranger(daemon, uid);
+		oldest = sided_agent_oldest_unidentified(daemon, uid);
 	else if (daemon->nr_strangers >= LIMIT_STRANGERS)
-		oldest = oldest_stranger_of_largest_user(daemon);
+		oldest = sided_agent_oldest_of_largest_user(daemon);
 	if (oldest)
 		agent_close(daemon, oldest);
 }
 
 /* A connection is closed when its process exits, even if it never sent a message. */
-static void agent_exited(struct daemon *daemon, struct sided_watch *watch, uint32_t events)
+static void sided_agent_exited(struct daemon *daemon, struct sided_watch *watch, uint32_t events)
 {
 	struct sided_agent *agent = container_of(watch, struct sided_agent, process);
 
@@ -440,7 +441,7 @@ static int sided_agent_watch_process(struct daemon *daemon, struct sided_agent *
 	 */
 	if (fd < 0)
 		return agent->peer.pid ? fd : 0;
-	ret = loop_watch(daemon, &agent->process, fd, EPOLLIN, agent_exited);
+	ret = loop_watch(daemon, &agent->process, fd, EPOLLIN, sided_agent_exited);
 	if (ret)
 		close(fd);
 	return ret;
@@ -453,13 +454,13 @@ static int sided_agent_watch(struct daemon *daemon, struct sided_agent *agent, i
 	if (!ret)
 		ret = sided_agent_watch_process(daemon, agent, fd);
 	if (!ret)
-		ret = loop_watch(daemon, &agent->watch, fd, EPOLLIN, agent_ready);
+		ret = loop_watch(daemon, &agent->watch, fd, EPOLLIN, sided_agent_ready);
 	if (ret)
 		loop_unwatch(daemon, &agent->process);
 	return ret;
 }
 
-static void agent_accept(struct daemon *daemon, int fd, struct rendezvous *rendezvous)
+static void sided_agent_accept(struct daemon *daemon, int fd, struct rendezvous *rendezvous)
 {
 	struct sided_agent *agent = calloc(1, sizeof(*agent));
 	/* Another process has created the rendezvous socket, and can still change it. */
@@ -469,7 +470,7 @@ static void agent_accept(struct daemon *daemon, int fd, struct rendezvous *rende
 		peer_close(fd, refuses_fds);
 		return;
 	}
-	object_init(&agent->object, agent_destroy);
+	object_init(&agent->object, sided_agent_destroy);
 	agent->watch.owner = agent->process.owner = agent->timer.owner = &agent->object;
 	agent->watch.fd = agent->process.fd = -1;
 	agent->refuses_fds = refuses_fds;
@@ -483,9 +484,9 @@ static void agent_accept(struct daemon *daemon, int fd, struct rendezvous *rende
 		sided_agent_refuse(daemon, agent, "this daemon belongs to another user");
 		return;
 	}
-	sided_agent_evict_stranger(daemon, agent->peer.uid);
-	be_stranger(daemon, agent);
-	loop_timer(daemon, &agent->timer, LIMIT_STRANGER_MS, agent_is_silent);
+	sided_agent_evict_unidentified(daemon, agent->peer.uid);
+	sided_agent_set_unidentified(daemon, agent);
+	loop_timer(daemon, &agent->timer, LIMIT_STRANGER_MS, sided_agent_silence_ended);
 }
 
 void agents_ready(struct daemon *daemon, struct sided_watch *watch, uint32_t events)
@@ -498,7 +499,7 @@ void agents_ready(struct daemon *daemon, struct sided_watch *watch, uint32_t eve
 		int fd = rendezvous_accept(rendezvous, watch);
 
 		if (fd >= 0)
-			agent_accept(daemon, fd, rendezvous);
+			sided_agent_accept(daemon, fd, rendezvous);
 		else if (errno == ENOBUFS || error_is_lack_of_resources(errno))
 			return loop_pause_listening(daemon);
 		else if (errno != EINTR && errno != ECONNABORTED)

@@ -9,7 +9,7 @@
 
 #include "abi/arguments.h"
 
-static void abi_arguments_copy_type_name(char to[64], const char *word)
+static void abi_arguments_copy_text(char to[64], const char *word)
 {
 	(void)snprintf(to, 64, "%.63s", word);
 }
@@ -22,8 +22,8 @@ int visit_walk_wrong_label(const struct visit_argument_walk *walk, const struct 
 			visit_label_name(expected), expected, visit_label_name(actual), actual);
 
 	if (walk->error) {
-		abi_arguments_copy_type_name(walk->error->expected, visit_label_name(expected));
-		abi_arguments_copy_type_name(walk->error->found, visit_label_name(actual));
+		abi_arguments_copy_text(walk->error->expected, visit_label_name(expected));
+		abi_arguments_copy_text(walk->error->found, visit_label_name(actual));
 	}
 	return ret;
 }
@@ -34,8 +34,8 @@ int visit_walk_differs(const struct visit_argument_walk *walk, const struct visi
 	int ret = visit_fail(walk->error, step, -EINVAL, "%s", what);
 
 	if (walk->error) {
-		abi_arguments_copy_type_name(walk->error->expected, expected);
-		abi_arguments_copy_type_name(walk->error->found, found);
+		abi_arguments_copy_text(walk->error->expected, expected);
+		abi_arguments_copy_text(walk->error->found, found);
 	}
 	return ret;
 }
@@ -103,7 +103,7 @@ int visit_walk_reads_text(const struct visit_argument_walk *walk, const struct v
 	ret = visit_fail(walk->error, step, -EFAULT,
 			"the string at %p cannot be read up to its end", text);
 	if (walk->error) {
-		abi_arguments_copy_type_name(walk->error->expected, "a string that ends");
+		abi_arguments_copy_text(walk->error->expected, "a string that ends");
 		snprintf(walk->error->found, sizeof(walk->error->found), "%p", text);
 	}
 	return ret;
@@ -134,7 +134,7 @@ int visit_walk_reads(const struct visit_argument_walk *walk, const struct visit_
 		return 0;
 	ret = visit_fail(walk->error, step, -EFAULT, "the memory at %p cannot be read", address);
 	if (walk->error) {
-		abi_arguments_copy_type_name(walk->error->expected, "memory that can be read");
+		abi_arguments_copy_text(walk->error->expected, "memory that can be read");
 		snprintf(walk->error->found, sizeof(walk->error->found), "%p (%zu bytes)", address,
 				nr * size);
 	}
@@ -250,7 +250,7 @@ static int abi_arguments_walk_element(const struct visit_argument_walk *walk,
 }
 
 /* Walks an array (expected is its length) or a VLA (expected is VISIT_LENGTH_UNKNOWN). */
-static int arguments_walk_vec(const struct visit_argument_walk *walk,
+static int abi_arguments_walk_vec(const struct visit_argument_walk *walk,
 		const struct visit_location *location, const struct visit_step *step,
 		const struct side_type *type, const struct side_type *elem,
 		struct visit_attributes attributes, uint32_t expected,
@@ -299,7 +299,7 @@ struct element_writer {
 	int ret; /* the first error of the walk; not replaced by later ones */
 };
 
-static enum side_visitor_status arguments_write_element(
+static enum side_visitor_status abi_arguments_write_element(
 		const struct side_tracer_visitor_ctx *ctx, const struct side_arg *elem)
 {
 	struct element_writer *writer = ctx->priv;
@@ -326,7 +326,7 @@ static int abi_arguments_walk_vla_visitor(const struct visit_argument_walk *walk
 	const struct side_arg_vla_visitor *app = side_ptr_get(arg->u.side_static.side_vla_visitor);
 	struct visit_location inner;
 	struct element_writer writer = {
-			.ctx = {.write_elem = arguments_write_element, .priv = &writer},
+			.ctx = {.write_elem = abi_arguments_write_element, .priv = &writer},
 			.walk = walk,
 			.inner = &inner,
 			.step = step,
@@ -358,7 +358,7 @@ static int abi_arguments_walk_vla_visitor(const struct visit_argument_walk *walk
 
 /* ---- the other compounds ---- */
 
-static int arguments_walk_optional(const struct visit_argument_walk *walk,
+static int abi_arguments_walk_optional(const struct visit_argument_walk *walk,
 		const struct visit_location *location, const struct visit_step *up,
 		const struct side_type *type, const struct side_arg *arg)
 {
@@ -383,7 +383,7 @@ static int arguments_walk_optional(const struct visit_argument_walk *walk,
 	return ret ? ret : WALK_CALL(walk, optional_end, location);
 }
 
-static int arguments_walk_variant(const struct visit_argument_walk *walk,
+static int abi_arguments_walk_variant(const struct visit_argument_walk *walk,
 		const struct visit_location *location, const struct visit_step *up,
 		const struct side_type *type, const struct side_arg *arg)
 {
@@ -418,9 +418,9 @@ static int arguments_walk_variant(const struct visit_argument_walk *walk,
 		ret = visit_fail(walk->error, &step, -EINVAL, "no option for the selector %s",
 				digits);
 		if (walk->error) {
-			abi_arguments_copy_type_name(
+			abi_arguments_copy_text(
 					walk->error->expected, "a selector that has an option");
-			abi_arguments_copy_type_name(walk->error->found, digits);
+			abi_arguments_copy_text(walk->error->found, digits);
 		}
 		return ret;
 	}
@@ -432,7 +432,7 @@ static int arguments_walk_variant(const struct visit_argument_walk *walk,
 	return ret ? ret : WALK_CALL(walk, variant_end, location);
 }
 
-static int arguments_walk_enum(const struct visit_argument_walk *walk,
+static int abi_arguments_walk_enum(const struct visit_argument_walk *walk,
 		const struct visit_location *location, const struct visit_step *step,
 		const struct side_type *type, const struct side_arg *arg)
 {
@@ -452,7 +452,7 @@ static int arguments_walk_enum(const struct visit_argument_walk *walk,
 	return ret ? ret : WALK_CALL(walk, enum_end, location, mappings, &value);
 }
 
-static int arguments_walk_bitmap(const struct visit_argument_walk *walk,
+static int abi_arguments_walk_bitmap(const struct visit_argument_walk *walk,
 		const struct visit_location *location, const struct visit_step *step,
 		const struct side_type *type, const struct side_arg *arg)
 {
@@ -506,7 +506,7 @@ static int arguments_walk_bitmap(const struct visit_argument_walk *walk,
 			&bitmap);
 }
 
-static int arguments_walk_gather(const struct visit_argument_walk *walk,
+static int abi_arguments_walk_gather(const struct visit_argument_walk *walk,
 		const struct visit_location *location, const struct visit_step *step,
 		const struct side_type *type, const struct side_arg *arg)
 {
@@ -529,8 +529,9 @@ int visit_walk_argument(const struct visit_argument_walk *walk,
 	unsigned int label = type->type.v, actual = arg->type.v;
 
 	switch (label) {
-	case SIDE_TYPE_ENUM: return arguments_walk_enum(walk, location, step, type, arg);
-	case SIDE_TYPE_ENUM_BITMAP: return arguments_walk_bitmap(walk, location, step, type, arg);
+	case SIDE_TYPE_ENUM: return abi_arguments_walk_enum(walk, location, step, type, arg);
+	case SIDE_TYPE_ENUM_BITMAP:
+		return abi_arguments_walk_bitmap(walk, location, step, type, arg);
 	case SIDE_TYPE_DYNAMIC:
 		if (!visit_label_is_dynamic(actual))
 			return visit_walk_wrong_label(walk, step, label, actual);
@@ -538,23 +539,24 @@ int visit_walk_argument(const struct visit_argument_walk *walk,
 	case SIDE_TYPE_GATHER_ENUM:
 		if (actual != SIDE_TYPE_GATHER_INTEGER)
 			return visit_walk_wrong_label(walk, step, SIDE_TYPE_GATHER_INTEGER, actual);
-		return arguments_walk_gather(walk, location, step, type, arg);
+		return abi_arguments_walk_gather(walk, location, step, type, arg);
 	default: break;
 	}
 	if (actual != label)
 		return visit_walk_wrong_label(walk, step, label, actual);
 	switch (label) {
 	case SIDE_TYPE_STRUCT: return abi_arguments_walk_struct(walk, location, step, type, arg);
-	case SIDE_TYPE_VARIANT: return arguments_walk_variant(walk, location, step, type, arg);
-	case SIDE_TYPE_OPTIONAL: return arguments_walk_optional(walk, location, step, type, arg);
+	case SIDE_TYPE_VARIANT: return abi_arguments_walk_variant(walk, location, step, type, arg);
+	case SIDE_TYPE_OPTIONAL:
+		return abi_arguments_walk_optional(walk, location, step, type, arg);
 	case SIDE_TYPE_ARRAY:
-		return arguments_walk_vec(walk, location, step, type,
+		return abi_arguments_walk_vec(walk, location, step, type,
 				side_ptr_get(side_ptr_get(type->u.side_array)->elem_type),
 				visit_type_attributes(type),
 				side_ptr_get(type->u.side_array)->length,
 				side_ptr_get(arg->u.side_static.side_array));
 	case SIDE_TYPE_VLA:
-		return arguments_walk_vec(walk, location, step, type,
+		return abi_arguments_walk_vec(walk, location, step, type,
 				side_ptr_get(side_ptr_get(type->u.side_vla)->elem_type),
 				visit_type_attributes(type), VISIT_LENGTH_UNKNOWN,
 				side_ptr_get(arg->u.side_static.side_vla));
@@ -562,7 +564,7 @@ int visit_walk_argument(const struct visit_argument_walk *walk,
 		return abi_arguments_walk_vla_visitor(walk, location, step, type, arg);
 	default:
 		if (visit_label_is_gather(label))
-			return arguments_walk_gather(walk, location, step, type, arg);
+			return abi_arguments_walk_gather(walk, location, step, type, arg);
 		return abi_arguments_walk_scalar(walk, location, step, type, arg);
 	}
 }

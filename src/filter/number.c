@@ -7,7 +7,7 @@
 #define MANTISSA (((uint64_t)1 << 52) - 1)
 #define INFINITE ((uint64_t)0x7ff << 52)
 
-static bool is_nan(uint64_t bits)
+static bool filter_number_is_nan(uint64_t bits)
 {
 	return (bits & ~SIGN) > INFINITE;
 }
@@ -18,7 +18,7 @@ static bool is_nan(uint64_t bits)
  * Rounds significand * 2^(exponent - 63) to nearest, ties to even. The top bit of significand is
  * set; sticky: lower bits that were cut off are not zero.
  */
-static uint64_t round_double(bool negative, int exponent, uint64_t significand, bool sticky)
+static uint64_t filter_number_round(bool negative, int exponent, uint64_t significand, bool sticky)
 {
 	uint64_t sign = negative ? SIGN : 0, mantissa, remainder;
 	unsigned int shift = 11;
@@ -54,7 +54,7 @@ uint64_t filter_double_from_integer(bool negative, uint64_t magnitude)
 	if (!magnitude)
 		return 0;
 	zeros = __builtin_clzll(magnitude);
-	return round_double(negative, 63 - zeros, magnitude << zeros, false);
+	return filter_number_round(negative, 63 - zeros, magnitude << zeros, false);
 }
 
 /*
@@ -101,30 +101,31 @@ uint64_t filter_double_from_128(uint64_t low, uint64_t high)
 	if (!exponent) /* far below the smallest double */
 		return negative ? SIGN : 0;
 	significand = SIGN | high << 15 | low >> 49;
-	return round_double(negative, exponent - 16383, significand, low << 15);
+	return filter_number_round(negative, exponent - 16383, significand, low << 15);
 }
 
 /* ---- comparison ---- */
 
-static enum filter_order filter_number_compare_bits(uint64_t a, uint64_t b)
+static enum filter_order filter_number_compare_unsigned(uint64_t a, uint64_t b)
 {
 	return a < b ? FILTER_ORDER_LESS : a > b ? FILTER_ORDER_GREATER : FILTER_ORDER_EQUAL;
 }
 
 /* Maps bits to an order-preserving integer; both zeros map to the same. */
-static uint64_t ordered(uint64_t bits)
+static uint64_t filter_number_to_ordered(uint64_t bits)
 {
 	return bits & SIGN ? ~bits + 1 : bits | SIGN;
 }
 
 enum filter_order filter_double_order(uint64_t a, uint64_t b)
 {
-	if (is_nan(a) || is_nan(b))
+	if (filter_number_is_nan(a) || filter_number_is_nan(b))
 		return FILTER_ORDER_UNORDERED;
-	return filter_number_compare_bits(ordered(a), ordered(b));
+	return filter_number_compare_unsigned(
+			filter_number_to_ordered(a), filter_number_to_ordered(b));
 }
 
-static enum filter_order reverse_if(bool negative, enum filter_order order)
+static enum filter_order filter_number_reverse_if(bool negative, enum filter_order order)
 {
 	if (!negative || order == FILTER_ORDER_EQUAL)
 		return order;
@@ -132,7 +133,7 @@ static enum filter_order reverse_if(bool negative, enum filter_order order)
 }
 
 /* Compares high:low with the magnitude of a number that is neither NaN nor zero. */
-static enum filter_order magnitude_order(uint64_t low, uint64_t high, uint64_t b)
+static enum filter_order filter_number_magnitude_order(uint64_t low, uint64_t high, uint64_t b)
 {
 	int exponent = (int)(b >> 52 & 0x7ff) - 1023;
 	uint64_t mantissa = (b & MANTISSA) | (uint64_t)1 << 52, whole_low, whole_high = 0;
@@ -154,16 +155,16 @@ static enum filter_order magnitude_order(uint64_t low, uint64_t high, uint64_t b
 		whole_high = mantissa << (exponent - 116);
 	}
 	if (high != whole_high)
-		return filter_number_compare_bits(high, whole_high);
+		return filter_number_compare_unsigned(high, whole_high);
 	if (low != whole_low)
-		return filter_number_compare_bits(low, whole_low);
+		return filter_number_compare_unsigned(low, whole_low);
 	return fraction ? FILTER_ORDER_LESS : FILTER_ORDER_EQUAL;
 }
 
 enum filter_order filter_integer_double_order(
 		bool negative, uint64_t low, uint64_t high, uint64_t b)
 {
-	if (is_nan(b))
+	if (filter_number_is_nan(b))
 		return FILTER_ORDER_UNORDERED;
 	if (filter_double_is_zero(b)) {
 		if (negative)
@@ -176,7 +177,7 @@ enum filter_order filter_integer_double_order(
 		low = ~low + 1;
 		high = ~high + !low;
 	}
-	return reverse_if(negative, magnitude_order(low, high, b));
+	return filter_number_reverse_if(negative, filter_number_magnitude_order(low, high, b));
 }
 
 /* ---- calculation ---- */

@@ -302,7 +302,7 @@ static int kernel_select_scan_tracefs(const char *tracefs, const struct pattern 
 	return ret;
 }
 
-static int kernel_select_on_class_found(void *user, const char *system, const char *name)
+static int kernel_select_stop_at_first(void *user, const char *system, const char *name)
 {
 	(void)user;
 	(void)system;
@@ -352,7 +352,7 @@ bool kernel_classes_know(const struct kernel_record *record, const char *text)
 		if (kernel_select_may_appear(&patterns[i]))
 			return true;
 	return kernel_select_scan_tracefs(record->tracefs, patterns, (size_t)count,
-			kernel_select_on_class_found, NULL);
+			kernel_select_stop_at_first, NULL);
 }
 
 /*

@@ -37,7 +37,7 @@ static const struct {
 		{"DEBUG", 7},
 };
 
-static bool same_word(const char *word, const char *upper)
+static bool pattern_is_same_word(const char *word, const char *upper)
 {
 	for (; *word && *upper; word++, upper++) {
 		char c = *word >= 'a' && *word <= 'z' ? (char)(*word - 'a' + 'A') : *word;
@@ -55,7 +55,7 @@ static int pattern_parse_level(const char *word)
 	if (word[0] >= '0' && word[0] <= '7' && !word[1])
 		return word[0] - '0';
 	for (i = 0; i < sizeof(level_names) / sizeof(level_names[0]); i++)
-		if (same_word(word, level_names[i].name))
+		if (pattern_is_same_word(word, level_names[i].name))
 			return level_names[i].level;
 	return -1;
 }
@@ -64,7 +64,7 @@ static int pattern_parse_level(const char *word)
  * Returns the byte after the set that starts at `set` (a '['), or NULL and sets *ret_reason. A ']'
  * directly after the opening is a literal.
  */
-static const char *set_end(const char *set, const char **reason)
+static const char *pattern_set_end(const char *set, const char **reason)
 {
 	const char *at = set + 1;
 	bool first = true;
@@ -99,7 +99,7 @@ struct glob_scan {
 	const char *colon;
 };
 
-static int scan_glob(const char *text, const char *glob, struct glob_scan *scan,
+static int pattern_scan_glob(const char *text, const char *glob, struct glob_scan *scan,
 		struct pattern_error *error)
 {
 	const char *at = glob;
@@ -108,7 +108,7 @@ static int scan_glob(const char *text, const char *glob, struct glob_scan *scan,
 	while (*at && *at != '@') {
 		if (*at == '[') {
 			const char *reason;
-			const char *end = set_end(at, &reason);
+			const char *end = pattern_set_end(at, &reason);
 
 			if (!end)
 				return pattern_set_error(error, text, at, reason);
@@ -161,7 +161,7 @@ int pattern_parse(const char *text, struct pattern *pattern, struct pattern_erro
 	if (strlen(text) > PATTERN_TEXT_MAX)
 		return pattern_set_error(
 				error, text, text + PATTERN_TEXT_MAX, "more than 511 bytes");
-	ret = scan_glob(text, glob, &scan, error);
+	ret = pattern_scan_glob(text, glob, &scan, error);
 	if (ret)
 		return ret;
 	if (scan.colon == glob)
@@ -252,7 +252,7 @@ struct subject {
 	size_t size;
 };
 
-static unsigned char subject_at(const struct subject *subject, size_t index)
+static unsigned char pattern_byte_at(const struct subject *subject, size_t index)
 {
 	if (index < subject->provider_size)
 		return (unsigned char)subject->provider[index];
@@ -264,20 +264,20 @@ static unsigned char subject_at(const struct subject *subject, size_t index)
 /*
  * Returns the size of the UTF-8 character at `index`: the byte and the continuation bytes after it.
  */
-static size_t subject_character(const struct subject *subject, size_t index)
+static size_t pattern_character_size(const struct subject *subject, size_t index)
 {
 	size_t size = 1;
 
-	if (subject_at(subject, index) < 0xc0)
+	if (pattern_byte_at(subject, index) < 0xc0)
 		return 1;
 	while (index + size < subject->size && size < 4 &&
-			(subject_at(subject, index + size) & 0xc0) == 0x80)
+			(pattern_byte_at(subject, index + size) & 0xc0) == 0x80)
 		size++;
 	return size;
 }
 
 /* True if `byte` is in the set at `*at` (its '['). Moves `*at` behind the set. */
-static bool set_holds(const char **at, unsigned char byte)
+static bool pattern_set_contains(const char **at, unsigned char byte)
 {
 	const char *set = *at + 1;
 	bool negated = *set == '!' || *set == '^';
@@ -308,15 +308,15 @@ static bool set_holds(const char **at, unsigned char byte)
 static size_t pattern_step(const char **at, const struct subject *subject, size_t index)
 {
 	switch (**at) {
-	case '?': (*at)++; return subject_character(subject, index);
-	case '[': return set_holds(at, subject_at(subject, index));
+	case '?': (*at)++; return pattern_character_size(subject, index);
+	case '[': return pattern_set_contains(at, pattern_byte_at(subject, index));
 	case '\\': (*at)++; break;
 	}
-	return (unsigned char)*(*at)++ == subject_at(subject, index);
+	return (unsigned char)*(*at)++ == pattern_byte_at(subject, index);
 }
 
 /* Only the last '*' is retried, so the time is at most the product of both lengths. */
-static bool glob_matches(const char *glob, const char *end, const struct subject *subject)
+static bool pattern_glob_matches(const char *glob, const char *end, const struct subject *subject)
 {
 	const char *star = NULL;
 	size_t star_index = 0;
@@ -356,7 +356,7 @@ bool pattern_matches(const struct pattern *pattern, const char *provider, const 
 		return false;
 	subject.provider_size = strlen(provider);
 	subject.size = subject.provider_size + 1 + strlen(event);
-	return glob_matches(pattern->glob, pattern->glob + pattern->glob_size, &subject);
+	return pattern_glob_matches(pattern->glob, pattern->glob + pattern->glob_size, &subject);
 }
 
 bool pattern_set_wants(const struct pattern *patterns, size_t nr_patterns, const char *provider,

@@ -77,7 +77,8 @@ static struct frame_writer relay_bytes_begin_frame(struct byte_sink *bytes)
 			.end = bytes->out + sizeof(bytes->out) - FRAME_TAIL};
 }
 
-static int send_frame(struct byte_sink *bytes, struct frame_writer *writer, uint8_t type)
+static int relay_bytes_send_frame(
+		struct byte_sink *bytes, struct frame_writer *writer, uint8_t type)
 {
 	unsigned char *payload = bytes->out + FRAME_HEAD;
 	size_t size = (size_t)(writer->at - payload);
@@ -104,7 +105,7 @@ static int relay_bytes_send_hello(struct byte_sink *bytes)
 					(bytes->sink.delivered ? FRAME_HELLO_ACKNOWLEDGED : 0));
 	framing_put_name(&writer, host);
 	framing_put_name(&writer, bytes->sink.session);
-	return send_frame(bytes, &writer, FRAME_HELLO);
+	return relay_bytes_send_frame(bytes, &writer, FRAME_HELLO);
 }
 
 /* ---- opening ---- */
@@ -114,7 +115,7 @@ static int relay_bytes_send_hello(struct byte_sink *bytes)
  * elsewhere (socat), but another user may have made a link to a file: then the error is ELOOP, and
  * nothing is created behind a link.
  */
-static int open_end(const char *path, int flags)
+static int relay_bytes_open_no_follow(const char *path, int flags)
 {
 	int fd = open(path, flags | O_NOFOLLOW, 0644);
 	struct stat status;
@@ -129,12 +130,12 @@ static int open_end(const char *path, int flags)
 	return -1;
 }
 
-static int open_path(struct byte_sink *bytes, struct error *error)
+static int relay_bytes_open_path(struct byte_sink *bytes, struct error *error)
 {
 	const char *path = bytes->sink.url.path;
 	/* A device may appear later; it is never created. */
 	bool is_device = !strncmp(path, "/dev/", 5);
-	int fd = open_end(path,
+	int fd = relay_bytes_open_no_follow(path,
 			O_WRONLY | (is_device || bytes->sink.no_files ? 0 : O_CREAT) | O_APPEND |
 					O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	int ret = fd < 0 ? -errno : 0;
@@ -176,7 +177,7 @@ static int open_path(struct byte_sink *bytes, struct error *error)
 	return fd;
 }
 
-static time_t steady_seconds(void)
+static time_t relay_bytes_steady_seconds(void)
 {
 	return (time_t)(clock_monotonic_ns() / CLOCK_NS_PER_S);
 }
@@ -195,7 +196,7 @@ static int bytes_open(struct sink *sink, struct error *error)
 	case URL_TCP:
 		fd = line_connect(sink->url.host, sink->url.port, &sink->timeout, error);
 		break;
-	case URL_PATH: fd = open_path(bytes, error); break;
+	case URL_PATH: fd = relay_bytes_open_path(bytes, error); break;
 	default:
 		fd = STDOUT_FILENO;
 		bytes->shared = true;
@@ -208,7 +209,7 @@ static int bytes_open(struct sink *sink, struct error *error)
 	if (bytes->serial)
 		bytes->piece = FRAME_PIECE_SERIAL;
 	sink->watch_fd = sink->url.kind == URL_TCP ? fd : -1;
-	bytes->repeated = steady_seconds();
+	bytes->repeated = relay_bytes_steady_seconds();
 	is_first = !sink->sequence;
 	fd = relay_bytes_send_hello(bytes);
 	/* If frame 0 is missing, the receiver counts a lost frame. */
@@ -242,7 +243,7 @@ static int bytes_text(struct sink *sink, struct follow_trace *trace, bool is_map
 		file.bytes = (const unsigned char *)text + done;
 		file.size = size - done < bytes->piece ? size - done : bytes->piece;
 		framing_put_file(&writer, &file);
-		ret = send_frame(bytes, &writer, FRAME_FILE);
+		ret = relay_bytes_send_frame(bytes, &writer, FRAME_FILE);
 		if (ret)
 			return ret;
 		done += file.size;
@@ -276,7 +277,7 @@ static int bytes_packet(struct sink *sink, struct follow_stream *stream,
 				? packet->size - frame.offset
 				: bytes->piece;
 		framing_put_packet(&writer, &frame);
-		ret = send_frame(bytes, &writer, FRAME_PACKET);
+		ret = relay_bytes_send_frame(bytes, &writer, FRAME_PACKET);
 		if (ret)
 			return ret;
 		frame.offset += frame.size;
@@ -287,7 +288,7 @@ static int bytes_packet(struct sink *sink, struct follow_stream *stream,
 	return 0;
 }
 
-static void deliver_first(struct byte_sink *bytes)
+static void relay_bytes_deliver_first(struct byte_sink *bytes)
 {
 	struct in_flight *first = &bytes->queue[bytes->head];
 
@@ -298,7 +299,7 @@ static void deliver_first(struct byte_sink *bytes)
 }
 
 /* Schedules the metadata and the maps once more if enough packets were sent since the last copy. */
-static void repeat(struct byte_sink *bytes, struct follow_trace *trace)
+static void relay_bytes_schedule_metadata(struct byte_sink *bytes, struct follow_trace *trace)
 {
 	uint64_t least = bytes->serial ? REPEAT_MIN_SERIAL : REPEAT_MIN;
 
@@ -310,13 +311,13 @@ static void repeat(struct byte_sink *bytes, struct follow_trace *trace)
 	trace->sent_metadata = trace->sent_maps = 0;
 }
 
-static void relay_bytes_on_elapsed(struct sink *sink, struct follow_stream *stream)
+static void relay_bytes_on_advanced(struct sink *sink, struct follow_stream *stream)
 {
 	struct byte_sink *bytes = relay_bytes_from_sink(sink);
 
 	if (sink->url.kind != URL_TCP) {
 		stream->delivered = stream->at;
-		repeat(bytes, stream->trace);
+		relay_bytes_schedule_metadata(bytes, stream->trace);
 		return;
 	}
 	/*
@@ -324,14 +325,14 @@ static void relay_bytes_on_elapsed(struct sink *sink, struct follow_stream *stre
 	 * delivered.
 	 */
 	if (bytes->count == WINDOW)
-		deliver_first(bytes);
+		relay_bytes_deliver_first(bytes);
 	bytes->queue[(bytes->head + bytes->count++) % WINDOW] = (struct in_flight){
 			.sequence = bytes->sink.sequence - 1, .stream = stream, .mark = stream->at};
 }
 
 /* ---- acknowledgements ---- */
 
-static void take_answers(struct byte_sink *bytes)
+static void relay_bytes_read_answers(struct byte_sink *bytes)
 {
 	size_t used, at = 0;
 	struct relay_frame frame;
@@ -357,7 +358,7 @@ static void take_answers(struct byte_sink *bytes)
 	if (bytes->in_size == sizeof(bytes->in))
 		bytes->in_size = 0; /* Not from a receiver of side. */
 	while (bytes->count && bytes->queue[bytes->head].sequence < bytes->acknowledged)
-		deliver_first(bytes);
+		relay_bytes_deliver_first(bytes);
 }
 
 /* Returns 1 if bytes were read, 0 if there are none, or a negative errno. */
@@ -371,7 +372,7 @@ static int relay_bytes_receive(struct byte_sink *bytes)
 	if (!got)
 		return -ECONNRESET;
 	bytes->in_size += (size_t)got;
-	take_answers(bytes);
+	relay_bytes_read_answers(bytes);
 	return 1;
 }
 
@@ -389,7 +390,7 @@ static void bytes_close(struct sink *sink)
 }
 
 /* Reads one byte, so that the wait ends as soon as one arrives. */
-static int await_answer(struct byte_sink *bytes, int timeout_ms)
+static int relay_bytes_await_answer(struct byte_sink *bytes, int timeout_ms)
 {
 	int ret;
 
@@ -399,7 +400,7 @@ static int await_answer(struct byte_sink *bytes, int timeout_ms)
 	if (ret)
 		return ret;
 	bytes->in_size++;
-	take_answers(bytes);
+	relay_bytes_read_answers(bytes);
 	ret = relay_bytes_receive(bytes);
 	return ret < 0 ? ret : 0;
 }
@@ -407,7 +408,7 @@ static int await_answer(struct byte_sink *bytes, int timeout_ms)
 static int bytes_flush(struct sink *sink, struct follow *follow, bool wait)
 {
 	struct byte_sink *bytes = relay_bytes_from_sink(sink);
-	time_t now = steady_seconds();
+	time_t now = relay_bytes_steady_seconds();
 	int ret = 0;
 
 	if (sink->url.kind != URL_TCP) {
@@ -427,7 +428,7 @@ static int bytes_flush(struct sink *sink, struct follow *follow, bool wait)
 	while (ret > 0);
 	/* Wait if the window is half full, or at the end. */
 	while (!ret && !bytes->mute && bytes->count && (wait || bytes->count > WINDOW / 2)) {
-		ret = await_answer(bytes, ANSWER_MS);
+		ret = relay_bytes_await_answer(bytes, ANSWER_MS);
 		bytes->mute = ret == -ETIMEDOUT && !bytes->answers;
 		if (wait || ret == -ETIMEDOUT)
 			break;
@@ -443,7 +444,7 @@ static void bytes_free(struct sink *sink)
 
 /* ---- ends ---- */
 
-static int send_trace_end(struct byte_sink *bytes, struct follow_trace *trace)
+static int relay_bytes_send_trace_end(struct byte_sink *bytes, struct follow_trace *trace)
 {
 	const struct follow_stream *stream = trace->streams;
 	int ret = 0;
@@ -469,13 +470,13 @@ static int send_trace_end(struct byte_sink *bytes, struct follow_trace *trace)
 			framing_put(&writer, stream->last.uuid, sizeof(stream->last.uuid));
 			framing_put_u8(&writer, (uint8_t)stream->header_size);
 		}
-		ret = send_frame(bytes, &writer, FRAME_TRACE_END);
+		ret = relay_bytes_send_frame(bytes, &writer, FRAME_TRACE_END);
 	} while (!ret && stream);
 	return ret;
 }
 
 /* Sends the metadata again, for readers that joined after it was sent. */
-static int last_metadata(struct sink *sink, struct follow_trace *trace)
+static int relay_bytes_repeat_metadata(struct sink *sink, struct follow_trace *trace)
 {
 	uint64_t sent = trace->sent_metadata;
 	char *text;
@@ -496,13 +497,14 @@ static int bytes_end_trace(struct sink *sink, struct follow_trace *trace)
 	int copies = sink->url.kind == URL_TCP ? 1 : LAST_COPIES, ret = 0;
 
 	if (sink->url.kind != URL_TCP)
-		ret = last_metadata(sink, trace);
+		ret = relay_bytes_repeat_metadata(sink, trace);
 	for (int i = 0; !ret && i < copies; i++)
-		ret = send_trace_end(bytes, trace);
+		ret = relay_bytes_send_trace_end(bytes, trace);
 	return ret;
 }
 
-static int send_end(struct byte_sink *bytes, const struct follow *follow, uint64_t frames)
+static int relay_bytes_send_end(
+		struct byte_sink *bytes, const struct follow *follow, uint64_t frames)
 {
 	struct frame_writer writer = relay_bytes_begin_frame(bytes);
 	uint64_t packets = follow->past.packets, events = follow->past.events;
@@ -523,24 +525,24 @@ static int send_end(struct byte_sink *bytes, const struct follow *follow, uint64
 	framing_put_u64(&writer, dropped_packets);
 	framing_put_u64(&writer, dropped_events);
 	framing_put_u32(&writer, follow->nr_traces);
-	return send_frame(bytes, &writer, FRAME_END);
+	return relay_bytes_send_frame(bytes, &writer, FRAME_END);
 }
 
 /*
  * Over TCP: waits until the last frame is acknowledged, or the other side closes the connection in
  * order.
  */
-static int await_end(struct byte_sink *bytes)
+static int relay_bytes_await_end(struct byte_sink *bytes)
 {
 	int ret = 0;
 
 	if (!bytes->answers)
 		shutdown(bytes->fd, SHUT_WR);
 	while (!ret && bytes->acknowledged < bytes->sink.sequence)
-		ret = await_answer(bytes, -1);
+		ret = relay_bytes_await_answer(bytes, -1);
 	if (ret == -ECONNRESET && !bytes->answers) {
 		while (bytes->count)
-			deliver_first(bytes);
+			relay_bytes_deliver_first(bytes);
 		return 0;
 	}
 	return ret;
@@ -554,11 +556,11 @@ static int bytes_end(struct sink *sink, struct follow *follow)
 	struct stat status;
 
 	for (int i = 0; !ret && i < copies; i++)
-		ret = send_end(bytes, follow, frames);
+		ret = relay_bytes_send_end(bytes, follow, frames);
 	if (ret)
 		return ret;
 	if (sink->url.kind == URL_TCP)
-		return await_end(bytes);
+		return relay_bytes_await_end(bytes);
 	if (bytes->serial)
 		tcdrain(bytes->fd);
 	else if (!fstat(bytes->fd, &status) && S_ISREG(status.st_mode) && fdatasync(bytes->fd))
@@ -572,7 +574,7 @@ static const struct sink_ops bytes_ops = {
 		.open = bytes_open,
 		.text = bytes_text,
 		.packet = bytes_packet,
-		.on_elapsed = relay_bytes_on_elapsed,
+		.on_advanced = relay_bytes_on_advanced,
 		.flush = bytes_flush,
 		.end_trace = bytes_end_trace,
 		.end = bytes_end,

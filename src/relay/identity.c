@@ -19,12 +19,13 @@
 #define AT_VARIANT 8
 
 /* A byte from `least` to `most`; the low bits of random are nearly uniform over so few values. */
-static unsigned char identity_byte(unsigned int least, unsigned int most, unsigned int random)
+static unsigned char identity_random_byte(
+		unsigned int least, unsigned int most, unsigned int random)
 {
 	return (unsigned char)(least + random % (most - least + 1));
 }
 
-static void identity_choose(struct identity *identity, const unsigned char uuid[16])
+static void identity_choose_uuid(struct identity *identity, const unsigned char uuid[16])
 {
 	unsigned short random[16] = {0};
 
@@ -37,11 +38,11 @@ static void identity_choose(struct identity *identity, const unsigned char uuid[
 		if (i == AT_VERSION || i == AT_VARIANT)
 			identity->own[i] = byte;
 		else if (byte < 10)
-			identity->own[i] = identity_byte(0, 9, random[i]);
+			identity->own[i] = identity_random_byte(0, 9, random[i]);
 		else if (byte < 100)
-			identity->own[i] = identity_byte(10, 99, random[i]);
+			identity->own[i] = identity_random_byte(10, 99, random[i]);
 		else
-			identity->own[i] = identity_byte(100, 255, random[i]);
+			identity->own[i] = identity_random_byte(100, 255, random[i]);
 	}
 	identity->is_known = true;
 }
@@ -51,7 +52,7 @@ void identity_replace(struct identity *identity, unsigned char uuid[16])
 	if (!identity->is_own)
 		return;
 	if (!identity->is_known)
-		identity_choose(identity, uuid);
+		identity_choose_uuid(identity, uuid);
 	/* A packet of another trace is not changed; readers refuse it. */
 	if (!memcmp(uuid, identity->sender, sizeof(identity->sender)))
 		memcpy(uuid, identity->own, sizeof(identity->own));

@@ -458,7 +458,7 @@ static bool relay_may_go(
 					packet->end <= horizon);
 }
 
-static void relay_on_elapsed(struct sink *sink, struct follow_stream *stream)
+static void relay_on_advanced(struct sink *sink, struct follow_stream *stream)
 {
 	(void)sink;
 	(void)stream;
@@ -605,7 +605,7 @@ static const struct sink_ops relay_ops = {
 		.remind = relay_remind,
 		.may_go = relay_may_go,
 		.packet = relay_packet,
-		.on_elapsed = relay_on_elapsed,
+		.on_advanced = relay_on_advanced,
 		.flush = relay_flush,
 		.beat = relay_beat,
 		.end_trace = relay_end_trace,

@@ -450,7 +450,7 @@ static int send_packet(struct send *send, struct follow_stream *stream)
 		return ret;
 	follow_pass(stream, packet, events);
 	stream->last.discarded = discarded;
-	ops->on_elapsed(send->sink, stream);
+	ops->on_advanced(send->sink, stream);
 	return 1;
 }
 

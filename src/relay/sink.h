@@ -76,7 +76,7 @@ struct sink_ops {
 	int (*packet)(struct sink *sink, struct follow_stream *stream,
 			const struct ctf_packet *packet, uint64_t events);
 	/* The stream has advanced past a packet: note the position to confirm. */
-	void (*on_elapsed)(struct sink *sink, struct follow_stream *stream);
+	void (*on_advanced)(struct sink *sink, struct follow_stream *stream);
 	/* Update the delivered positions of all streams. */
 	int (*flush)(struct sink *sink, struct follow *follow, bool wait);
 	/* Tell readers that every event before the horizon was sent. NULL: not needed. */

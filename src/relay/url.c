@@ -22,7 +22,7 @@ static int relay_url_set_error(
 }
 
 /* True for 1 to 65535 in digits. */
-static bool is_port(const char *text, size_t size)
+static bool relay_url_is_port(const char *text, size_t size)
 {
 	unsigned int number = 0;
 
@@ -36,7 +36,7 @@ static bool is_port(const char *text, size_t size)
 	return number && number < 65536;
 }
 
-static bool copy_part(char *to, size_t capacity, const char *from, size_t size)
+static bool relay_url_copy_part(char *to, size_t capacity, const char *from, size_t size)
 {
 	if (size >= capacity)
 		return false;
@@ -46,7 +46,8 @@ static bool copy_part(char *to, size_t capacity, const char *from, size_t size)
 }
 
 /* Reads the host, which is in brackets if it contains colons, and sets the text after it. */
-static bool take_host(const char *text, char *host, size_t capacity, const char **remainder)
+static bool relay_url_read_host(
+		const char *text, char *host, size_t capacity, const char **remainder)
 {
 	size_t size;
 
@@ -56,22 +57,23 @@ static bool take_host(const char *text, char *host, size_t capacity, const char 
 		if (!end)
 			return false;
 		*remainder = end + 1;
-		return copy_part(host, capacity, text + 1, (size_t)(end - text - 1));
+		return relay_url_copy_part(host, capacity, text + 1, (size_t)(end - text - 1));
 	}
 	size = strcspn(text, ":/");
 	*remainder = text + size;
-	return copy_part(host, capacity, text, size);
+	return relay_url_copy_part(host, capacity, text, size);
 }
 
 /* Reads ":PORT" if there is one. False: it is invalid. */
-static bool take_port(const char **remainder, char *port, size_t capacity)
+static bool relay_url_read_port(const char **remainder, char *port, size_t capacity)
 {
 	size_t size;
 
 	if (**remainder != ':')
 		return true;
 	size = strcspn(*remainder + 1, ":/");
-	if (!is_port(*remainder + 1, size) || !copy_part(port, capacity, *remainder + 1, size))
+	if (!relay_url_is_port(*remainder + 1, size) ||
+			!relay_url_copy_part(port, capacity, *remainder + 1, size))
 		return false;
 	*remainder += 1 + size;
 	return true;
@@ -83,17 +85,18 @@ int send_host_port(const char *text, char *host, size_t host_capacity, char *por
 	const char *remainder;
 
 	*port = '\0';
-	if (is_port(text, strlen(text))) {
+	if (relay_url_is_port(text, strlen(text))) {
 		*host = '\0';
-		return copy_part(port, port_capacity, text, strlen(text)) ? 0 : -EINVAL;
+		return relay_url_copy_part(port, port_capacity, text, strlen(text)) ? 0 : -EINVAL;
 	}
-	if (!take_host(text, host, host_capacity, &remainder) ||
-			!take_port(&remainder, port, port_capacity) || *remainder || !*port)
+	if (!relay_url_read_host(text, host, host_capacity, &remainder) ||
+			!relay_url_read_port(&remainder, port, port_capacity) || *remainder ||
+			!*port)
 		return -EINVAL;
 	return 0;
 }
 
-static bool is_session_name(const char *name)
+static bool relay_url_is_session_name(const char *name)
 {
 	return *name && *name != '.' && *name != '-' && strlen(name) <= 200 &&
 			!name[strspn(name,
@@ -101,21 +104,22 @@ static bool is_session_name(const char *name)
 					"56789_.-")];
 }
 
-static int parse_relay(const char *text, struct url *url, struct error *error)
+static int relay_url_parse_relay(const char *text, struct url *url, struct error *error)
 {
 	const char *remainder;
 
 	url->kind = URL_RELAY;
 	snprintf(url->port, sizeof(url->port), "%s", RELAY_CONTROL_PORT);
 	snprintf(url->data_port, sizeof(url->data_port), "%s", RELAY_DATA_PORT);
-	if (!take_host(text + strlen("net://"), url->host, sizeof(url->host), &remainder) ||
+	if (!relay_url_read_host(
+			    text + strlen("net://"), url->host, sizeof(url->host), &remainder) ||
 			!*url->host)
 		return relay_url_set_error(error, text, "has no host", RELAY_FORM);
-	if (!take_port(&remainder, url->port, sizeof(url->port)) ||
-			!take_port(&remainder, url->data_port, sizeof(url->data_port)) ||
+	if (!relay_url_read_port(&remainder, url->port, sizeof(url->port)) ||
+			!relay_url_read_port(&remainder, url->data_port, sizeof(url->data_port)) ||
 			(*remainder && *remainder != '/'))
 		return relay_url_set_error(error, text, "has an invalid port", RELAY_FORM);
-	if (*remainder && remainder[1] && !is_session_name(remainder + 1))
+	if (*remainder && remainder[1] && !relay_url_is_session_name(remainder + 1))
 		return relay_url_set_error(error, text,
 				"has an invalid session name: use letters, digits, `_`, `.` and `-`",
 				RELAY_FORM);
@@ -125,7 +129,7 @@ static int parse_relay(const char *text, struct url *url, struct error *error)
 
 /* ---- a host without a scheme, which would be used as the name of a file ---- */
 
-static bool is_known_host(const char *name)
+static bool relay_url_is_known_host(const char *name)
 {
 	static const char blanks[] = " \t\n";
 	FILE *hosts = fopen("/etc/hosts", "re");
@@ -148,7 +152,7 @@ static bool is_known_host(const char *name)
 /*
  * Does not ask DNS: most names without a scheme are those of files, and a query may take seconds.
  */
-static bool is_host(const char *name)
+static bool relay_url_is_host(const char *name)
 {
 	unsigned char address[16];
 	char own[256] = "";
@@ -156,11 +160,11 @@ static bool is_host(const char *name)
 	gethostname(own, sizeof(own) - 1);
 	return inet_pton(AF_INET, name, address) == 1 || inet_pton(AF_INET6, name, address) == 1 ||
 			!strcasecmp(name, "localhost") || (*own && !strcasecmp(name, own)) ||
-			is_known_host(name);
+			relay_url_is_known_host(name);
 }
 
 /*
- * True if the text before the first slash is HOST:PORT, or a HOST that is_host() knows, and no file
+ * True if the text before the first slash is HOST:PORT, or a HOST that relay_url_is_host() knows, and no file
  * or directory has that name. Sets the host, and sets the port to "" if there is none.
  */
 static bool relay_url_is_like_host(const char *text, char host[256], char port[16])
@@ -168,12 +172,12 @@ static bool relay_url_is_like_host(const char *text, char host[256], char port[1
 	size_t size = strcspn(text, "/");
 	char first[256];
 
-	if (!size || !copy_part(first, sizeof(first), text, size) || !access(first, F_OK))
+	if (!size || !relay_url_copy_part(first, sizeof(first), text, size) || !access(first, F_OK))
 		return false;
 	if (!send_host_port(first, host, 256, port, 16))
 		return *host;
 	*port = '\0';
-	return is_host(first) && copy_part(host, 256, first, size);
+	return relay_url_is_host(first) && relay_url_copy_part(host, 256, first, size);
 }
 
 static int relay_url_parse_path(const char *text, struct url *url, struct error *error)
@@ -182,7 +186,7 @@ static int relay_url_parse_path(const char *text, struct url *url, struct error 
 	const char *open, *close;
 
 	url->kind = URL_PATH;
-	if (!*text || !copy_part(url->path, sizeof(url->path), text, strlen(text)))
+	if (!*text || !relay_url_copy_part(url->path, sizeof(url->path), text, strlen(text)))
 		return relay_url_set_error(error, text, "is no path", "");
 	if (!relay_url_is_like_host(text, host, port))
 		return 0;
@@ -198,7 +202,7 @@ int url_parse(const char *text, struct url *url, struct error *error)
 {
 	memset(url, 0, sizeof(*url));
 	if (!strncmp(text, "net://", 6))
-		return parse_relay(text, url, error);
+		return relay_url_parse_relay(text, url, error);
 	if (!strncmp(text, "tcp://", 6)) {
 		url->kind = URL_TCP;
 		if (send_host_port(text + 6, url->host, sizeof(url->host), url->port,

@@ -190,7 +190,7 @@ struct ring_view_end {
  * Find the head, and a time between the last record before it and the next one. Returns NULL, or
  * the error.
  */
-static const char *ring_view_end_once(const struct ring_view *view, uint64_t size,
+static const char *ring_view_find_end_once(const struct ring_view *view, uint64_t size,
 		struct ring_view_end *end, bool *ret_again)
 {
 	const struct ring_control *control = view->control;
@@ -234,12 +234,12 @@ static const char *ring_view_end_once(const struct ring_view *view, uint64_t siz
 	return NULL;
 }
 
-static const char *ring_view_end(
+static const char *ring_view_find_end(
 		const struct ring_view *view, uint64_t size, struct ring_view_end *end)
 {
 	for (int tries = 0; tries < 4; tries++) {
 		bool again = false;
-		const char *error = ring_view_end_once(view, size, end, &again);
+		const char *error = ring_view_find_end_once(view, size, end, &again);
 
 		if (error || !again)
 			return error;
@@ -279,7 +279,7 @@ int ring_consumer_peek(struct ring_consumer *consumer, uint32_t ring, struct rin
 		return -EBADMSG;
 	if (consumer->memory.geometry.mode == RING_MODE_OVERWRITE)
 		return 0;
-	error = ring_view_end(view, size, &end);
+	error = ring_view_find_end(view, size, &end);
 	if (!error && end.head == view->tail && !ring_consumer_truncated(consumer))
 		return 0;
 	if (!error)
@@ -344,7 +344,7 @@ int ring_consumer_skip(struct ring_consumer *consumer, uint32_t ring, const void
 {
 	struct ring_view *view = &consumer->views[ring];
 	uint64_t space = consumer->memory.geometry.size, head;
-	/* Acquire: the records before the head, as in ring_view_end_once(). */
+	/* Acquire: the records before the head, as in ring_view_find_end_once(). */
 	uint64_t word = __atomic_load_n(&view->control->head, __ATOMIC_ACQUIRE);
 
 	if (!size)

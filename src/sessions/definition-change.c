@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int fail_fixed(struct definition_edit *change, const char *name)
+static int definition_change_set_fixed_error(struct definition_edit *change, const char *name)
 {
 	return error_set_kind(change->error, ERROR_BUSY, -EBUSY,
 			"make another session, or destroy this one and create it anew",
@@ -28,7 +28,8 @@ static int fail_fixed(struct definition_edit *change, const char *name)
 
 /* ---- events ---- */
 
-static bool rule_same(const struct definition_rule *one, const struct definition_rule *other)
+static bool definition_change_is_same_rule(
+		const struct definition_rule *one, const struct definition_rule *other)
 {
 	if (!one->filter != !other->filter)
 		return false;
@@ -38,13 +39,13 @@ static bool rule_same(const struct definition_rule *one, const struct definition
 }
 
 /* Removes the last rule if another one is equal to it. */
-static bool drop_double(struct definition_channel *channel)
+static bool definition_change_drop_duplicate_rule(struct definition_channel *channel)
 {
 	struct definition_rule *last = &channel->rules[channel->nr_rules - 1];
 	size_t i;
 
 	for (i = 0; i + 1 < channel->nr_rules; i++) {
-		if (!rule_same(&channel->rules[i], last))
+		if (!definition_change_is_same_rule(&channel->rules[i], last))
 			continue;
 		definition_rule_free(last);
 		channel->nr_rules--;
@@ -53,17 +54,17 @@ static bool drop_double(struct definition_channel *channel)
 	return false;
 }
 
-static int enable_event(struct definition_edit *change)
+static int definition_change_enable_event(struct definition_edit *change)
 {
 	struct definition_channel *channel;
 	int ret = change_enable_rule(change, &channel);
 
 	if (!ret)
-		change->changed = !drop_double(channel);
+		change->changed = !definition_change_drop_duplicate_rule(channel);
 	return ret;
 }
 
-static bool has_positive(const struct definition_strings *patterns)
+static bool definition_change_has_selecting(const struct definition_strings *patterns)
 {
 	size_t i;
 
@@ -73,14 +74,14 @@ static bool has_positive(const struct definition_strings *patterns)
 	return false;
 }
 
-static void remove_rules(struct definition_channel *channel)
+static void definition_change_remove_rules(struct definition_channel *channel)
 {
 	while (channel->nr_rules)
 		definition_remove_rule(channel, channel->nr_rules - 1);
 }
 
 /* True if the rule selects events of the kernel, not of programs. */
-static bool is_of_kernel(const struct definition_rule *rule)
+static bool definition_change_is_kernel_rule(const struct definition_rule *rule)
 {
 	size_t i;
 
@@ -90,13 +91,13 @@ static bool is_of_kernel(const struct definition_rule *rule)
 	return false;
 }
 
-static void remove_rules_of_kernel(
+static void definition_change_remove_kernel_rules(
 		struct definition_edit *change, struct definition_channel *channel)
 {
 	size_t i;
 
 	for (i = channel->nr_rules; i-- > 0;) {
-		if (!is_of_kernel(&channel->rules[i]))
+		if (!definition_change_is_kernel_rule(&channel->rules[i]))
 			continue;
 		definition_remove_rule(channel, i);
 		change->changed = true;
@@ -108,8 +109,8 @@ static void remove_rules_of_kernel(
  * left. Each remaining rule for the same source (the kernel or programs) gets the exception
  * "!PATTERN", because one of its wider patterns may match.
  */
-static int disable_pattern(struct definition_edit *change, struct definition_channel *channel,
-		const char *pattern)
+static int definition_change_disable_pattern(struct definition_edit *change,
+		struct definition_channel *channel, const char *pattern)
 {
 	char *exception;
 	size_t i;
@@ -125,13 +126,14 @@ static int disable_pattern(struct definition_edit *change, struct definition_cha
 
 		if (strings_remove(&rule->patterns, pattern)) {
 			change->changed = true;
-			if (!has_positive(&rule->patterns)) {
+			if (!definition_change_has_selecting(&rule->patterns)) {
 				definition_remove_rule(channel, i);
 				continue;
 			}
 		}
 		if (strings_have(&rule->patterns, exception) ||
-				is_of_kernel(rule) != pattern_is_kernel(pattern))
+				definition_change_is_kernel_rule(rule) !=
+						pattern_is_kernel(pattern))
 			continue;
 		change->changed = true;
 		if (!strings_add(&rule->patterns, exception))
@@ -141,7 +143,7 @@ static int disable_pattern(struct definition_edit *change, struct definition_cha
 	return ret;
 }
 
-static int disable_event(struct definition_edit *change)
+static int definition_change_disable_event(struct definition_edit *change)
 {
 	struct definition_strings patterns = {0};
 	struct definition_channel *channel;
@@ -155,19 +157,19 @@ static int disable_event(struct definition_edit *change)
 			(!patterns.count || strings_have(&patterns, "*") ||
 					strings_have(&patterns, "*:*"))) {
 		change->changed = channel->nr_rules;
-		remove_rules(channel);
+		definition_change_remove_rules(channel);
 		change_drop_all_probes(change, channel);
 	}
 	for (i = 0; !ret && i < patterns.count; i++) {
 		bool named;
 
 		if (!strcmp(patterns.items[i], PATTERN_KERNEL "*")) {
-			remove_rules_of_kernel(change, channel);
+			definition_change_remove_kernel_rules(change, channel);
 			continue;
 		}
 		ret = change_drop_probes(change, channel, patterns.items[i], &named);
 		if (!ret && !named)
-			ret = disable_pattern(change, channel, patterns.items[i]);
+			ret = definition_change_disable_pattern(change, channel, patterns.items[i]);
 	}
 	strings_free(&patterns);
 	return ret;
@@ -175,7 +177,7 @@ static int disable_event(struct definition_edit *change)
 
 /* ---- channels ---- */
 
-static int enable_channel(struct definition_edit *change)
+static int definition_change_enable_channel(struct definition_edit *change)
 {
 	struct definition_channel *channel;
 	const char *name;
@@ -190,7 +192,7 @@ static int enable_channel(struct definition_edit *change)
 				"the session %s has a channel \"%.80s\" already",
 				change->definition->name, name);
 	if (change->fixed)
-		return fail_fixed(change, name);
+		return definition_change_set_fixed_error(change, name);
 	channel = definition_add_channel(change->definition, name);
 	if (!channel)
 		return error_set_no_memory(change->error);
@@ -203,7 +205,7 @@ static int enable_channel(struct definition_edit *change)
 	return ret;
 }
 
-static int disable_channel(struct definition_edit *change)
+static int definition_change_disable_channel(struct definition_edit *change)
 {
 	struct definition_channel *channel;
 	struct definition *definition = change->definition;
@@ -213,7 +215,7 @@ static int disable_channel(struct definition_edit *change)
 	if (ret)
 		return ret;
 	change->changed = !change->fixed || channel->nr_rules;
-	remove_rules(channel);
+	definition_change_remove_rules(channel);
 	change_drop_all_probes(change, channel);
 	if (change->fixed)
 		return 0;
@@ -243,8 +245,8 @@ static int definition_change_join_strings(struct definition_edit *change,
 }
 
 /* Adds contexts to the rules that contain one of the patterns. */
-static int add_to_rules(struct definition_edit *change, struct definition_channel *channel,
-		const struct definition_strings *patterns,
+static int definition_change_add_to_rules(struct definition_edit *change,
+		struct definition_channel *channel, const struct definition_strings *patterns,
 		const struct definition_strings *contexts)
 {
 	bool found = false;
@@ -277,7 +279,7 @@ static int definition_change_add_contexts(struct definition_edit *change,
 		return error_set_kind(change->error, ERROR_USAGE, -EINVAL,
 				"`side help contexts` lists them", "there is no context to add");
 	if (patterns->count)
-		return add_to_rules(change, channel, patterns, contexts);
+		return definition_change_add_to_rules(change, channel, patterns, contexts);
 	/*
 	 * Once the channel has rings, the contexts of its records cannot change: add the new ones
 	 * to its rules (`added`).
@@ -315,7 +317,7 @@ static int definition_change_add_context(struct definition_edit *change)
 
 /* ---- tracking ---- */
 
-static struct definition_track *find_track(
+static struct definition_track *definition_change_find_track(
 		struct definition *definition, const struct definition_track *wanted)
 {
 	size_t i;
@@ -331,7 +333,8 @@ static struct definition_track *find_track(
 	return NULL;
 }
 
-static void remove_track(struct definition *definition, struct definition_track *track)
+static void definition_change_remove_track(
+		struct definition *definition, struct definition_track *track)
 {
 	size_t index = (size_t)(track - definition->tracks);
 
@@ -340,10 +343,10 @@ static void remove_track(struct definition *definition, struct definition_track 
 	memmove(track, track + 1, (definition->nr_tracks - index) * sizeof(*track));
 }
 
-static int track_one(
+static int definition_change_track_one(
 		struct definition_edit *change, const struct definition_track *wanted, bool add)
 {
-	struct definition_track *track = find_track(change->definition, wanted);
+	struct definition_track *track = definition_change_find_track(change->definition, wanted);
 	char number[32];
 
 	snprintf(number, sizeof(number), "%llu", (unsigned long long)wanted->number);
@@ -355,7 +358,7 @@ static int track_one(
 					change->definition->name,
 					definition_track_names[wanted->kind],
 					wanted->text ? wanted->text : number);
-		remove_track(change->definition, track);
+		definition_change_remove_track(change->definition, track);
 		change->changed = true;
 		return 0;
 	}
@@ -375,8 +378,8 @@ static int track_one(
 }
 
 /* Reads a JSON number, or a text of digits. */
-static int track_number(struct definition_edit *change, const char *name, struct json_object *value,
-		uint64_t *number)
+static int definition_change_read_track_number(struct definition_edit *change, const char *name,
+		struct json_object *value, uint64_t *number)
 {
 	const char *text;
 	char *end;
@@ -396,7 +399,8 @@ static int track_number(struct definition_edit *change, const char *name, struct
 			"\"%s\" has an element that is not a number of that kind", name);
 }
 
-static int track_numbers(struct definition_edit *change, struct definition_track *wanted, bool add)
+static int definition_change_track_numbers(
+		struct definition_edit *change, struct definition_track *wanted, bool add)
 {
 	const char *name = definition_track_names[wanted->kind];
 	struct json_object *value;
@@ -412,14 +416,15 @@ static int track_numbers(struct definition_edit *change, struct definition_track
 	for (i = 0; i < nr && !ret; i++) {
 		struct json_object *element = many ? json_object_array_get_idx(value, i) : value;
 
-		ret = track_number(change, name, element, &wanted->number);
+		ret = definition_change_read_track_number(change, name, element, &wanted->number);
 		if (!ret)
-			ret = track_one(change, wanted, add);
+			ret = definition_change_track_one(change, wanted, add);
 	}
 	return ret;
 }
 
-static int track_texts(struct definition_edit *change, struct definition_track *wanted, bool add)
+static int definition_change_track_texts(
+		struct definition_edit *change, struct definition_track *wanted, bool add)
 {
 	struct definition_strings globs = {0};
 	int ret = json_get_strings(change->request, definition_track_names[wanted->kind], &globs,
@@ -428,13 +433,13 @@ static int track_texts(struct definition_edit *change, struct definition_track *
 
 	for (i = 0; i < globs.count && !ret; i++) {
 		wanted->text = globs.items[i];
-		ret = track_one(change, wanted, add);
+		ret = definition_change_track_one(change, wanted, add);
 	}
 	strings_free(&globs);
 	return ret;
 }
 
-static int change_tracks(struct definition_edit *change, bool add)
+static int definition_change_tracks(struct definition_edit *change, bool add)
 {
 	bool exclude = false, all = false;
 	unsigned int kind;
@@ -443,32 +448,33 @@ static int change_tracks(struct definition_edit *change, bool add)
 	if (!ret)
 		ret = json_flag(change->request, "all", &all, change->error);
 	while (!ret && all && change->definition->nr_tracks) {
-		remove_track(change->definition, change->definition->tracks);
+		definition_change_remove_track(change->definition, change->definition->tracks);
 		change->changed = true;
 	}
 	for (kind = 0; kind < DEFINITION_NR_TRACKS && !ret; kind++) {
 		struct definition_track wanted = {
 				.kind = (enum definition_track_kind)kind, .exclude = exclude};
 
-		ret = definition_track_is_number(wanted.kind) ? track_numbers(change, &wanted, add)
-							      : track_texts(change, &wanted, add);
+		ret = definition_track_is_number(wanted.kind)
+				? definition_change_track_numbers(change, &wanted, add)
+				: definition_change_track_texts(change, &wanted, add);
 	}
 	return ret;
 }
 
-static int track(struct definition_edit *change)
+static int definition_change_track(struct definition_edit *change)
 {
-	return change_tracks(change, true);
+	return definition_change_tracks(change, true);
 }
 
-static int untrack(struct definition_edit *change)
+static int definition_change_untrack(struct definition_edit *change)
 {
-	return change_tracks(change, false);
+	return definition_change_tracks(change, false);
 }
 
 /* ---- the verbs ---- */
 
-static int definition_change_create_channel(struct definition_edit *change)
+static int definition_change_create_session(struct definition_edit *change)
 {
 	change->changed = true;
 	return definition_read_settings(change->definition, change->request, change->error);
@@ -499,21 +505,21 @@ static const char *const track_members[] = {OF_EVERY_REQUEST, "timeout", "pid", 
 static const struct verb {
 	const char *name;
 	const char *const *members;
-	int (*make)(struct definition_edit *change);
+	int (*apply)(struct definition_edit *change);
 } verbs[] = {
-		{"create", create_members, definition_change_create_channel},
-		{"enable-channel", enable_channel_members, enable_channel},
-		{"disable-channel", disable_channel_members, disable_channel},
-		{"enable-event", enable_event_members, enable_event},
-		{"disable-event", disable_event_members, disable_event},
+		{"create", create_members, definition_change_create_session},
+		{"enable-channel", enable_channel_members, definition_change_enable_channel},
+		{"disable-channel", disable_channel_members, definition_change_disable_channel},
+		{"enable-event", enable_event_members, definition_change_enable_event},
+		{"disable-event", disable_event_members, definition_change_disable_event},
 		{"enable-probe", enable_probe_members, change_enable_probe},
 		{"disable-probe", disable_probe_members, change_disable_probe},
 		{"add-context", add_context_members, definition_change_add_context},
-		{"track", track_members, track},
-		{"untrack", track_members, untrack},
+		{"track", track_members, definition_change_track},
+		{"untrack", track_members, definition_change_untrack},
 };
 
-static const struct verb *find_verb(const char *name)
+static const struct verb *definition_change_find_verb(const char *name)
 {
 	size_t i;
 
@@ -525,7 +531,7 @@ static const struct verb *find_verb(const char *name)
 
 bool definition_is_change(const char *verb)
 {
-	return find_verb(verb);
+	return definition_change_find_verb(verb);
 }
 
 static int definition_change_check_size(const struct definition *definition, struct error *error)
@@ -548,7 +554,7 @@ static int definition_change_check_size(const struct definition *definition, str
 int definition_change(struct definition *definition, const char *name, struct json_object *request,
 		bool fixed, bool *changed, struct error *error)
 {
-	const struct verb *verb = find_verb(name);
+	const struct verb *verb = definition_change_find_verb(name);
 	struct definition_edit change = {.request = request, .fixed = fixed, .error = error};
 	struct definition old;
 	int ret;
@@ -562,7 +568,7 @@ int definition_change(struct definition *definition, const char *name, struct js
 		ret = definition_copy(definition, &change.definition, error);
 	if (ret)
 		return ret;
-	ret = verb->make(&change);
+	ret = verb->apply(&change);
 	if (!ret && change.changed)
 		ret = definition_check(change.definition, error);
 	if (!ret && change.changed)

@@ -673,23 +673,23 @@ static void writers(void)
 
 	memset(&type, 0, sizeof(type));
 	memset(&arg, 0, sizeof(arg));
-	CHECK(arguments_write_element(&elements.ctx, &arg) == SIDE_VISITOR_STATUS_OK);
+	CHECK(abi_arguments_write_element(&elements.ctx, &arg) == SIDE_VISITOR_STATUS_OK);
 	CHECK(elements.nr == UINT32_MAX - 1 && !elements.ret);
-	CHECK(arguments_write_element(&elements.ctx, &arg) == SIDE_VISITOR_STATUS_ERROR);
+	CHECK(abi_arguments_write_element(&elements.ctx, &arg) == SIDE_VISITOR_STATUS_ERROR);
 	CHECK(elements.ret == -EINVAL &&
 			!strcmp(error.what, "the visitor wrote too many elements"));
 	CHECK(!strcmp(error.where, "here"));
 	/* The first error stays. */
 	elements.nr = 0;
 	error.what[0] = '\0';
-	CHECK(arguments_write_element(&elements.ctx, NULL) == SIDE_VISITOR_STATUS_ERROR);
+	CHECK(abi_arguments_write_element(&elements.ctx, NULL) == SIDE_VISITOR_STATUS_ERROR);
 	CHECK(elements.ret == -EINVAL && !error.what[0] && !elements.nr);
 	elements.ret = 0;
-	CHECK(arguments_write_element(&elements.ctx, NULL) == SIDE_VISITOR_STATUS_ERROR);
+	CHECK(abi_arguments_write_element(&elements.ctx, NULL) == SIDE_VISITOR_STATUS_ERROR);
 	CHECK(elements.ret == -EFAULT && !strcmp(error.what, "the visitor wrote a NULL element"));
 	elements.ret = 0;
 	side_enum_set(arg.type, SIDE_TYPE_U8);
-	CHECK(arguments_write_element(&elements.ctx, &arg) == SIDE_VISITOR_STATUS_ERROR);
+	CHECK(abi_arguments_write_element(&elements.ctx, &arg) == SIDE_VISITOR_STATUS_ERROR);
 	CHECK(elements.ret == -EINVAL && elements.nr == 1);
 	CHECK(!strcmp(error.what, "the description says NULL (0), the argument says U8 (2)"));
 	CHECK(!strcmp(error.where, "here\nindex: 0"));

@@ -477,21 +477,21 @@ static void test_libside(void **state)
 
 	(void)state;
 	*calls = '\0';
-	assert_int_equal(count_variables(&object, sizeof(object), code + 0xff), 0);
-	assert_int_equal(count_variables(&object, sizeof(object), code + 0x110), 0);
-	assert_int_equal(count_variables(&object, sizeof(object), code + 0x300), 0);
+	assert_int_equal(probes_count_variables(&object, sizeof(object), code + 0xff), 0);
+	assert_int_equal(probes_count_variables(&object, sizeof(object), code + 0x110), 0);
+	assert_int_equal(probes_count_variables(&object, sizeof(object), code + 0x300), 0);
 	are_calls("");
-	assert_int_equal(count_variables(&object, sizeof(object), code + 0x10f), 1);
+	assert_int_equal(probes_count_variables(&object, sizeof(object), code + 0x10f), 1);
 	are_calls("count(51) count(85)");
 	object.dlpi_name = "";
-	assert_int_equal(count_variables(&object, sizeof(object), code + 0x100), 1);
+	assert_int_equal(probes_count_variables(&object, sizeof(object), code + 0x100), 1);
 	object.dlpi_name = NULL;
-	assert_int_equal(count_variables(&object, sizeof(object), code + 0x100), 1);
+	assert_int_equal(probes_count_variables(&object, sizeof(object), code + 0x100), 1);
 	are_calls("");
 	/* The library that has this function is libside. */
 	agent_probes_count_libside();
 	are_calls("walk");
-	assert_true(walked_by == count_variables);
+	assert_true(walked_by == probes_count_variables);
 	assert_memory_equal(&walked_for, &(void (*)(void)){side_tracer_disarm}, sizeof(walked_for));
 	agent_probes_rescan();
 	are_calls("unwinder");
@@ -764,9 +764,9 @@ static void test_sandboxes(void **state)
 	limit(CONTEXT_HITS_WITHOUT_RETURN);
 	assert_int_equal(hits_now, CONTEXT_HITS_WITHOUT_SIGNALS);
 	traps_are_silent = true;
-	assert_int_equal(sandbox_of(CONTEXT_HITS_ALL), PATCH_SANDBOX_NONE);
-	assert_int_equal(sandbox_of(CONTEXT_HITS_WITHOUT_CHANGES), PATCH_SANDBOX_NO_SIGNALS);
-	assert_int_equal(sandbox_of(CONTEXT_HITS_WITHOUT_SIGNALS), PATCH_SANDBOX_NO_RETURN);
+	assert_int_equal(probes_sandbox_of(CONTEXT_HITS_ALL), PATCH_SANDBOX_NONE);
+	assert_int_equal(probes_sandbox_of(CONTEXT_HITS_WITHOUT_CHANGES), PATCH_SANDBOX_NO_SIGNALS);
+	assert_int_equal(probes_sandbox_of(CONTEXT_HITS_WITHOUT_SIGNALS), PATCH_SANDBOX_NO_RETURN);
 	/* Losses are counted for the events of each table that is in use. */
 	*calls = '\0';
 	agent_probes_count();

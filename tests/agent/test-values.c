@@ -308,7 +308,7 @@ static void test_operations(void **state)
 					 {.code = PROBE_FETCH_CALCULATE, .size = PROBE_SUM_MINUS}),
 			6 - (7 - (8 - (9 - 2))));
 	assert_int_equal(FETCH(CONSTANT((uintptr_t)memory), {.code = PROBE_FETCH_EXTENDED}),
-			as_double(memory[0], 0x3fff));
+			probes_fetch_to_double(memory[0], 0x3fff));
 	assert_int_equal(FETCH(CONSTANT(0xc000), {.code = PROBE_FETCH_HALF}), 0xc0000000);
 	assert_int_equal(FETCH(CONSTANT(0), {.code = PROBE_FETCH_BLOCK}), 0);
 	assert_int_equal(event_hit.unreadable, 8);
@@ -349,18 +349,18 @@ static void test_sums(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-		assert_int_equal(calculate(rows[i].sum, rows[i].left, rows[i].right),
+		assert_int_equal(probes_fetch_calculate(rows[i].sum, rows[i].left, rows[i].right),
 				rows[i].result);
 	for (unsigned int sum = PROBE_SUM_EQUAL; sum <= PROBE_SUM_GREATER_EQUAL; sum++) {
 		static const char *const results[] = {"010", "101", "100", "110", "001", "011"};
-		char result[4] = {(char)('0' + calculate(sum, minus, 5)),
-				(char)('0' + calculate(sum, 5, 5)),
-				(char)('0' + calculate(sum, 5, minus))};
+		char result[4] = {(char)('0' + probes_fetch_calculate(sum, minus, 5)),
+				(char)('0' + probes_fetch_calculate(sum, 5, 5)),
+				(char)('0' + probes_fetch_calculate(sum, 5, minus))};
 
 		assert_string_equal(result, results[sum - PROBE_SUM_EQUAL]);
 	}
-	assert_int_equal(calculate(0, 7, 5), 0);
-	assert_int_equal(calculate(PROBE_SUM_GREATER_EQUAL + 1, 7, 5), 0);
+	assert_int_equal(probes_fetch_calculate(0, 7, 5), 0);
+	assert_int_equal(probes_fetch_calculate(PROBE_SUM_GREATER_EQUAL + 1, 7, 5), 0);
 }
 
 static uint64_t bits_of_long(long double number)
@@ -371,7 +371,7 @@ static uint64_t bits_of_long(long double number)
 	memcpy(bytes, &number, 10);
 	memcpy(&bits, bytes, 8);
 	memcpy(&head, bytes + 8, 2);
-	return as_double(bits, head);
+	return probes_fetch_to_double(bits, head);
 }
 
 /* Compared with the conversions of the compiler. */
@@ -396,9 +396,9 @@ static void test_floats(void **state)
 		memcpy(&bits, &number, 8);
 		assert_int_equal(bits_of_long(numbers[i]), bits);
 	}
-	assert_int_equal(as_double(UINT64_C(1) << 63, 0x7fff), UINT64_C(0x7ff) << 52);
-	assert_int_equal(as_double(UINT64_C(1) << 63, 0xffff), UINT64_C(0xfff) << 52);
-	assert_int_equal(as_double(UINT64_C(3) << 62, 0x7fff), UINT64_C(0xfff) << 51);
+	assert_int_equal(probes_fetch_to_double(UINT64_C(1) << 63, 0x7fff), UINT64_C(0x7ff) << 52);
+	assert_int_equal(probes_fetch_to_double(UINT64_C(1) << 63, 0xffff), UINT64_C(0xfff) << 52);
+	assert_int_equal(probes_fetch_to_double(UINT64_C(3) << 62, 0x7fff), UINT64_C(0xfff) << 51);
 	for (uint32_t half = 0; half < 0x10000; half++) {
 		uint32_t exponent = half >> 10 & 31, fraction = half & 1023, bits;
 		float value = ldexpf((float)(fraction + (exponent ? 1024 : 0)),
@@ -409,22 +409,22 @@ static void test_floats(void **state)
 		memcpy(&bits, &value, 4);
 		if (exponent == 31)
 			bits = (half >> 15) << 31 | 0xffu << 23 | fraction << 13;
-		assert_int_equal(half_as_float(half), bits);
+		assert_int_equal(probes_fetch_half_to_float(half), bits);
 	}
-	assert_int_equal(half_as_float(0x3c00), one.bits);
-	assert_int_equal(round_off(5, 1), 2);
-	assert_int_equal(round_off(7, 1), 4);
-	assert_int_equal(round_off(0x17, 4), 1);
-	assert_int_equal(round_off(0x18, 4), 2);
-	assert_int_equal(round_off(0x19, 4), 2);
-	assert_int_equal(round_off(0x28, 4), 2);
+	assert_int_equal(probes_fetch_half_to_float(0x3c00), one.bits);
+	assert_int_equal(probes_fetch_round_off(5, 1), 2);
+	assert_int_equal(probes_fetch_round_off(7, 1), 4);
+	assert_int_equal(probes_fetch_round_off(0x17, 4), 1);
+	assert_int_equal(probes_fetch_round_off(0x18, 4), 2);
+	assert_int_equal(probes_fetch_round_off(0x19, 4), 2);
+	assert_int_equal(probes_fetch_round_off(0x28, 4), 2);
 }
 
 #define IN_VECTOR(n)                                                        \
 	__asm__ volatile("movups %0, %%xmm" #n : : "m"(wanted) : "xmm" #n); \
-	lower = vector_value(n, false);                                     \
+	lower = probes_fetch_vector_value(n, false);                        \
 	__asm__ volatile("movups %0, %%xmm" #n : : "m"(wanted) : "xmm" #n); \
-	upper = vector_value(n, true);                                      \
+	upper = probes_fetch_vector_value(n, true);                         \
 	__asm__ volatile("xorps %%xmm" #n ", %%xmm" #n : : : "xmm" #n);     \
 	wanted[0] += 3;                                                     \
 	wanted[1] += 5;                                                     \
@@ -452,8 +452,8 @@ static void test_vectors(void **state)
 	IN_VECTOR(13)
 	IN_VECTOR(14)
 	IN_VECTOR(15)
-	assert_int_equal(vector_value(16, false), 0);
-	assert_int_equal(vector_value(16, true), 0);
+	assert_int_equal(probes_fetch_vector_value(16, false), 0);
+	assert_int_equal(probes_fetch_vector_value(16, true), 0);
 }
 
 /* ---- steps ---- */

@@ -563,7 +563,7 @@ static void test_loaded(void **unused)
 	snprintf(line, sizeof(line), "\ta => b\n\tlibside.so.0 => %s (0x1)\n", own_library);
 	texts[0] = line;
 	texts[1] = line;
-	assert_true(library_loaded(&library, true));
+	assert_true(library_find_loaded(&library, true));
 	assert_string_equal(library.path, own_library);
 	assert_non_null(strstr(calls, "/bin/true "));
 	assert_non_null(strstr(calls, "LD_LIBRARY_PATH=y "));
@@ -571,7 +571,7 @@ static void test_loaded(void **unused)
 	assert_null(strstr(calls, "LD_PRELOAD=x"));
 	assert_non_null(strstr(calls, LIST));
 	*calls = '\0';
-	assert_true(library_loaded(&library, false));
+	assert_true(library_find_loaded(&library, false));
 	assert_null(strstr(calls, "LD_LIBRARY_PATH=y "));
 	assert_non_null(strstr(calls, "LD_LIBRARY_PATHS=z "));
 	assert_non_null(strstr(calls, LIST));
@@ -584,24 +584,24 @@ static void test_loaded(void **unused)
 
 		nr_spawned = 0;
 		texts[0] = answers[i];
-		assert_false(library_loaded(&library, true));
+		assert_false(library_find_loaded(&library, true));
 		assert_string_equal(library.path, "");
 	}
 	nr_spawned = 0;
 	texts[0] = line;
 	snprintf(line, sizeof(line), "libside.so.0 => %s\n", own_library);
-	assert_true(library_loaded(&library, true));
+	assert_true(library_find_loaded(&library, true));
 	assert_string_equal(library.path, own_library);
 	for (int i = 0; i < 20; i++) {
 		before = i == 12 ? resources_memory() : before;
 		nr_spawned = 0;
-		assert_true(library_loaded(&library, true));
+		assert_true(library_find_loaded(&library, true));
 		*calls = '\0';
 	}
 	assert_int_equal(resources_memory(), before);
 	nr_spawned = 0;
 	failing_arm(1);
-	assert_false(library_loaded(&library, true));
+	assert_false(library_find_loaded(&library, true));
 	assert_true(failing_has_failed());
 	assert_int_equal(nr_spawned, 0);
 }

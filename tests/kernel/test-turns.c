@@ -415,8 +415,8 @@ static void test_switching(void **unused)
 			(int)getpid());
 	assert_string_equal(text, expected);
 	why_text = "";
-	assert_true(side_kernel_has_class(&work, "sched:*"));
-	assert_false(side_kernel_has_class(&work, "x:*"));
+	assert_true(side_kernel_knows_pattern(&work, "sched:*"));
+	assert_false(side_kernel_knows_pattern(&work, "x:*"));
 	assert_called("knows sched:*;knows x:*;");
 	nr_there = 0;
 }
@@ -552,27 +552,27 @@ static void test_signals(void **unused)
 			sigismember(&set, CHANGE_SIGNAL));
 	assert_false(sigismember(&set, SIGHUP) || sigismember(&set, SIGQUIT));
 	assert_ptr_equal(signal(SIGHUP, SIG_DFL), SIG_IGN);
-	side_kernel_setup_signals(&work);
+	side_kernel_read_signals(&work);
 	assert_false(work.over);
 	(void)kill(getpid(), CHANGE_SIGNAL);
-	side_kernel_setup_signals(&work);
+	side_kernel_read_signals(&work);
 	assert_false(work.over);
 	(void)kill(getpid(), SIGTERM);
 	(void)kill(getpid(), CHANGE_SIGNAL);
-	side_kernel_setup_signals(&work);
+	side_kernel_read_signals(&work);
 	assert_true(work.over);
 	work.over = false;
 	(void)kill(getpid(), SIGINT);
-	side_kernel_setup_signals(&work);
+	side_kernel_read_signals(&work);
 	assert_true(work.over);
 	/* The signal of a change arrives after SIGINT, and does not cancel it. */
 	work.over = false;
 	(void)kill(getpid(), SIGINT);
 	(void)kill(getpid(), CHANGE_SIGNAL);
-	side_kernel_setup_signals(&work);
+	side_kernel_read_signals(&work);
 	assert_true(work.over);
-	assert_int_equal(side_kernel_listen_to(&work, work.signals), 0);
-	assert_int_equal(side_kernel_listen_to(&work, work.signals), -EEXIST);
+	assert_int_equal(side_kernel_epoll_add(&work, work.signals), 0);
+	assert_int_equal(side_kernel_epoll_add(&work, work.signals), -EEXIST);
 	(void)kill(getpid(), CHANGE_SIGNAL);
 	{
 		struct epoll_event ready;
@@ -581,7 +581,7 @@ static void test_signals(void **unused)
 		assert_int_equal(ready.data.fd, work.signals);
 		assert_int_equal(ready.events, EPOLLIN);
 	}
-	side_kernel_setup_signals(&work);
+	side_kernel_read_signals(&work);
 	close(work.signals);
 	close(work.epoll);
 	/* Without standard input, the signalfd or the epoll instance has descriptor 0. */
@@ -637,20 +637,20 @@ static void test_turn(void **unused)
 	work.server = &server;
 	played_now = work.last_request_ns = work.last_need_ns = 1000;
 	notice_result = refresh_result = false;
-	side_kernel_run_once(&work);
+	side_kernel_run_round(&work);
 	assert_called("wait 33 100;drain 0;notices;seen;");
 	notice_result = refresh_result = true;
-	side_kernel_run_once(&work);
+	side_kernel_run_round(&work);
 	assert_called("wait 33 100;drain 0;notices;look;seen;");
 	assert_true(work.late);
 	notice_result = refresh_result = false;
-	side_kernel_run_once(&work);
+	side_kernel_run_round(&work);
 	assert_called("wait 33 50;drain 0;notices;look;seen;");
 	assert_false(work.late);
 	nr_there = 1;
 	on_there[0] = true;
 	wanted_there[0] = false;
-	side_kernel_run_once(&work);
+	side_kernel_run_round(&work);
 	assert_called("wait 33 100;drain 0;notices;switch 0 0;seen;");
 	nr_there = 0;
 }
@@ -705,8 +705,8 @@ static void test_open_server(void **unused)
 	assert_int_equal(side_kernel_open_server(&work), COMMAND_DONE);
 	assert_called("");
 	assert_false(work.over);
-	assert_int_equal(side_kernel_listen_to(&work, server_fd(work.server)), -EEXIST);
-	assert_int_equal(side_kernel_listen_to(&work, work.signals), -EEXIST);
+	assert_int_equal(side_kernel_epoll_add(&work, server_fd(work.server)), -EEXIST);
+	assert_int_equal(side_kernel_epoll_add(&work, work.signals), -EEXIST);
 	assert_int_equal(resources_descriptors(), before + 2);
 	server_close(work.server);
 	assert_int_equal(resources_descriptors(), before);

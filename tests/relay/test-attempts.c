@@ -60,7 +60,7 @@ static bool is_repeated(bool is_serial, uint64_t size, uint64_t packets)
 			.sent_metadata = size, .sent_maps = 7, .since_repeat = packets};
 
 	bytes.serial = is_serial;
-	repeat(&bytes, &trace);
+	relay_bytes_schedule_metadata(&bytes, &trace);
 	CHECK(!trace.since_repeat == !trace.sent_metadata &&
 			!trace.sent_maps == !trace.since_repeat);
 	return !trace.since_repeat;
@@ -82,14 +82,14 @@ static void test_window(void)
 	static struct byte_sink bytes = {.sink.url.kind = URL_TCP};
 	struct follow_stream first = {.at.offset = 11}, others = {.at.offset = 22};
 
-	relay_bytes_on_elapsed(&bytes.sink, &first);
+	relay_bytes_on_advanced(&bytes.sink, &first);
 	for (unsigned int i = 1; i < 1024; i++)
-		relay_bytes_on_elapsed(&bytes.sink, &others);
+		relay_bytes_on_advanced(&bytes.sink, &others);
 	CHECK(bytes.count == 1024 && !bytes.head && !first.delivered.offset);
-	relay_bytes_on_elapsed(&bytes.sink, &others);
+	relay_bytes_on_advanced(&bytes.sink, &others);
 	CHECK(bytes.count == 1024 && bytes.head == 1 && first.delivered.offset == 11 &&
 			!others.delivered.offset);
-	relay_bytes_on_elapsed(&bytes.sink, &others);
+	relay_bytes_on_advanced(&bytes.sink, &others);
 	CHECK(others.delivered.offset == 22 && bytes.head == 2);
 }
 

@@ -161,7 +161,7 @@ static struct byte_sink *begin(enum url_kind kind, const char *path)
 static bool opens(struct byte_sink *bytes, int expected, const char *text, bool is_final)
 {
 	struct error error = {.text = ""};
-	int fd = open_path(bytes, &error);
+	int fd = relay_bytes_open_path(bytes, &error);
 	bool good = fd == expected && !strcmp(error.text, text) &&
 			bytes->sink.final_error == is_final;
 
@@ -351,7 +351,7 @@ static void test_answers(void)
 	for (size_t i = 0; i < all; i++) {
 		CHECK(!bytes->acknowledged && !bytes->answers && bytes->in_size == i);
 		memcpy(bytes->in + bytes->in_size++, received + i, 1);
-		take_answers(bytes);
+		relay_bytes_read_answers(bytes);
 	}
 	CHECK(bytes->acknowledged == 7 && bytes->answers && !bytes->in_size);
 	/* Two answers and a part of a third one. An older answer changes nothing. */
@@ -407,7 +407,7 @@ static void test_repeated(void)
 				.since_repeat = rows[i].since};
 
 		bytes->serial = rows[i].serial;
-		repeat(bytes, &trace);
+		relay_bytes_schedule_metadata(bytes, &trace);
 		CHECK(trace.since_repeat == (rows[i].again ? 0 : rows[i].since));
 		CHECK(trace.sent_metadata == (rows[i].again ? 0 : rows[i].sent) &&
 				trace.sent_maps == (rows[i].again ? 0 : 6));
@@ -425,7 +425,7 @@ static void test_frames(void)
 	bytes->fd = 3;
 	bytes->sink.sequence = 41;
 	framing_put_u32(&writer, 0x12345678);
-	CHECK(!send_frame(bytes, &writer, FRAME_ACK) && bytes->sink.sequence == 42);
+	CHECK(!relay_bytes_send_frame(bytes, &writer, FRAME_ACK) && bytes->sink.sequence == 42);
 	CHECK(has_noted("write 3;") && written_size == FRAME_HEAD + 4 + FRAME_TAIL);
 	CHECK(framing_find(written, written_size, &used, &frame) == FRAME_WHOLE &&
 			frame.type == FRAME_ACK && frame.sequence == 41 &&
@@ -437,7 +437,8 @@ static void test_frames(void)
 
 		writer = relay_bytes_begin_frame(bytes);
 		framing_put(&writer, content, size);
-		CHECK(send_frame(bytes, &writer, FRAME_ACK) == (more ? -ENAMETOOLONG : 0));
+		CHECK(relay_bytes_send_frame(bytes, &writer, FRAME_ACK) ==
+				(more ? -ENAMETOOLONG : 0));
 		CHECK(has_noted(more ? "" : "write 3;") && bytes->sink.sequence == 43);
 	}
 	CHECK(written_size == sizeof(bytes->out));

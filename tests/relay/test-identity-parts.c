@@ -40,8 +40,8 @@ static void test_bytes(void)
 	struct identity identity = {.is_own = true};
 	unsigned char uuid[16];
 
-	CHECK(identity_byte(10, 99, 0) == 10 && identity_byte(10, 99, 89) == 99);
-	CHECK(identity_byte(10, 99, 90) == 10 && identity_byte(100, 255, 311) == 255);
+	CHECK(identity_random_byte(10, 99, 0) == 10 && identity_random_byte(10, 99, 89) == 99);
+	CHECK(identity_random_byte(10, 99, 90) == 10 && identity_random_byte(100, 255, 311) == 255);
 	memcpy(uuid, sent, sizeof(uuid));
 	identity_replace(&identity, uuid);
 	CHECK(!memcmp(uuid, chosen, sizeof(uuid)) && !memcmp(identity.own, chosen, 16));

@@ -340,7 +340,7 @@ static void test_ticks(void)
 	uint64_t ticks = 1;
 
 	CHECK(!ticks_at(&relay->sink, &trace, 5, &ticks) && ticks == 1);
-	relay_on_elapsed(&relay->sink, NULL);
+	relay_on_advanced(&relay->sink, NULL);
 	relay_free(&relay->sink);
 }
 

@@ -704,7 +704,7 @@ static void test_order(void **unused)
 	sink->before = 3501;
 	assert_int_equal(sink->ops->remind(sink, &follow), 0);
 	assert_int_equal(nr_commands, 2);
-	sink->ops->on_elapsed(sink, &streams[1]);
+	sink->ops->on_advanced(sink, &streams[1]);
 	assert_int_equal(nr_commands, 2);
 	free_sink();
 	free_trace();

@@ -322,22 +322,22 @@ static void test_file(void **unused)
 	/* Delivered at once. Metadata is repeated after 256 KiB, or 16 times its size. */
 	trace.since_repeat = (256 << 10) - 1;
 	trace.sent_metadata = 10000;
-	sink->ops->on_elapsed(sink, &streams[1]);
+	sink->ops->on_advanced(sink, &streams[1]);
 	assert_memory_equal(&streams[1].delivered, &streams[1].at, sizeof(streams[1].at));
 	assert_int_equal(trace.sent_metadata, 10000);
 	assert_int_equal(trace.since_repeat, (256 << 10) - 1);
 	trace.since_repeat++;
-	sink->ops->on_elapsed(sink, &streams[1]);
+	sink->ops->on_advanced(sink, &streams[1]);
 	assert_int_equal(trace.sent_metadata, 0);
 	assert_int_equal(trace.sent_maps, 0);
 	assert_int_equal(trace.since_repeat, 0);
 	trace.sent_metadata = 20000;
 	trace.sent_maps = 30;
 	trace.since_repeat = 16 * 20000 - 1;
-	sink->ops->on_elapsed(sink, &streams[1]);
+	sink->ops->on_advanced(sink, &streams[1]);
 	assert_int_equal(trace.sent_metadata, 20000);
 	trace.since_repeat++;
-	sink->ops->on_elapsed(sink, &streams[1]);
+	sink->ops->on_advanced(sink, &streams[1]);
 	assert_int_equal(trace.sent_metadata, 0);
 	assert_int_equal(trace.sent_maps, 0);
 	/* Or after 5 seconds, if packets were sent. */
@@ -542,10 +542,10 @@ static void test_paths_refused(void **unused)
 	check_packet(1, FRAME_PIECE_SERIAL + 1, FRAME_PIECE_SERIAL, 1);
 	trace.since_repeat = (16 << 10) - 1;
 	trace.sent_metadata = 1024;
-	sink->ops->on_elapsed(sink, &streams[1]);
+	sink->ops->on_advanced(sink, &streams[1]);
 	assert_int_equal(trace.sent_metadata, 1024);
 	trace.since_repeat++;
-	sink->ops->on_elapsed(sink, &streams[1]);
+	sink->ops->on_advanced(sink, &streams[1]);
 	assert_int_equal(trace.sent_metadata, 0);
 	sink->ops->free(sink);
 	close(master);
@@ -661,7 +661,7 @@ static void pass_packet(uint64_t sequence, uint64_t offset)
 {
 	sink->sequence = sequence + 1;
 	streams[1].at = (struct marks_position){offset, sequence, offset * 2};
-	sink->ops->on_elapsed(sink, &streams[1]);
+	sink->ops->on_advanced(sink, &streams[1]);
 }
 
 static void test_answers(void **unused)

@@ -265,7 +265,7 @@ static int sink_packet(struct sink *sink, struct follow_stream *stream,
 	return sink_result;
 }
 
-static void sink_passed(struct sink *sink, struct follow_stream *stream)
+static void sink_advanced(struct sink *sink, struct follow_stream *stream)
 {
 	(void)sink;
 	note("passed %s;", stream->name);
@@ -352,7 +352,7 @@ static struct send *begin(void)
 
 	ops = (struct sink_ops){.text = sink_text,
 			.packet = sink_packet,
-			.on_elapsed = sink_passed,
+			.on_advanced = sink_advanced,
 			.end_trace = sink_end_trace,
 			.flush = sink_flush,
 			.end = sink_end,

@@ -50,13 +50,16 @@ static int played_access(const char *path, int mode)
 static void find_hosts(void)
 {
 	no_hosts = false;
-	CHECK(is_known_host("alpha") && is_known_host("beta") && is_known_host("delta"));
-	CHECK(is_known_host("last") && is_known_host("ALIAS"));
-	CHECK(!is_known_host("gamma") && !is_known_host("epsilon") && !is_known_host("zeta"));
-	CHECK(!is_known_host("127.0.0.1") && !is_known_host("10.0.0.1") && !is_known_host("alph"));
-	CHECK(!is_known_host("") && !is_known_host("first"));
+	CHECK(relay_url_is_known_host("alpha") && relay_url_is_known_host("beta") &&
+			relay_url_is_known_host("delta"));
+	CHECK(relay_url_is_known_host("last") && relay_url_is_known_host("ALIAS"));
+	CHECK(!relay_url_is_known_host("gamma") && !relay_url_is_known_host("epsilon") &&
+			!relay_url_is_known_host("zeta"));
+	CHECK(!relay_url_is_known_host("127.0.0.1") && !relay_url_is_known_host("10.0.0.1") &&
+			!relay_url_is_known_host("alph"));
+	CHECK(!relay_url_is_known_host("") && !relay_url_is_known_host("first"));
 	no_hosts = true;
-	CHECK(!is_known_host("alpha"));
+	CHECK(!relay_url_is_known_host("alpha"));
 	no_hosts = false;
 }
 
@@ -78,16 +81,18 @@ static void test_hosts(void)
 {
 	static char long_name[300];
 
-	CHECK(is_host("10.1.2.3") && is_host("fe80::1") && is_host("LOCALHOST"));
-	CHECK(is_host("This-Host") && is_host("alias") && own_size == 255);
-	CHECK(!is_host("10.1.2") && !is_host("this") && !is_host("somewhere"));
+	CHECK(relay_url_is_host("10.1.2.3") && relay_url_is_host("fe80::1") &&
+			relay_url_is_host("LOCALHOST"));
+	CHECK(relay_url_is_host("This-Host") && relay_url_is_host("alias") && own_size == 255);
+	CHECK(!relay_url_is_host("10.1.2") && !relay_url_is_host("this") &&
+			!relay_url_is_host("somewhere"));
 	/* A host without a name, and the longest name. */
 	own_name = "";
-	CHECK(!is_host(""));
+	CHECK(!relay_url_is_host(""));
 	memset(long_name, 'n', sizeof(long_name) - 1);
 	own_name = long_name;
 	long_name[255] = '\0';
-	CHECK(is_host(long_name) && !is_host("n"));
+	CHECK(relay_url_is_host(long_name) && !relay_url_is_host("n"));
 	own_name = "this-host";
 }
 

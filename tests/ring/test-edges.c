@@ -311,34 +311,36 @@ static void test_view_end(void)
 
 	controls[0].last_timestamp = 1000;
 	set_head(0, 0);
-	CHECK(!ring_view_end_once(view, SIZE, &end, &again) && end.head == 0 && nr_steps == 1);
+	CHECK(!ring_view_find_end_once(view, SIZE, &end, &again) && end.head == 0 && nr_steps == 1);
 	set_head(100, 0);
 	nr_steps = 0;
-	CHECK(!ring_view_end_once(view, SIZE, &end, &again) && end.head == 100 && nr_steps == 4);
+	CHECK(!ring_view_find_end_once(view, SIZE, &end, &again) && end.head == 100 &&
+			nr_steps == 4);
 	CHECK(end.timestamp == 1000 && !again);
 	/* The next record has a full timestamp, or a part of one. */
 	acts = move_head;
 	act_at = 3;
 	nr_steps = 0;
 	write_at(100, RING_EXTENDED_BYTES, 1300);
-	CHECK(!ring_view_end_once(view, SIZE, &end, &again) && end.head == 100);
+	CHECK(!ring_view_find_end_once(view, SIZE, &end, &again) && end.head == 100);
 	CHECK(end.timestamp == 1300 && !again);
 	nr_steps = 0;
 	set_head(100, 0);
 	write_at(100, RING_COMPACT_BYTES, 1200);
-	CHECK(!ring_view_end_once(view, SIZE, &end, &again) && end.timestamp == 1200 && !again);
+	CHECK(!ring_view_find_end_once(view, SIZE, &end, &again) && end.timestamp == 1200 &&
+			!again);
 	/* It wraps around within the ring. */
 	view->tail = view->head = 5 * SIZE;
 	nr_steps = 0;
 	act_at = 0;
 	set_head(5 * SIZE + 8, 0);
-	CHECK(!ring_view_end_once(view, SIZE, &end, &again) && end.head == 5 * SIZE + 8);
+	CHECK(!ring_view_find_end_once(view, SIZE, &end, &again) && end.head == 5 * SIZE + 8);
 	view->tail = view->head = 0;
 	acts = move_head_back;
 	act_at = 3;
 	nr_steps = 0;
 	set_head(100, 0);
-	is_error(ring_view_end_once(view, SIZE, &end, &again), "the head went back");
+	is_error(ring_view_find_end_once(view, SIZE, &end, &again), "the head went back");
 }
 
 static unsigned int nr_leaps;
@@ -366,7 +368,8 @@ static void test_leaps(void)
 	acts = leap;
 	act_at = 2;
 	/* The head does not move after the second read: the time is known. */
-	CHECK(!ring_view_end(&consumer->views[0], SIZE, &end) && end.head == 126 && nr_leaps == 2);
+	CHECK(!ring_view_find_end(&consumer->views[0], SIZE, &end) && end.head == 126 &&
+			nr_leaps == 2);
 }
 
 static uint64_t leap_epochs;
@@ -390,14 +393,14 @@ static void test_always_leaps(void)
 	acts = leap_always;
 	act_at = 1;
 	leap_epochs = (uint64_t)RING_EPOCH_MASK + 1;
-	is_error(ring_view_end(&consumer->views[0], SIZE, &end), "the clock leaps");
+	is_error(ring_view_find_end(&consumer->views[0], SIZE, &end), "the clock leaps");
 	CHECK(nr_steps == 16);
 	/* At the limit of the known range of epochs. */
 	consumer = make_consumer(RING_MODE_DISCARD);
 	set_head(160, 0);
 	act_at = 1;
 	leap_epochs = RING_EPOCH_MASK;
-	CHECK(!ring_view_end(&consumer->views[0], SIZE, &end) && nr_steps == 4);
+	CHECK(!ring_view_find_end(&consumer->views[0], SIZE, &end) && nr_steps == 4);
 	CHECK(end.head == 160);
 }
 

@@ -453,9 +453,9 @@ static void test_strangers(void **state)
 	(void)state;
 	begin();
 	daemon_of_test.any_user = true;
-	assert_null(oldest_stranger_of_largest_user(&daemon_of_test));
+	assert_null(sided_agent_oldest_of_largest_user(&daemon_of_test));
 	agents[0] = come_quietly();
-	assert_ptr_equal(oldest_stranger_of_largest_user(&daemon_of_test), agents[0]);
+	assert_ptr_equal(sided_agent_oldest_of_largest_user(&daemon_of_test), agents[0]);
 	agent_close(&daemon_of_test, agents[0]);
 	*calls = '\0';
 	/* 5: two connections; 6: three; 7: one. */
@@ -463,24 +463,24 @@ static void test_strangers(void **state)
 		next_peer.uid = i == 5 ? 7 : 5 + i % 2 + (i == 4);
 		agents[i] = come_quietly();
 	}
-	assert_ptr_equal(oldest_stranger(&daemon_of_test, 5), agents[0]);
-	assert_ptr_equal(oldest_stranger(&daemon_of_test, 6), agents[1]);
-	assert_ptr_equal(oldest_stranger(&daemon_of_test, 7), agents[5]);
-	assert_null(oldest_stranger(&daemon_of_test, 8));
-	assert_ptr_equal(oldest_stranger_of_largest_user(&daemon_of_test), agents[1]);
+	assert_ptr_equal(sided_agent_oldest_unidentified(&daemon_of_test, 5), agents[0]);
+	assert_ptr_equal(sided_agent_oldest_unidentified(&daemon_of_test, 6), agents[1]);
+	assert_ptr_equal(sided_agent_oldest_unidentified(&daemon_of_test, 7), agents[5]);
+	assert_null(sided_agent_oldest_unidentified(&daemon_of_test, 8));
+	assert_ptr_equal(sided_agent_oldest_of_largest_user(&daemon_of_test), agents[1]);
 	/* In the middle, at the end, at the beginning of the list. */
-	be_known(&daemon_of_test, agents[3]);
+	sided_agent_set_identified(&daemon_of_test, agents[3]);
 	assert_called("cancel ");
 	assert_int_equal(daemon_of_test.nr_strangers, 5);
 	assert_int_equal(shares_used(&daemon_of_test.stranger_shares, 6), 2);
-	be_known(&daemon_of_test, agents[3]);
+	sided_agent_set_identified(&daemon_of_test, agents[3]);
 	assert_called("");
 	assert_int_equal(daemon_of_test.nr_strangers, 5);
 	/* Of two users with the same number, the one with the newest connection. */
-	assert_ptr_equal(oldest_stranger_of_largest_user(&daemon_of_test), agents[1]);
-	be_known(&daemon_of_test, agents[0]);
-	assert_ptr_equal(oldest_stranger(&daemon_of_test, 5), agents[2]);
-	be_known(&daemon_of_test, agents[5]);
+	assert_ptr_equal(sided_agent_oldest_of_largest_user(&daemon_of_test), agents[1]);
+	sided_agent_set_identified(&daemon_of_test, agents[0]);
+	assert_ptr_equal(sided_agent_oldest_unidentified(&daemon_of_test, 5), agents[2]);
+	sided_agent_set_identified(&daemon_of_test, agents[5]);
 	assert_ptr_equal(daemon_of_test.agents, agents[4]);
 	assert_ptr_equal(agents[4]->at, &daemon_of_test.agents);
 	assert_ptr_equal(agents[4]->next, agents[2]);
@@ -494,20 +494,20 @@ static void test_strangers(void **state)
 	assert_called(GONE);
 	/* The limits of all users, and of one user. */
 	shares_charge(&daemon_of_test.stranger_shares, 5, LIMIT_STRANGERS_OF_USER - 2);
-	sided_agent_evict_stranger(&daemon_of_test, 5);
+	sided_agent_evict_unidentified(&daemon_of_test, 5);
 	assert_called("");
 	shares_charge(&daemon_of_test.stranger_shares, 5, 1);
-	sided_agent_evict_stranger(&daemon_of_test, 6);
+	sided_agent_evict_unidentified(&daemon_of_test, 6);
 	assert_called("");
 	daemon_of_test.nr_strangers = LIMIT_STRANGERS - 1;
-	sided_agent_evict_stranger(&daemon_of_test, 6);
+	sided_agent_evict_unidentified(&daemon_of_test, 6);
 	assert_called("");
 	daemon_of_test.nr_strangers++;
-	sided_agent_evict_stranger(&daemon_of_test, 6);
+	sided_agent_evict_unidentified(&daemon_of_test, 6);
 	assert_true(agents[2]->object.is_closed && !agents[4]->object.is_closed);
 	assert_called(GONE);
 	shares_charge(&daemon_of_test.stranger_shares, 6, LIMIT_STRANGERS_OF_USER);
-	sided_agent_evict_stranger(&daemon_of_test, 6);
+	sided_agent_evict_unidentified(&daemon_of_test, 6);
 	assert_true(agents[4]->object.is_closed);
 	assert_called(GONE);
 	for (unsigned int i = 0; i < 6; i++)
@@ -639,11 +639,11 @@ static void test_held(void **state)
 
 		entries[i].next = NULL;
 		daemon_of_test.sessions = &entries[i];
-		assert_int_equal(one_begins(&daemon_of_test), i == 3);
+		assert_int_equal(sided_agent_session_is_starting(&daemon_of_test), i == 3);
 		entries[i].next = next;
 	}
 	daemon_of_test.sessions = entries;
-	assert_true(one_begins(&daemon_of_test));
+	assert_true(sided_agent_session_is_starting(&daemon_of_test));
 	for (int i = 0; i < 3; i++) {
 		agent = come_quietly();
 		receive_arrive(agent);
@@ -736,7 +736,7 @@ static void test_welcome(void **state)
 	/* A reason that is too long for a message. */
 	memset(reason, 'x', sizeof(reason) - 1);
 	*calls = '\0';
-	assert_true(send_welcome(&daemon_of_test, agent, reason) < 0);
+	assert_true(sided_agent_send_welcome(&daemon_of_test, agent, reason) < 0);
 	assert_called("");
 	/* A connection without a program receives no session. */
 	agent_welcome(&daemon_of_test, agent);
@@ -934,21 +934,21 @@ static void test_versions(void **state)
 	/* As many processes as the daemon stores, and one more. */
 	for (int i = 1; i <= FOREIGN_RELEASES; i++) {
 		one.pid = i;
-		assert_false(is_counted(&daemon_of_test, &one));
-		assert_true(is_counted(&daemon_of_test, &one));
+		assert_false(sided_agent_is_counted(&daemon_of_test, &one));
+		assert_true(sided_agent_is_counted(&daemon_of_test, &one));
 	}
 	one.pid = 1;
-	assert_true(is_counted(&daemon_of_test, &one));
+	assert_true(sided_agent_is_counted(&daemon_of_test, &one));
 	one.pid = FOREIGN_RELEASES + 1;
-	assert_false(is_counted(&daemon_of_test, &one));
+	assert_false(sided_agent_is_counted(&daemon_of_test, &one));
 	one.pid = 2;
-	assert_true(is_counted(&daemon_of_test, &one));
+	assert_true(sided_agent_is_counted(&daemon_of_test, &one));
 	one.pid = 1;
-	assert_false(is_counted(&daemon_of_test, &one));
+	assert_false(sided_agent_is_counted(&daemon_of_test, &one));
 	/* Another process has the process ID. */
 	daemon_of_test.foreign[5].started++;
 	one.pid = daemon_of_test.foreign[5].pid;
-	assert_false(is_counted(&daemon_of_test, &one));
+	assert_false(sided_agent_is_counted(&daemon_of_test, &one));
 	end_of_program();
 	shares_free(&daemon_of_test.stranger_shares);
 }

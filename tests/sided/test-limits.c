@@ -503,16 +503,17 @@ static void test_releases(void)
 
 	for (pid_t i = 1; i <= 64; i++) {
 		peer.pid = 0x7f000000 + i;
-		CHECK(!is_counted(&daemon, &peer) && is_counted(&daemon, &peer));
+		CHECK(!sided_agent_is_counted(&daemon, &peer) &&
+				sided_agent_is_counted(&daemon, &peer));
 	}
 	peer.pid = 0x7f000001;
-	CHECK(is_counted(&daemon, &peer));
+	CHECK(sided_agent_is_counted(&daemon, &peer));
 	peer.pid = 0x7f000041;
-	CHECK(!is_counted(&daemon, &peer));
+	CHECK(!sided_agent_is_counted(&daemon, &peer));
 	peer.pid = 0x7f000001;
-	CHECK(!is_counted(&daemon, &peer));
+	CHECK(!sided_agent_is_counted(&daemon, &peer));
 	peer.pid = 0x7f000003;
-	CHECK(is_counted(&daemon, &peer));
+	CHECK(sided_agent_is_counted(&daemon, &peer));
 }
 
 /* A flood of connections of one kind: 32 in each round of the loop. */

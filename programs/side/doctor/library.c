@@ -113,7 +113,7 @@ static const char *library_version(const struct doctor_library *library)
 }
 
 /* Finds the file beside `side`, which recordings use. */
-static bool library_own(struct doctor_library *ret_library, const char *name)
+static bool library_find_own(struct doctor_library *ret_library, const char *name)
 {
 	char *path = session_library(name);
 	bool found = library_open(ret_library, path);
@@ -141,7 +141,7 @@ static bool library_skip(const struct doctor *doctor, struct doctor_finding *fin
 {
 	if (doctor->is_other_machine) {
 		doctor_found(finding, DOCTOR_SKIPPED, "cannot be seen in files");
-	} else if (!library_own(ret_own, LIBRARY_NAME)) {
+	} else if (!library_find_own(ret_own, LIBRARY_NAME)) {
 		doctor_found(finding, DOCTOR_MISSING,
 				LIBRARY_NAME " is not installed beside `side`");
 		doctor_set_hint(finding,
@@ -192,7 +192,7 @@ static bool library_is_variable(const char *entry, const char *name)
 }
 
 /* Finds the library as the loader does, with or without LD_LIBRARY_PATH. */
-static bool library_loaded(struct doctor_library *ret_library, bool with_path)
+static bool library_find_loaded(struct doctor_library *ret_library, bool with_path)
 {
 	static char list[] = "LD_TRACE_LOADED_OBJECTS=1", preload[] = "LD_PRELOAD=" LIBRARY_NAME,
 		    program[] = "/bin/true";
@@ -264,10 +264,10 @@ static void doctor_check_libside(const struct doctor *doctor, struct doctor_find
 	if (library_skip(doctor, finding, &own))
 		return;
 	directory = library_directory(&own);
-	if (!library_loaded(&loaded, true)) {
+	if (!library_find_loaded(&loaded, true)) {
 		doctor_found(finding, DOCTOR_MISSING, "the loader does not find %.300s", own.path);
 		/* A damaged file in one of these directories hides all others. */
-		if (path && *path && library_loaded(&loaded, false))
+		if (path && *path && library_find_loaded(&loaded, false))
 			doctor_set_hint(finding, "unset LD_LIBRARY_PATH");
 		else if (library_is_configured(&own))
 			doctor_set_hint(finding, "sudo ldconfig");
@@ -284,7 +284,7 @@ static void doctor_check_libside(const struct doctor *doctor, struct doctor_find
 	doctor_found(finding, strcmp(loaded.version, own.version) ? DOCTOR_MISSING : DOCTOR_NOTE,
 			"programs load %.180s (%s) instead of %.180s (%s)", loaded.path,
 			library_version(&loaded), own.path, library_version(&own));
-	if (path && *path && library_loaded(&loaded, false) && library_is_same(&loaded, &own))
+	if (path && *path && library_find_loaded(&loaded, false) && library_is_same(&loaded, &own))
 		doctor_set_hint(finding, "unset LD_LIBRARY_PATH");
 	else
 		doctor_set_hint(finding, "export LD_LIBRARY_PATH=%.*s%s", directory, own.path,
@@ -306,7 +306,7 @@ static void doctor_check_agent(const struct doctor *doctor, struct doctor_findin
 
 	if (library_skip(doctor, finding, &libside))
 		return;
-	if (!library_own(&agent, "libside-agent.so")) {
+	if (!library_find_own(&agent, "libside-agent.so")) {
 		doctor_found(finding, DOCTOR_MISSING,
 				"libside-agent.so is not installed beside `side`");
 		library_reinstall(finding, &libside);
@@ -379,7 +379,7 @@ static bool library_is_deleted(const char *path)
 }
 
 /* Finds the libside of a running program. The version of a deleted file is unknown. */
-static bool library_used(pid_t pid, struct doctor_library *ret_library)
+static bool library_find_used(pid_t pid, struct doctor_library *ret_library)
 {
 	char path[PATH_MAX];
 
@@ -397,8 +397,7 @@ static bool library_used(pid_t pid, struct doctor_library *ret_library)
  * Finds running programs with another libside: their RUNPATH or environment selects it, or it was
  * replaced.
  */
-static void doctor_library_scan_programs(
-		const struct doctor *doctor, struct doctor_finding *finding)
+static void doctor_check_programs(const struct doctor *doctor, struct doctor_finding *finding)
 {
 	struct doctor_library own, used;
 	char name[RUNNING_NAME_MAX], text[400] = "", exe[PATH_MAX] = "";
@@ -409,7 +408,7 @@ static void doctor_library_scan_programs(
 	if (library_skip(doctor, finding, &own) || running_find(&pids, &count))
 		return;
 	for (size_t i = 0; i < count; i++) {
-		if (!library_used(pids[i], &used) || library_is_same(&used, &own))
+		if (!library_find_used(pids[i], &used) || library_is_same(&used, &own))
 			continue;
 		older |= !library_is_deleted(used.path) && strcmp(used.version, own.version) != 0;
 		if (different++ >= LIBRARY_SHOWN)
@@ -442,6 +441,6 @@ const struct doctor_check doctor_library_checks[] = {
 				doctor_check_agent},
 		{"pkgconfig", "building programs that use libside", doctor_check_pkgconfig},
 		{"programs", "running programs with a libside that this agent fits",
-				doctor_library_scan_programs},
+				doctor_check_programs},
 		{.name = NULL},
 };

@@ -32,7 +32,7 @@
 
 /* ---- requests to side-kernel ---- */
 
-static int kernel_session_connect_to(struct ask *ask)
+static int kernel_session_connect(struct ask *ask)
 {
 	const struct timeval timeout = {.tv_sec = TIMEOUT_S};
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -65,7 +65,7 @@ static struct json_object *kernel_session_call(
 	char text[ANSWER_MAX];
 	size_t size = 0;
 	ssize_t got;
-	int fd = kernel_session_connect_to(ask);
+	int fd = kernel_session_connect(ask);
 
 	if (fd < 0)
 		return NULL;
@@ -144,7 +144,7 @@ static int kernel_session_start(const struct ask *ask, const struct control_opti
 	return status;
 }
 
-static int kernel_session_run_server(struct ask *ask, const struct control_options *options)
+static int kernel_session_ensure_started(struct ask *ask, const struct control_options *options)
 {
 	struct json_object *status = kernel_session_status(ask);
 
@@ -180,7 +180,7 @@ int kernel_session_prepare(
 		struct ask *ask, const struct parsed *parsed, struct json_object *request)
 {
 	struct json_object *patterns = ask_list(request, "event");
-	int status = kernel_session_run_server(ask, &parsed->options.control);
+	int status = kernel_session_ensure_started(ask, &parsed->options.control);
 
 	for (size_t i = 0; patterns && i < json_object_array_length(patterns) && !status; i++)
 		status = kernel_session_check_pattern(ask,
@@ -236,7 +236,7 @@ bool kernel_session_ensure(struct ask *ask, const char *session)
 	}
 	json_object_put(request);
 	/* All other events are recorded without side-kernel. */
-	if (has && !kernel_session_run_server(ask, NULL))
+	if (has && !kernel_session_ensure_started(ask, NULL))
 		(void)kernel_session_refresh(ask);
 	return has;
 }

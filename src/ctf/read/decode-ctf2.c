@@ -55,12 +55,12 @@ uint64_t ctf_reverse_bits(uint64_t number, unsigned int size)
 
 /* ---- text ---- */
 
-static unsigned int unit_size(enum ctf_encoding encoding)
+static unsigned int ctf2_decode_unit_size(enum ctf_encoding encoding)
 {
 	return encoding >= CTF_UTF32LE ? 4 : encoding >= CTF_UTF16LE ? 2 : 1;
 }
 
-static uint32_t read_unit(const uint8_t *at, enum ctf_encoding encoding)
+static uint32_t ctf2_decode_read_unit(const uint8_t *at, enum ctf_encoding encoding)
 {
 	switch (encoding) {
 	case CTF_UTF16LE: return at[0] | (uint32_t)at[1] << 8;
@@ -110,7 +110,7 @@ void ctf_decoder_drop_texts(struct ctf_decoder *d)
 int ctf_decode_wide_text(struct ctf_decoder *d, const struct ctf_type *type,
 		struct ctf_value *value, const uint8_t *bytes, uint64_t size)
 {
-	unsigned int unit = unit_size(type->encoding);
+	unsigned int unit = ctf2_decode_unit_size(type->encoding);
 	const uint8_t *end = bytes + size;
 	struct ctf_text_block *block;
 	char *to;
@@ -127,13 +127,13 @@ int ctf_decode_wide_text(struct ctf_decoder *d, const struct ctf_type *type,
 	d->texts = block;
 	to = block->text;
 	while (bytes < end) {
-		uint32_t code = read_unit(bytes, type->encoding), low;
+		uint32_t code = ctf2_decode_read_unit(bytes, type->encoding), low;
 
 		if (!code)
 			break;
 		bytes += unit;
 		if (unit == 2 && code >= 0xd800 && code < 0xdc00 && bytes < end) {
-			low = read_unit(bytes, type->encoding);
+			low = ctf2_decode_read_unit(bytes, type->encoding);
 			if (low >= 0xdc00 && low < 0xe000) {
 				code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
 				bytes += unit;
@@ -150,12 +150,12 @@ int ctf_decode_wide_text(struct ctf_decoder *d, const struct ctf_type *type,
 int ctf_decode_wide_string(
 		struct ctf_decoder *d, const struct ctf_type *type, struct ctf_value *value)
 {
-	unsigned int unit = unit_size(type->encoding);
+	unsigned int unit = ctf2_decode_unit_size(type->encoding);
 	const uint8_t *bytes = d->base + d->at / 8;
 	uint64_t left = (d->end - d->at) / 8, size = 0;
 	int ret;
 
-	while (left - size >= unit && read_unit(bytes + size, type->encoding))
+	while (left - size >= unit && ctf2_decode_read_unit(bytes + size, type->encoding))
 		size += unit;
 	if (left - size < unit) {
 		d->beyond = true;

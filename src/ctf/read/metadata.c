@@ -48,7 +48,7 @@ static int ctf_metadata_read_file(int dir_fd, char **text, size_t *size)
 	return ret;
 }
 
-static uint32_t read_u32(const char *at, bool big_endian)
+static uint32_t ctf_metadata_read_u32(const char *at, bool big_endian)
 {
 	uint32_t number;
 
@@ -59,20 +59,20 @@ static uint32_t read_u32(const char *at, bool big_endian)
 /* Concatenates the texts of the packets, in place. */
 static int ctf_metadata_unpack(char *text, size_t *size, struct error *error)
 {
-	bool big_endian = read_u32(text, true) == METADATA_MAGIC;
+	bool big_endian = ctf_metadata_read_u32(text, true) == METADATA_MAGIC;
 	size_t at = 0, used = 0, end = *size;
 
 	while (at < end) {
 		uint32_t content, packet;
 
 		if (end - at < METADATA_HEADER ||
-				read_u32(text + at, big_endian) != METADATA_MAGIC) {
+				ctf_metadata_read_u32(text + at, big_endian) != METADATA_MAGIC) {
 			*size = used;
 			return error_set(error, -EINVAL, NULL,
 					"a packet of the metadata is damaged");
 		}
-		content = read_u32(text + at + 24, big_endian) / 8;
-		packet = read_u32(text + at + 28, big_endian) / 8;
+		content = ctf_metadata_read_u32(text + at + 24, big_endian) / 8;
+		packet = ctf_metadata_read_u32(text + at + 28, big_endian) / 8;
 		if (content < METADATA_HEADER || content > packet || packet > end - at ||
 				text[at + 32] || text[at + 33] || text[at + 34]) {
 			*size = used;
@@ -109,8 +109,8 @@ int ctf_metadata_read(
 		return error_set(error, ret, NULL, "the metadata cannot be read: %s",
 				strerror(-ret));
 	if (size >= 4 &&
-			(read_u32(text, true) == METADATA_MAGIC ||
-					read_u32(text, false) == METADATA_MAGIC))
+			(ctf_metadata_read_u32(text, true) == METADATA_MAGIC ||
+					ctf_metadata_read_u32(text, false) == METADATA_MAGIC))
 		unpacked = ctf_metadata_unpack(text, &size, error);
 	if (size && (unsigned char)text[0] == 0x1e)
 		ret = ctf2_parse(classes, text, size, error);

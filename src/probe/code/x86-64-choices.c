@@ -8,7 +8,7 @@
 
 #define CODE_MAX 8192 /* bytes of a resolver that are read */
 
-static bool is_choice(
+static bool x86_choices_is_choice(
 		const struct code_file *file, const struct code_function *chooser, uint64_t address)
 {
 	const struct code_function *function = code_function_at(file, address);
@@ -47,10 +47,10 @@ size_t code_choices(const struct code_file *file, const struct code_function *ch
 			continue;
 		}
 		if (instruction.lea && instruction.piece.field &&
-				is_choice(file, chooser, instruction.piece.target))
+				x86_choices_is_choice(file, chooser, instruction.piece.target))
 			x86_choices_add(ret_choices, capacity, &count, instruction.piece.target);
 		if (file->fixed && instruction.constant &&
-				is_choice(file, chooser, instruction.constant))
+				x86_choices_is_choice(file, chooser, instruction.constant))
 			x86_choices_add(ret_choices, capacity, &count, instruction.constant);
 		at += instruction.piece.length;
 	}

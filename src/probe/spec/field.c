@@ -27,7 +27,7 @@ static bool spec_field_is_text(Dwarf_Die *type)
 }
 
 /* If one piece contains the whole value, uses only this piece. */
-static void take_whole_piece(struct item *item, uint64_t size)
+static void spec_field_use_whole_piece(struct item *item, uint64_t size)
 {
 	for (uint32_t i = 0; item->where.kind == LOCATED_PIECES && i < item->where.nr_pieces; i++) {
 		struct located_piece *piece = &item->where.pieces[i];
@@ -43,7 +43,7 @@ static void take_whole_piece(struct item *item, uint64_t size)
 }
 
 /* Writes the hint "ask for its members: `a`, `b`, …", with at most four of them. */
-static void list_members(struct item *item, char *text, size_t capacity)
+static void spec_field_list_members(struct item *item, char *text, size_t capacity)
 {
 	unsigned int count = 0;
 	size_t used = (size_t)snprintf(text, capacity, "ask for its members");
@@ -66,13 +66,13 @@ static void list_members(struct item *item, char *text, size_t capacity)
 /*
  * Makes a field of text or bytes: its fetch computes the address, and the agent copies the bytes.
  */
-static int memory_value(struct item *item, struct value *value, uint64_t size, bool text,
+static int spec_field_memory_value(struct item *item, struct value *value, uint64_t size, bool text,
 		struct error *error)
 {
 	char members[256];
 
-	take_whole_piece(item, size);
-	list_members(item, members, sizeof(members));
+	spec_field_use_whole_piece(item, size);
+	spec_field_list_members(item, members, sizeof(members));
 	if (item->where.kind != LOCATED_MEMORY)
 		return error_set(error, -ENOTSUP,
 				text ? "ask for its elements, as in `a[0]`" : members,
@@ -96,7 +96,7 @@ static int memory_value(struct item *item, struct value *value, uint64_t size, b
 	return 0;
 }
 
-static int pointer_value(struct item *item, struct value *value, struct error *error)
+static int spec_field_pointer_value(struct item *item, struct value *value, struct error *error)
 {
 	Dwarf_Die target;
 
@@ -112,13 +112,14 @@ static int pointer_value(struct item *item, struct value *value, struct error *e
 }
 
 /* A std::string of libstdc++ begins with a pointer to text that ends with a NUL. */
-static bool string_value(struct item *item, struct value *value)
+static bool spec_field_string_value(struct item *item, struct value *value)
 {
 	struct error ignored;
 	struct item text = *item;
 
 	if (!item_own_member(&text, "_M_dataplus") && !item_own_member(&text, "_M_p"))
-		return !pointer_value(&text, value, &ignored) && value->type == PROBE_FIELD_STRING;
+		return !spec_field_pointer_value(&text, value, &ignored) &&
+				value->type == PROBE_FIELD_STRING;
 	/* clang records only a declaration of this type. */
 	if (!type_is_standard_string(&item->type) || item->where.kind != LOCATED_MEMORY)
 		return false;
@@ -138,7 +139,7 @@ static bool string_value(struct item *item, struct value *value)
  * Makes a fetch that computes the length, the number of elements times `factor`, and then the
  * address of the first element. If the number is constant, the fetch only computes the address.
  */
-static int count_and_address(const struct item *first, const struct item_count *count,
+static int spec_field_count_and_address(const struct item *first, const struct item_count *count,
 		uint64_t factor, struct value *value, struct error *error)
 {
 	struct fetch right = {.nr_ops = 0}, *fetch = &value->fetch;
@@ -163,14 +164,14 @@ static int count_and_address(const struct item *first, const struct item_count *
 	return ret ? item_too_long(error) : 0;
 }
 
-static uint16_t limit_of(uint64_t count, uint64_t size)
+static uint16_t spec_field_limit(uint64_t count, uint64_t size)
 {
 	uint64_t most = PROBE_TABLE_TEXT_MAX / (size ? size : 1);
 
 	return (uint16_t)(count < most ? count : most);
 }
 
-static int not_in_memory(struct error *error)
+static int spec_field_not_in_memory(struct error *error)
 {
 	return error_set(error, -ENOTSUP, "ask for single ones, as in `a[0]`",
 			"they are in registers, which is no value of its own");
@@ -184,24 +185,24 @@ static bool spec_field_is_letter(Dwarf_Die *type)
 	return spec_field_is_text(type) || (name && !strcmp(name, "u8"));
 }
 
-static int lengthy_value(const struct item *first, const struct item_count *count, uint64_t factor,
-		uint64_t standard, struct value *value, struct error *error)
+static int spec_field_sized_value(const struct item *first, const struct item_count *count,
+		uint64_t factor, uint64_t standard, struct value *value, struct error *error)
 {
 	struct item_count bytes = *count;
 
 	if (first->where.kind != LOCATED_MEMORY)
-		return not_in_memory(error);
+		return spec_field_not_in_memory(error);
 	value->size = 1;
-	value->limit = limit_of(bytes.known ? bytes.known * factor : standard, 1);
-	return count_and_address(first, &bytes, factor, value, error);
+	value->limit = spec_field_limit(bytes.known ? bytes.known * factor : standard, 1);
+	return spec_field_count_and_address(first, &bytes, factor, value, error);
 }
 
-static int text_value(struct item *item, const struct item_count *count, struct value *value,
-		struct error *error)
+static int spec_field_text_value(struct item *item, const struct item_count *count,
+		struct value *value, struct error *error)
 {
 	/* Without a count, the text ends with its NUL. */
 	value->type = PROBE_FIELD_STRING;
-	return lengthy_value(item, count, 1, STRING_STANDARD, value, error);
+	return spec_field_sized_value(item, count, 1, STRING_STANDARD, value, error);
 }
 
 int item_several(struct item *item, const struct item_count *count, struct value *value,
@@ -211,9 +212,9 @@ int item_several(struct item *item, const struct item_count *count, struct value
 	const char *name;
 
 	if (item->where.kind != LOCATED_MEMORY || item->bits || item->is_address)
-		return not_in_memory(error);
+		return spec_field_not_in_memory(error);
 	if (spec_field_is_letter(&item->type))
-		return text_value(item, count, value, error);
+		return spec_field_text_value(item, count, value, error);
 	name = dwarf_diename(&item->type);
 	if (!item->dimension && type_size(&item->type, &size))
 		value->type = (uint8_t)number_field_type(&item->type, size);
@@ -223,11 +224,12 @@ int item_several(struct item *item, const struct item_count *count, struct value
 				"each of them is %s%.128s, not a number",
 				name ? "a " : "a thing without a name", name ? name : "");
 	value->size = (uint8_t)size;
-	value->limit = limit_of(count->known ? count->known : SEVERAL_STANDARD, size);
-	return count_and_address(item, count, 1, value, error);
+	value->limit = spec_field_limit(count->known ? count->known : SEVERAL_STANDARD, size);
+	return spec_field_count_and_address(item, count, 1, value, error);
 }
 
-static int sequence_value(const struct sequence *sequence, struct value *value, struct error *error)
+static int spec_field_sequence_value(
+		const struct sequence *sequence, struct value *value, struct error *error)
 {
 	const struct item_count count = {.known = sequence->fixed, .fetch = sequence->count};
 	struct item first = sequence->first;
@@ -236,7 +238,7 @@ static int sequence_value(const struct sequence *sequence, struct value *value, 
 	if (sequence->lost)
 		return library_lost(error);
 	if (sequence->text)
-		return text_value(&first, &count, value, error);
+		return spec_field_text_value(&first, &count, value, error);
 	ret = item_several(&first, &count, value, error);
 	if (ret && sequence->optional)
 		error_set_hint(error, "ask for `*x`, and for `x.has_value()`");
@@ -279,7 +281,7 @@ static int spec_field_find_first(
 	}
 	if (item->is_count || number_field_type(&item->type, size))
 		return error_set(error, -EINVAL, "", "a number is not the address of %s", what);
-	take_whole_piece(item, size);
+	spec_field_use_whole_piece(item, size);
 	count->known = size;
 	return 0;
 }
@@ -288,15 +290,15 @@ static int spec_field_find_first(
  * Records the first `count` bytes of the text of a libstdc++ string, not of the object, which only
  * points to the text.
  */
-static int counted_string(struct item *item, const struct item_count *count, struct value *value,
-		struct error *error)
+static int spec_field_counted_string(struct item *item, const struct item_count *count,
+		struct value *value, struct error *error)
 {
 	struct value whole = {.type = 0};
 
-	if (!string_value(item, &whole))
+	if (!spec_field_string_value(item, &whole))
 		return library_lost(error);
 	item->where = (struct located){.kind = LOCATED_MEMORY, .fetch = whole.fetch};
-	return text_value(item, count, value, error);
+	return spec_field_text_value(item, count, value, error);
 }
 
 int item_text(struct item *item, const struct item_count *count, struct value *value,
@@ -307,7 +309,7 @@ int item_text(struct item *item, const struct item_count *count, struct value *v
 
 	item_complete(item);
 	if (type_is_string(&item->type) && !item->is_address)
-		return count ? counted_string(item, count, value, error)
+		return count ? spec_field_counted_string(item, count, value, error)
 			     : item_value(item, value, error);
 	ret = spec_field_find_first(item, &own, "a text", error);
 	if (ret)
@@ -316,7 +318,7 @@ int item_text(struct item *item, const struct item_count *count, struct value *v
 		own = *count;
 	else if (!own.known && !own.fetch.nr_ops)
 		own.known = STRING_STANDARD;
-	return text_value(item, &own, value, error);
+	return spec_field_text_value(item, &own, value, error);
 }
 
 int item_bytes(struct item *item, const struct item_count *count, struct value *value,
@@ -357,13 +359,13 @@ int item_bytes(struct item *item, const struct item_count *count, struct value *
 		return error_set(error, -EINVAL, "write `bytes(p, 16)`, or `bytes(p, n)`",
 				"the number of bytes behind the pointer is unknown");
 	value->type = PROBE_FIELD_BYTES;
-	return lengthy_value(item, &own, size, STRING_STANDARD, value, error);
+	return spec_field_sized_value(item, &own, size, STRING_STANDARD, value, error);
 }
 
 /* ---- a single value ---- */
 
 /* Records the discriminant of a Rust enum, as a number with labels. */
-static bool variant_value(struct item *item, struct value *value)
+static bool spec_field_variant_value(struct item *item, struct value *value)
 {
 	struct error ignored;
 	Dwarf_Attribute attribute;
@@ -388,7 +390,8 @@ static bool variant_value(struct item *item, struct value *value)
 }
 
 /* Records all numbers of an array with any number of dimensions. */
-static bool array_value(struct item *item, struct value *value, uint64_t size, struct error *error)
+static bool spec_field_array_value(
+		struct item *item, struct value *value, uint64_t size, struct error *error)
 {
 	struct item first = *item;
 	struct item_count count;
@@ -398,13 +401,13 @@ static bool array_value(struct item *item, struct value *value, uint64_t size, s
 			!type_size(&first.type, &each) || !each || size < each)
 		return false;
 	first.dimension = 0;
-	take_whole_piece(&first, size);
+	spec_field_use_whole_piece(&first, size);
 	count = (struct item_count){.known = size / each};
 	return !spec_field_is_text(&first.type) && number_field_type(&first.type, each) &&
 			!item_several(&first, &count, value, error);
 }
 
-static int plain_value(struct item *item, struct value *value, struct error *error)
+static int spec_field_plain_value(struct item *item, struct value *value, struct error *error)
 {
 	struct sequence sequence;
 	enum number_form form;
@@ -417,17 +420,17 @@ static int plain_value(struct item *item, struct value *value, struct error *err
 		return number_value(item, value,
 				item->is_count ? PROBE_FIELD_UNSIGNED : PROBE_FIELD_HEX, 8, error);
 	item_complete(item);
-	if (!item->dimension && type_is_string(&item->type) && string_value(item, value))
+	if (!item->dimension && type_is_string(&item->type) && spec_field_string_value(item, value))
 		return 0;
 	if (library_sequence(item, &sequence))
-		return sequence_value(&sequence, value, error);
+		return spec_field_sequence_value(&sequence, value, error);
 	(void)library_pointer(item);
-	if (variant_value(item, value))
+	if (spec_field_variant_value(item, value))
 		return 0;
 	if (!item->dimension)
 		(void)library_unwrap(item);
 	if (dwarf_tag(&item->type) == DW_TAG_pointer_type)
-		return pointer_value(item, value, error);
+		return spec_field_pointer_value(item, value, error);
 	if (type_is_reference(&item->type))
 		return number_value(item, value, PROBE_FIELD_HEX, 8, error);
 	(void)item_size(item, &size);
@@ -436,9 +439,9 @@ static int plain_value(struct item *item, struct value *value, struct error *err
 		return number_form_value(item, form, value, error);
 	if (!item->dimension && number_field_type(&item->type, size))
 		return number_scalar_value(item, value, size, error);
-	if (array_value(item, value, size, error))
+	if (spec_field_array_value(item, value, size, error))
 		return 0;
-	return memory_value(item, value, size,
+	return spec_field_memory_value(item, value, size,
 			dwarf_tag(&item->type) == DW_TAG_array_type &&
 					type_of(&item->type, &element) &&
 					spec_field_is_text(&element),
@@ -447,7 +450,7 @@ static int plain_value(struct item *item, struct value *value, struct error *err
 
 int item_value(struct item *item, struct value *value, struct error *error)
 {
-	int ret = plain_value(item, value, error);
+	int ret = spec_field_plain_value(item, value, error);
 
 	value->guarded = item->guarded;
 	return ret;
@@ -460,5 +463,5 @@ bool item_is_single(struct item *item)
 	struct value value = {.type = 0};
 
 	return library_sequence(&copy, &sequence) || library_pointer(&copy) ||
-			variant_value(&copy, &value) || library_unwrap(&copy);
+			spec_field_variant_value(&copy, &value) || library_unwrap(&copy);
 }

@@ -45,7 +45,7 @@ static bool spec_operand_accept_char(struct operand *operand, char letter)
 	return true;
 }
 
-static size_t operand_span(const struct operand *operand, const char *letters)
+static size_t spec_operand_span(const struct operand *operand, const char *letters)
 {
 	size_t length = 0;
 
@@ -59,7 +59,7 @@ static size_t operand_span(const struct operand *operand, const char *letters)
 
 static int spec_operand_read_number(struct operand *operand, bool minus, int64_t *sum)
 {
-	size_t length = operand_span(operand, DIGITS "abcdefABCDEFxX");
+	size_t length = spec_operand_span(operand, DIGITS "abcdefABCDEFxX");
 	uint64_t number;
 
 	if (!spec_number(operand->at, length, &number))
@@ -71,7 +71,7 @@ static int spec_operand_read_number(struct operand *operand, bool minus, int64_t
 
 static int spec_operand_read_symbol(struct operand *operand, uint64_t *ret_address)
 {
-	size_t length = operand_span(operand, LETTERS DIGITS ".$@");
+	size_t length = spec_operand_span(operand, LETTERS DIGITS ".$@");
 	char name[512];
 
 	if (length >= sizeof(name))
@@ -96,10 +96,10 @@ static int spec_operand_read_sum(struct operand *operand, int64_t *sum, bool *re
 
 		if (!minus)
 			(void)spec_operand_accept_char(operand, '+');
-		if (operand_span(operand, DIGITS)) {
+		if (spec_operand_span(operand, DIGITS)) {
 			if (spec_operand_read_number(operand, minus, sum))
 				return -EINVAL;
-		} else if (!minus && !*ret_symbol && operand_span(operand, LETTERS ".")) {
+		} else if (!minus && !*ret_symbol && spec_operand_span(operand, LETTERS ".")) {
 			if (spec_operand_read_symbol(operand, &address))
 				return -EINVAL;
 			*ret_symbol = true;
@@ -122,7 +122,7 @@ static int spec_operand_read_register(struct operand *operand, struct fetch_regi
 	return 0;
 }
 
-static int add_index(struct operand *operand, struct fetch *fetch)
+static int spec_operand_add_index(struct operand *operand, struct fetch *fetch)
 {
 	struct fetch_register index;
 	int64_t scale = 1;
@@ -167,7 +167,7 @@ static int spec_operand_read_address(
 		(void)fetch_op(fetch, symbol ? PROBE_FETCH_MODULE : PROBE_FETCH_CONSTANT, 0, 0,
 				sum);
 	}
-	if (spec_operand_accept_char(operand, ',') && add_index(operand, fetch))
+	if (spec_operand_accept_char(operand, ',') && spec_operand_add_index(operand, fetch))
 		return -EINVAL;
 	return spec_operand_accept_char(operand, ')')
 			? 0
@@ -213,18 +213,18 @@ static int spec_operand_read_constant(struct operand *operand, struct fetch *fet
 /*
  * Parses `-4@` or `8f@`. Markers of the first SDT version have no size: a value has 8 bytes then.
  */
-static int read_size(struct operand *operand)
+static int spec_operand_read_size(struct operand *operand)
 {
 	const char *at = memchr(operand->at, '@', (size_t)(operand->end - operand->at));
 	bool minus;
 
 	operand->size = 8;
 	operand->is_float = false;
-	if (!at || operand_span(operand, DIGITS "-f") != (size_t)(at - operand->at))
+	if (!at || spec_operand_span(operand, DIGITS "-f") != (size_t)(at - operand->at))
 		return 0;
 	minus = spec_operand_accept_char(operand, '-');
 	operand->size = 0;
-	while (operand_span(operand, DIGITS) && operand->size < 100)
+	while (spec_operand_span(operand, DIGITS) && operand->size < 100)
 		operand->size = operand->size * 10 + (*operand->at++ - '0');
 	operand->is_float = spec_operand_accept_char(operand, 'f');
 	if ((operand->size != 1 && operand->size != 2 && operand->size != 4 &&
@@ -236,14 +236,14 @@ static int read_size(struct operand *operand)
 	return 0;
 }
 
-static int read_operand(struct operand *operand)
+static int spec_operand_read(struct operand *operand)
 {
 	struct fetch *fetch = &operand->value->fetch;
 	struct fetch_register which;
 	unsigned int bits;
 	int ret;
 
-	if (read_size(operand))
+	if (spec_operand_read_size(operand))
 		return -EINVAL;
 	bits = 8 * (unsigned int)(operand->size < 0 ? -operand->size : operand->size);
 	if (operand->at < operand->end && *operand->at == '%') {
@@ -291,7 +291,7 @@ int operands_read(const char *text, struct resolve_module *module, struct value 
 		values[*ret_count] = (struct value){.type = 0};
 		snprintf(values[*ret_count].name, sizeof(values[*ret_count].name), "arg%zu",
 				*ret_count + 1);
-		if (read_operand(&operand))
+		if (spec_operand_read(&operand))
 			return -EINVAL;
 		text = operand.end;
 	}

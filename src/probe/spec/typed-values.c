@@ -225,7 +225,7 @@ static int spec_argument_read_number(struct spec_argument_parser *parser, uint64
 	return 0;
 }
 
-static int read_term(struct spec_argument_parser *parser)
+static int spec_argument_read_term(struct spec_argument_parser *parser)
 {
 	uint64_t number;
 
@@ -234,7 +234,7 @@ static int read_term(struct spec_argument_parser *parser)
 	parser->alone = false;
 	if (*parser->at == '*') {
 		parser->at++;
-		if (read_term(parser))
+		if (spec_argument_read_term(parser))
 			return -EINVAL;
 		if (parser->is_vector)
 			return spec_argument_set_error(parser, "a vector register is no address");
@@ -262,7 +262,7 @@ static int read_term(struct spec_argument_parser *parser)
 
 static int spec_argument_read_sum(struct spec_argument_parser *parser)
 {
-	if (read_term(parser))
+	if (spec_argument_read_term(parser))
 		return -EINVAL;
 	while (*parser->at == '+' || *parser->at == '-') {
 		bool minus = *parser->at++ == '-';
@@ -367,14 +367,15 @@ bool resolve_is_context(const char *text)
 			spec_is_value(text);
 }
 
-static void hex_register(struct value *value, const char *name, const struct fetch_register *which)
+static void spec_argument_hex_register(
+		struct value *value, const char *name, const struct fetch_register *which)
 {
 	*value = (struct value){.type = PROBE_FIELD_HEX, .size = 8};
 	snprintf(value->name, sizeof(value->name), "%s", name);
 	(void)fetch_register(&value->fetch, which);
 }
 
-static size_t all_registers(struct value *values)
+static size_t spec_argument_all_registers(struct value *values)
 {
 	size_t count = 0;
 
@@ -383,7 +384,7 @@ static size_t all_registers(struct value *values)
 		const struct fetch_register which = {.number = (uint8_t)number, .bits = 64};
 
 		if (name)
-			hex_register(&values[count++], name, &which);
+			spec_argument_hex_register(&values[count++], name, &which);
 	}
 	return count;
 }
@@ -395,7 +396,7 @@ int spec_context(const char *text, struct resolve_module *module, struct value *
 
 	*ret_count = 1;
 	if (!strcmp(text, "regs")) {
-		*ret_count = all_registers(values);
+		*ret_count = spec_argument_all_registers(values);
 		return 0;
 	}
 	if (!strcmp(text, "backtrace")) {
@@ -411,6 +412,6 @@ int spec_context(const char *text, struct resolve_module *module, struct value *
 		return error_set(error, -EINVAL,
 				"they are rax to rdx, rsi, rdi, rbp, rsp, r8 to r15, rip, rflags, and xmm0 to xmm15",
 				"there is no register `%.64s`", text + 4);
-	hex_register(values, text + 4 + (text[4] == '%'), &which);
+	spec_argument_hex_register(values, text + 4 + (text[4] == '%'), &which);
 	return 0;
 }

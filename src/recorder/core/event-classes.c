@@ -33,7 +33,8 @@ void class_stream_free(struct class_stream *stream)
 	*stream = (struct class_stream){0};
 }
 
-static bool append_part(struct class_stream *stream, const unsigned char *bytes, size_t size)
+static bool class_stream_append(
+		struct class_stream *stream, const unsigned char *bytes, size_t size)
 {
 	if (stream->size + size > stream->capacity) {
 		size_t capacity = (stream->size + size) * 2;
@@ -50,7 +51,7 @@ static bool append_part(struct class_stream *stream, const unsigned char *bytes,
 }
 
 /* Handles the complete entry in `pending`, or its head. */
-static bool take_part(struct class_stream *stream, class_visit *visit, void *user)
+static bool class_stream_handle_entry(struct class_stream *stream, class_visit *visit, void *user)
 {
 	struct wire_event_head head;
 
@@ -66,7 +67,7 @@ static bool take_part(struct class_stream *stream, class_visit *visit, void *use
 	return visit(user, &head, stream->part + sizeof(head), WIRE_REFUSAL_NONE);
 }
 
-static size_t event_class_first_free_id(uint64_t a, size_t b)
+static size_t event_class_min(uint64_t a, size_t b)
 {
 	return a < b ? (size_t)a : b;
 }
@@ -81,7 +82,7 @@ int class_stream_feed(struct class_stream *stream, const void *data, size_t left
 		size_t wanted, part;
 
 		if (stream->skip) {
-			part = event_class_first_free_id(stream->skip, left);
+			part = event_class_min(stream->skip, left);
 			stream->skip -= part;
 			bytes += part;
 			left -= part;
@@ -92,12 +93,12 @@ int class_stream_feed(struct class_stream *stream, const void *data, size_t left
 			memcpy(&head, stream->part, sizeof(head));
 			wanted += (size_t)head.contexts_size + head.size;
 		}
-		part = event_class_first_free_id(wanted - stream->size, left);
-		if (!append_part(stream, bytes, part))
+		part = event_class_min(wanted - stream->size, left);
+		if (!class_stream_append(stream, bytes, part))
 			return -ENOMEM;
 		bytes += part;
 		left -= part;
-		if (stream->size >= sizeof(head) && !take_part(stream, visit, user))
+		if (stream->size >= sizeof(head) && !class_stream_handle_entry(stream, visit, user))
 			return -ENOMEM;
 	}
 	return 0;
@@ -106,7 +107,7 @@ int class_stream_feed(struct class_stream *stream, const void *data, size_t left
 /* ---- stored event classes ---- */
 
 /* Returns the refusal for a failed step: `refusal`, or WIRE_REFUSAL_MEMORY if out of memory. */
-static enum wire_refusal refusal_of(int ret, enum wire_refusal refusal)
+static enum wire_refusal event_class_refusal_of(int ret, enum wire_refusal refusal)
 {
 	if (!ret)
 		return WIRE_REFUSAL_NONE;
@@ -127,7 +128,7 @@ static enum wire_refusal event_class_check_class(const struct visit_owned *owned
 	if (arena)
 		ret = ctf_type_from_description(arena, owned->desc, &type, &error);
 	ctf_arena_destroy(arena);
-	return refusal_of(ret, WIRE_REFUSAL_UNSUPPORTED);
+	return event_class_refusal_of(ret, WIRE_REFUSAL_UNSUPPORTED);
 }
 
 static bool event_class_id_is_used(
@@ -210,17 +211,18 @@ static enum wire_refusal event_class_read_class(
 
 	if (ret) {
 		kind->owned = NULL;
-		return refusal_of(ret, WIRE_REFUSAL_MALFORMED);
+		return event_class_refusal_of(ret, WIRE_REFUSAL_MALFORMED);
 	}
 	ret = context_list_read(&kind->contexts, bytes, head->nr_contexts, head->contexts_size);
-	return ret ? refusal_of(ret, WIRE_REFUSAL_CONTEXT) : event_class_check_class(kind->owned);
+	return ret ? event_class_refusal_of(ret, WIRE_REFUSAL_CONTEXT)
+		   : event_class_check_class(kind->owned);
 }
 
 /*
  * Checks a class whose records the consumer only counts. Stores nothing, because the consumer never
  * decodes such records.
  */
-static enum wire_refusal event_class_count_class(
+static enum wire_refusal event_class_check_counted(
 		struct session *session, const struct wire_event_head *head, const void *bytes)
 {
 	struct event_class kind = {.channel = head->channel, .id = head->id};
@@ -244,7 +246,7 @@ enum wire_refusal classes_add(struct session *session, struct instance *instance
 	if (head->id >= LIMIT_EVENTS)
 		return WIRE_REFUSAL_TOO_MANY;
 	if (instance->channels[head->channel].channel->counts)
-		return event_class_count_class(session, head, bytes);
+		return event_class_check_counted(session, head, bytes);
 	if (event_class_id_is_used(session, &instance->channels[head->channel], head->id))
 		return WIRE_REFUSAL_DUPLICATE_ID;
 	refusal = event_class_read_class(head, bytes, &kind);
@@ -294,7 +296,7 @@ static int event_class_compare(const void *one, const void *other)
 }
 
 /* Counts events, not classes: each channel that records an event has a class of its own. */
-static uint32_t count_names(const struct instance *instance)
+static uint32_t event_class_count_names(const struct instance *instance)
 {
 	const struct event_class **sorted;
 	uint32_t nr = instance->nr_classes, i;
@@ -321,7 +323,7 @@ void classes_forget(struct session *session, struct instance *instance)
 
 	pthread_mutex_lock(&session->lock);
 	if (instance->classes)
-		instance->nr_names = count_names(instance);
+		instance->nr_names = event_class_count_names(instance);
 	for (i = 0; instance->classes && i < instance->nr_classes; i++)
 		event_class_free(&instance->classes[i]);
 	free(instance->classes);

@@ -365,7 +365,7 @@ static bool user_event_add(struct side_event_description *desc, struct side_even
 	return event->shown.state == SIDE_KERNEL_EVENT_REGISTERED;
 }
 
-static struct user_event *user_event_get(const struct side_event_state_0 *state)
+static struct user_event *user_event_find_any(const struct side_event_state_0 *state)
 {
 	struct user_event *event = NULL;
 
@@ -401,7 +401,7 @@ void events_go(struct side_event_description **events, uint32_t nr_events)
 			event = events_find(state);
 		/* Events that the kernel refused are not in the table of states. */
 		if (state && !event)
-			event = user_event_get(state);
+			event = user_event_find_any(state);
 		if (!event || --event->uses)
 			continue;
 		if (event->shown.state == SIDE_KERNEL_EVENT_REGISTERED) {

@@ -44,7 +44,7 @@ static unsigned int user_events_metadata_encoding_of_size(unsigned int size)
 	}
 }
 
-static unsigned int user_events_metadata_format_of(const struct field_shape *shape)
+static unsigned int user_events_metadata_format_of_shape(const struct field_shape *shape)
 {
 	if (shape->kind == SHAPE_STRING)
 		return FORMAT_UTF;
@@ -61,7 +61,7 @@ static unsigned int user_events_metadata_format_of(const struct field_shape *sha
 	}
 }
 
-static unsigned int user_events_metadata_get_encoding(const struct field_shape *shape)
+static unsigned int user_events_metadata_encoding_of_shape(const struct field_shape *shape)
 {
 	switch (shape->kind) {
 	case SHAPE_NULL: return HEADER_BINARY;
@@ -80,8 +80,8 @@ static void user_events_metadata_append_type(
 void metadata_scalar(struct user_event_bytes *to, const char *name, const struct field_shape *shape)
 {
 	user_events_metadata_append_name(to, name);
-	user_events_metadata_append_type(to, user_events_metadata_get_encoding(shape),
-			user_events_metadata_format_of(shape));
+	user_events_metadata_append_type(to, user_events_metadata_encoding_of_shape(shape),
+			user_events_metadata_format_of_shape(shape));
 }
 
 static void user_events_metadata_put_typed(struct user_event_bytes *to, const char *name,
@@ -179,7 +179,7 @@ static void user_events_metadata_put_typed(struct user_event_bytes *to, const ch
 			/* Binary data of length 0 is null. */
 			user_events_metadata_append_name(to, name);
 			user_events_metadata_append_type(to, HEADER_BINARY | array,
-					user_events_metadata_format_of(&element));
+					user_events_metadata_format_of_shape(&element));
 		} else {
 			user_events_metadata_put_element(to, name, &element);
 		}
@@ -187,8 +187,8 @@ static void user_events_metadata_put_typed(struct user_event_bytes *to, const ch
 	default:
 		user_events_metadata_append_name(to, name);
 		user_events_metadata_append_type(to,
-				user_events_metadata_get_encoding(shape) | array,
-				user_events_metadata_format_of(shape));
+				user_events_metadata_encoding_of_shape(shape) | array,
+				user_events_metadata_format_of_shape(shape));
 		break;
 	}
 }

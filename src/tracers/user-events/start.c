@@ -12,7 +12,7 @@
 #include "base/environment/environment.h"
 #include "tracers/user-events/user-events.h"
 
-static void user_events_start_on_batch(enum side_tracer_notification what,
+static void user_events_start_handle_batch(enum side_tracer_notification what,
 		struct side_event_description **events, uint32_t nr_events, void *unused)
 {
 	(void)unused;
@@ -67,7 +67,7 @@ int side_kernel_begin(const char *events)
 	events_begin(fd, &config);
 	(void)pthread_atfork(NULL, NULL, kernel_after_fork_in_child);
 	side_kernel_hook(kernel_write);
-	if (!side_tracer_event_notification_register(user_events_start_on_batch, NULL)) {
+	if (!side_tracer_event_notification_register(user_events_start_handle_batch, NULL)) {
 		user_events_start_report_failure(
 				"libside is out of memory, or the program is ending");
 		return SIDE_ERROR_NOMEM;

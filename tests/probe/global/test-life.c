@@ -752,15 +752,15 @@ static void test_signals(void **unused)
 			sigismember(&set, SIGHUP) && sigismember(&set, SIGCHLD) &&
 			sigismember(&set, CHANGE_SIGNAL));
 	assert_false(sigismember(&set, SIGQUIT));
-	uprobes_setup_signals(&work);
+	uprobes_read_signals(&work);
 	assert_false(work.over);
 	(void)kill(getpid(), SIGCHLD);
 	(void)kill(getpid(), CHANGE_SIGNAL);
-	uprobes_setup_signals(&work);
+	uprobes_read_signals(&work);
 	assert_false(work.over);
 	for (size_t i = 0; i < 3; i++) {
 		(void)kill(getpid(), ((const int[]){SIGINT, SIGTERM, SIGHUP})[i]);
-		uprobes_setup_signals(&work);
+		uprobes_read_signals(&work);
 		assert_true(work.over);
 		work.over = false;
 	}
@@ -770,16 +770,16 @@ static void test_signals(void **unused)
 	 */
 	run_shell(&work, "exec sleep 10");
 	(void)kill(getpid(), SIGINT);
-	uprobes_setup_signals(&work);
+	uprobes_read_signals(&work);
 	assert_false(work.over);
 	assert_int_equal(waitid(P_PID, (id_t)work.child, &info, WEXITED | WNOWAIT | WNOHANG), 0);
 	(void)kill(getpid(), SIGTERM);
-	uprobes_setup_signals(&work);
+	uprobes_read_signals(&work);
 	assert_false(work.over);
 	wait_for_child(&work);
 	assert_int_equal(work.status, COMMAND_SIGNAL + SIGTERM);
 	*calls = '\0';
-	uprobes_setup_signals(&work);
+	uprobes_read_signals(&work);
 	close(work.signals);
 	event_loop_close(&work.loop);
 	/* Without standard input, the signalfd or the epoll instance has descriptor 0. */
@@ -813,11 +813,11 @@ static void test_turn(void **unused)
 	assert_int_equal(event_loop_open(&work.loop), 0);
 	played_now = UINT64_C(60000000000);
 	work.last_file_check = played_now;
-	uprobes_run_once(&work);
+	uprobes_run_round(&work);
 	assert_called("");
 	assert_false(work.over);
 	work.on = true;
-	uprobes_run_once(&work);
+	uprobes_run_round(&work);
 	assert_called("clock;read 0;");
 	/*
 	 * The loop sleeps before it reads hits, so that hits that come together are read together.
@@ -833,21 +833,21 @@ static void test_turn(void **unused)
 		work.signals = signals[0];
 		assert_int_equal(uprobes_add_sources(&work), 0);
 		assert_int_equal(write(fds[1], "x", 1), 1);
-		uprobes_run_once(&work);
+		uprobes_run_round(&work);
 		assert_called("clock;read 0;");
 		assert_int_equal(nr_sleeps, 1);
 		work.on = false;
-		uprobes_run_once(&work);
+		uprobes_run_round(&work);
 		assert_int_equal(nr_sleeps, 1);
 		work.on = true;
 		/* Also if hits have arrived. */
 		assert_int_equal(write(signals[1], "x", 1), 1);
 		work.signals = -1;
-		uprobes_run_once(&work);
+		uprobes_run_round(&work);
 		assert_called("clock;read 0;");
 		assert_int_equal(nr_sleeps, 1);
 		event_source_close(&work.loop, &work.hits_source);
-		uprobes_run_once(&work);
+		uprobes_run_round(&work);
 		assert_called("clock;read 0;");
 		assert_int_equal(nr_sleeps, 1);
 		event_source_close(&work.loop, &work.signals_source);
@@ -857,20 +857,20 @@ static void test_turn(void **unused)
 	/* It ends exactly at the deadline. */
 	work.on = false;
 	work.until = played_now + 1;
-	uprobes_run_once(&work);
+	uprobes_run_round(&work);
 	assert_false(work.over);
 	work.until = played_now;
-	uprobes_run_once(&work);
+	uprobes_run_round(&work);
 	assert_true(work.over);
 	work.over = false;
 	work.until = 0;
 	/* Files once a second. */
 	replaced[0] = "/one";
 	work.last_file_check = played_now - 999999999;
-	uprobes_run_once(&work);
+	uprobes_run_round(&work);
 	assert_called("");
 	work.last_file_check--;
-	uprobes_run_once(&work);
+	uprobes_run_round(&work);
 	assert_non_null(strstr(calls, "note /one has been replaced"));
 	assert_int_equal(work.last_file_check, played_now);
 	*calls = '\0';
@@ -879,18 +879,18 @@ static void test_turn(void **unused)
 	work.last_session_check = played_now;
 	change_there = CHANGE_BEGINS;
 	wanted_events = true;
-	uprobes_run_once(&work);
+	uprobes_run_round(&work);
 	assert_called("done;watch 1;clock;read 0;");
 	change_there = CHANGE_NONE;
 	wanted_events = false;
-	uprobes_run_once(&work);
+	uprobes_run_round(&work);
 	assert_called("watch 0;clock;read 1;");
 	wanted_events = true;
 	watch_result = -EIO;
 	error_text = "a text";
 	error_hint = "";
 	permission = false;
-	uprobes_run_once(&work);
+	uprobes_run_round(&work);
 	assert_called("watch 1;error 1 a text [-];");
 	assert_true(work.over);
 	assert_int_equal(work.status, COMMAND_FAILED);
@@ -900,7 +900,7 @@ static void test_turn(void **unused)
 	work.on = false;
 	wanted_events = false;
 	wanted_session = false;
-	uprobes_run_once(&work);
+	uprobes_run_round(&work);
 	assert_called("session web 0 prov:ev 0;");
 	assert_true(work.over);
 	event_loop_close(&work.loop);

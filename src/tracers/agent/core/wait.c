@@ -42,7 +42,7 @@ static struct {
  * Relaxed, here and below: a wait that is too long or too short by a race is bounded by its own
  * timeout.
  */
-static uint64_t earlier(uint64_t deadline, const uint64_t *occasion)
+static uint64_t wait_earlier(uint64_t deadline, const uint64_t *occasion)
 {
 	uint64_t end = __atomic_load_n(occasion, __ATOMIC_RELAXED);
 
@@ -61,12 +61,12 @@ uint64_t agent_deadline(unsigned int timeout_ms)
 	if (waits.locked == WAITS_LATER)
 		__atomic_store_n(&waits.locked, wire_deadline(agent_scale_timeout(AGENT_WAIT_MS)),
 				__ATOMIC_RELAXED);
-	return earlier(earlier(deadline, &waits.start), &waits.locked);
+	return wait_earlier(wait_earlier(deadline, &waits.start), &waits.locked);
 }
 
 uint64_t agent_deadline_unlocked(unsigned int timeout_ms)
 {
-	return earlier(wire_deadline(agent_scale_timeout(timeout_ms)), &waits.start);
+	return wait_earlier(wire_deadline(agent_scale_timeout(timeout_ms)), &waits.start);
 }
 
 void agent_waits_forked(void)
@@ -102,7 +102,7 @@ void agent_occasion_ends(bool begun)
 /* ---- sessions that do not answer ---- */
 
 /* Returns the deadline of a stalled session; NULL if the session is not stalled. */
-static uint64_t *find_stalled(const char *path)
+static uint64_t *wait_find_stalled(const char *path)
 {
 	size_t i;
 
@@ -114,7 +114,7 @@ static uint64_t *find_stalled(const char *path)
 
 void agent_stalled_note(const char *path)
 {
-	uint64_t *until = find_stalled(path);
+	uint64_t *until = wait_find_stalled(path);
 	size_t i, oldest = 0;
 
 	for (i = 1; i < STALLED_MAX; i++)
@@ -131,7 +131,7 @@ void agent_stalled_note(const char *path)
 
 bool agent_is_stalled(const char *path)
 {
-	const uint64_t *until = find_stalled(path);
+	const uint64_t *until = wait_find_stalled(path);
 
 	return until && wire_deadline(0) < *until;
 }
@@ -148,14 +148,14 @@ bool agent_was_stalled(const char *path)
 
 void agent_stalled_forget(const char *path)
 {
-	uint64_t *until = find_stalled(path);
+	uint64_t *until = wait_find_stalled(path);
 
 	if (until)
 		*until = 0;
 }
 
 /* Asks a question without effect: the recorder answers that it does not know this process. */
-static bool answers(const char *path)
+static bool wait_session_answers(const char *path)
 {
 	const struct wire_refresh refresh = {.token = 1};
 	uint64_t deadline = wire_deadline(ANSWER_MS);
@@ -178,7 +178,7 @@ static bool answers(const char *path)
 }
 
 /* Copies the path of a stalled session. Takes the event lock for a moment. */
-static bool copy_stalled(size_t i, char path[WIRE_SESSION_PATH_MAX + 1])
+static bool wait_copy_stalled(size_t i, char path[WIRE_SESSION_PATH_MAX + 1])
 {
 	bool is_stalled;
 
@@ -195,7 +195,7 @@ bool agent_stalled_check(void)
 	size_t i;
 
 	for (i = 0; i < STALLED_MAX; i++) {
-		if (!copy_stalled(i, path) || !answers(path))
+		if (!wait_copy_stalled(i, path) || !wait_session_answers(path))
 			continue;
 		side_tracer_lock();
 		agent_stalled_forget(path);

@@ -52,7 +52,7 @@ static uint64_t probes_fetch_register_value(
  * Vector registers still have their values at the hit, because the code in between uses general
  * registers only. The compiler does not know that this instruction reads them.
  */
-static __attribute__((noinline)) uint64_t vector_value(unsigned int number, bool upper)
+static __attribute__((noinline)) uint64_t probes_fetch_vector_value(unsigned int number, bool upper)
 {
 	_Alignas(16) uint64_t value[2] = {0, 0};
 
@@ -99,7 +99,7 @@ static uint64_t probes_fetch_extend(uint64_t value, unsigned int bits, bool is_s
 			 : value << remainder >> remainder;
 }
 
-static uint64_t probes_fetch_load_register(
+static uint64_t probes_fetch_load_memory(
 		struct probes_event_hit *event_hit, uint64_t from, unsigned int size)
 {
 	uint64_t value = 0;
@@ -115,7 +115,7 @@ static uint64_t probes_fetch_load_register(
  * Rounds to the nearest number; if two are equally near, to the even one. `drop`: number of bits to
  * remove, at most 63.
  */
-static uint64_t round_off(uint64_t value, unsigned int drop)
+static uint64_t probes_fetch_round_off(uint64_t value, unsigned int drop)
 {
 	uint64_t remainder = value & ((UINT64_C(1) << drop) - 1), half = UINT64_C(1) << (drop - 1);
 
@@ -127,7 +127,7 @@ static uint64_t round_off(uint64_t value, unsigned int drop)
  * Converts a number of the x87, with 64 bits of fraction and 15 of exponent, to the bits of a
  * double.
  */
-static uint64_t as_double(uint64_t bits, uint64_t head)
+static uint64_t probes_fetch_to_double(uint64_t bits, uint64_t head)
 {
 	uint64_t sign = (head >> 15 & 1) << 63, infinite = UINT64_C(0x7ff) << 52;
 	int64_t exponent = (int64_t)(head & 0x7fff) - 16383 + 1023;
@@ -139,29 +139,29 @@ static uint64_t as_double(uint64_t bits, uint64_t head)
 	if (!bits || exponent < -52)
 		return sign;
 	/*
-	 * The value is below the smallest number: more than half of it rounds up. round_off()
+	 * The value is below the smallest number: more than half of it rounds up. probes_fetch_round_off()
 	 * cannot drop so many bits.
 	 */
 	if (exponent == -52)
 		return sign | (bits > UINT64_C(1) << 63);
 	if (exponent <= 0)
-		return sign | round_off(bits, (unsigned int)(12 - exponent));
+		return sign | probes_fetch_round_off(bits, (unsigned int)(12 - exponent));
 	/* A carry out of the fraction increments the exponent, which is correct. */
-	return sign | (((uint64_t)exponent << 52) + round_off(bits << 1 >> 1, 11));
+	return sign | (((uint64_t)exponent << 52) + probes_fetch_round_off(bits << 1 >> 1, 11));
 }
 
-static uint64_t load_extended(struct probes_event_hit *event_hit, uint64_t from)
+static uint64_t probes_fetch_load_extended(struct probes_event_hit *event_hit, uint64_t from)
 {
-	uint64_t bits = probes_fetch_load_register(event_hit, from, 8);
+	uint64_t bits = probes_fetch_load_memory(event_hit, from, 8);
 
-	return as_double(bits, probes_fetch_load_register(event_hit, from + 8, 2));
+	return probes_fetch_to_double(bits, probes_fetch_load_memory(event_hit, from + 8, 2));
 }
 
 /*
  * Converts 16 bits, of which 5 are the exponent and 10 the fraction, to the bits of a float, which
  * can represent each such number.
  */
-static uint64_t half_as_float(uint64_t half)
+static uint64_t probes_fetch_half_to_float(uint64_t half)
 {
 	uint64_t sign = (half >> 15 & 1) << 31, fraction = half & 0x3ff;
 	uint64_t exponent = half >> 10 & 0x1f;
@@ -180,13 +180,13 @@ static uint64_t half_as_float(uint64_t half)
  * Returns the address to which the function returns. While side watches the return, the stack
  * contains the address of a gate instead.
  */
-static uint64_t return_address(struct probes_event_hit *event_hit)
+static uint64_t probes_fetch_return_address(struct probes_event_hit *event_hit)
 {
 	const struct patch_hit *hit = event_hit->hit;
 
-	return patch_return_address(hit->call ? hit->returns_to
-					      : probes_fetch_load_register(event_hit,
-								(uintptr_t)hit->stack, 8));
+	return patch_return_address(
+			hit->call ? hit->returns_to
+				  : probes_fetch_load_memory(event_hit, (uintptr_t)hit->stack, 8));
 }
 
 /* ---- thread-local variables ---- */
@@ -209,27 +209,28 @@ static uint64_t probes_fetch_get_block(struct probes_event_hit *event_hit, uint6
 {
 	uint64_t list = probes_fetch_thread_pointer()[1], block = UINT64_MAX;
 
-	if (module && module <= probes_fetch_load_register(event_hit, list - 16, 8))
-		block = probes_fetch_load_register(event_hit, list + 16 * module, 8);
+	if (module && module <= probes_fetch_load_memory(event_hit, list - 16, 8))
+		block = probes_fetch_load_memory(event_hit, list + 16 * module, 8);
 	if (block != UINT64_MAX && block)
 		return block;
 	event_hit->unreadable |= UINT64_C(1) << event_hit->field;
 	return 0;
 }
 
-static uint64_t begin_value(struct probes_event_hit *event_hit, const struct probe_fetch_op *op)
+static uint64_t probes_fetch_start_value(
+		struct probes_event_hit *event_hit, const struct probe_fetch_op *op)
 {
 	const struct patch_hit *hit = event_hit->hit;
 
 	switch (op->code) {
 	case PROBE_FETCH_CONSTANT: return (uint64_t)op->value;
-	case PROBE_FETCH_VECTOR: return vector_value(op->reg, op->value == 8);
+	case PROBE_FETCH_VECTOR: return probes_fetch_vector_value(op->reg, op->value == 8);
 	case PROBE_FETCH_MODULE: return (uint64_t)op->value + event_hit->details->bias;
 	case PROBE_FETCH_SITE: return hit->address;
 	case PROBE_FETCH_FUNCTION: return (uintptr_t)event_hit->details->function;
 	case PROBE_FETCH_CALL: return hit->call;
 	case PROBE_FETCH_DURATION: return event_hit->layout->leaves ? hit->elapsed : 0;
-	case PROBE_FETCH_RETURN: return return_address(event_hit);
+	case PROBE_FETCH_RETURN: return probes_fetch_return_address(event_hit);
 	case PROBE_FETCH_UNREADABLE: return event_hit->unreadable;
 	case PROBE_FETCH_THREAD:
 		return (uint64_t)op->value + (uintptr_t)probes_fetch_thread_pointer();
@@ -247,12 +248,12 @@ static uint64_t probes_fetch_divide(int64_t left, int64_t right)
 	return right ? (uint64_t)(left / right) : 0;
 }
 
-static uint64_t shift_signed(int64_t left, uint64_t by)
+static uint64_t probes_fetch_shift_signed(int64_t left, uint64_t by)
 {
 	return (uint64_t)(left >> (by < 64 ? by : 63));
 }
 
-static uint64_t calculate(unsigned int sum, uint64_t left, uint64_t right)
+static uint64_t probes_fetch_calculate(unsigned int sum, uint64_t left, uint64_t right)
 {
 	int64_t signed_left = (int64_t)left, signed_right = (int64_t)right;
 
@@ -267,7 +268,7 @@ static uint64_t calculate(unsigned int sum, uint64_t left, uint64_t right)
 	case PROBE_SUM_XOR: return left ^ right;
 	case PROBE_SUM_LEFT: return right < 64 ? left << right : 0;
 	case PROBE_SUM_RIGHT: return right < 64 ? left >> right : 0;
-	case PROBE_SUM_RIGHT_SIGNED: return shift_signed(signed_left, right);
+	case PROBE_SUM_RIGHT_SIGNED: return probes_fetch_shift_signed(signed_left, right);
 	case PROBE_SUM_EQUAL: return left == right;
 	case PROBE_SUM_NOT_EQUAL: return left != right;
 	case PROBE_SUM_LESS: return signed_left < signed_right;
@@ -301,7 +302,7 @@ uint64_t probe_fetch_value(struct probes_event_hit *event_hit, const struct prob
 			value += probes_fetch_register_value(event_hit, op->reg) << op->size;
 			break;
 		case PROBE_FETCH_LOAD:
-			value = probes_fetch_load_register(event_hit, value, op->size);
+			value = probes_fetch_load_memory(event_hit, value, op->size);
 			break;
 		case PROBE_FETCH_SHIFT_RIGHT: value >>= op->size; break;
 		case PROBE_FETCH_ZERO_EXTEND:
@@ -314,14 +315,16 @@ uint64_t probe_fetch_value(struct probes_event_hit *event_hit, const struct prob
 		case PROBE_FETCH_CALCULATE:
 			if (!nr_aside)
 				return 0;
-			value = calculate(op->size, aside[--nr_aside], value);
+			value = probes_fetch_calculate(op->size, aside[--nr_aside], value);
 			break;
 		case PROBE_FETCH_LENGTH:
 			event_hit->length = value;
 			value = 0;
 			break;
-		case PROBE_FETCH_EXTENDED: value = load_extended(event_hit, value); break;
-		case PROBE_FETCH_HALF: value = half_as_float(value); break;
+		case PROBE_FETCH_EXTENDED:
+			value = probes_fetch_load_extended(event_hit, value);
+			break;
+		case PROBE_FETCH_HALF: value = probes_fetch_half_to_float(value); break;
 		case PROBE_FETCH_WIDE:
 			if (!nr_aside)
 				return 0;
@@ -329,7 +332,7 @@ uint64_t probe_fetch_value(struct probes_event_hit *event_hit, const struct prob
 			value = aside[--nr_aside];
 			break;
 		case PROBE_FETCH_BLOCK: value = probes_fetch_get_block(event_hit, value); break;
-		default: value = begin_value(event_hit, op); break;
+		default: value = probes_fetch_start_value(event_hit, op); break;
 		}
 		/* Stop: the pointer could not be read, so there is nothing behind it. */
 		if (event_hit->unreadable >> event_hit->field & 1)

@@ -59,7 +59,7 @@ static int start_error;
  * Counts the writable segments of the library that contains the function @user as memory of the
  * tracer (side_probe_kept).
  */
-static int count_variables(struct dl_phdr_info *object, size_t size, void *user)
+static int probes_count_variables(struct dl_phdr_info *object, size_t size, void *user)
 {
 	uintptr_t function = (uintptr_t)user;
 	bool is_libside = false;
@@ -94,7 +94,7 @@ void agent_probes_count_libside(void)
 	void *address;
 
 	memcpy(&address, &function, sizeof(address));
-	agent_objects_each(count_variables, address);
+	agent_objects_each(probes_count_variables, address);
 }
 
 /* ---- receive tables ---- */
@@ -130,7 +130,7 @@ void agent_probes_rescan(void)
 
 /* ---- one table ---- */
 
-static int map_table(struct probes_table *table, uint64_t declared_size, int fd)
+static int probes_table_map(struct probes_table *table, uint64_t declared_size, int fd)
 {
 	const char *reason;
 	size_t size = 0;
@@ -155,7 +155,7 @@ static int map_table(struct probes_table *table, uint64_t declared_size, int fd)
 }
 
 /* Decodes each fetch once, not at each hit. */
-static int take_fetches(struct probes_table *table)
+static int probes_table_decode_fetches(struct probes_table *table)
 {
 	uint32_t nr = probe_table_nr_fetches(&table->table), i;
 
@@ -167,10 +167,10 @@ static int take_fetches(struct probes_table *table)
 	return 0;
 }
 
-static int fill_table(struct probes_table *table, uint64_t size, int fd)
+static int probes_table_fill(struct probes_table *table, uint64_t size, int fd)
 {
 	uint32_t nr;
-	int ret = start_error ? start_error : map_table(table, size, fd);
+	int ret = start_error ? start_error : probes_table_map(table, size, fd);
 
 	if (ret)
 		return ret;
@@ -178,12 +178,12 @@ static int fill_table(struct probes_table *table, uint64_t size, int fd)
 	table->details = agent_memory_take(
 			&table->memory, nr * sizeof(struct probes_spec_details *));
 	table->errors = agent_memory_take(&table->memory, nr * sizeof(*table->errors));
-	ret = table->details && table->errors ? take_fetches(table) : -ENOMEM;
+	ret = table->details && table->errors ? probes_table_decode_fetches(table) : -ENOMEM;
 	return ret ? ret : probes_events_make(table);
 }
 
 /* Frees a table. Call it when no thread can use one of its specs any more. */
-static void free_table(struct probes_table *table)
+static void probes_table_free(struct probes_table *table)
 {
 	struct agent_memory memory;
 
@@ -196,7 +196,7 @@ static void free_table(struct probes_table *table)
 }
 
 /* Allocates a table at the beginning of its own memory, with everything it needs after it. */
-static struct probes_table *new_table(uint64_t number)
+static struct probes_table *probes_table_new(uint64_t number)
 {
 	struct agent_memory memory = {0};
 	struct probes_table *table = agent_memory_take(&memory, sizeof(*table));
@@ -208,7 +208,7 @@ static struct probes_table *new_table(uint64_t number)
 	return table;
 }
 
-static void end_table(struct probes_table *table)
+static void probes_table_end(struct probes_table *table)
 {
 	probes_locations_drop(table);
 	table->next = ended;
@@ -237,7 +237,7 @@ static bool probes_is_named(uint64_t number)
 	return false;
 }
 
-static void end_unnamed(struct agent_session *session)
+static void probes_end_unnamed(struct agent_session *session)
 {
 	struct probes_table **at = &session->tables;
 
@@ -249,7 +249,7 @@ static void end_unnamed(struct agent_session *session)
 			continue;
 		}
 		*at = table->next;
-		end_table(table);
+		probes_table_end(table);
 	}
 }
 
@@ -261,7 +261,7 @@ static void end_unnamed(struct agent_session *session)
  * Limits the number of attempts: the thread may have been interrupted while it holds the lock
  * itself.
  */
-static bool lock_for_sandbox(void)
+static bool probes_lock_for_sandbox(void)
 {
 	struct timespec pause = {.tv_nsec = 1000000};
 
@@ -275,7 +275,7 @@ static bool lock_for_sandbox(void)
 
 static enum context_hits hits_before, hits_now;
 
-static enum patch_sandbox sandbox_of(enum context_hits hits)
+static enum patch_sandbox probes_sandbox_of(enum context_hits hits)
 {
 	if (hits == CONTEXT_HITS_ALL)
 		return PATCH_SANDBOX_NONE;
@@ -304,12 +304,12 @@ static void probes_limit_hits(enum context_hits hits)
 			!patch_traps_are_silent())
 		hits = CONTEXT_HITS_WITHOUT_SIGNALS;
 	hits_before = hits_now;
-	if (hits == hits_now || !probes_locations_any() || !lock_for_sandbox())
+	if (hits == hits_now || !probes_locations_any() || !probes_lock_for_sandbox())
 		return;
 	hits_now = hits;
 	probes_locations_limit(hits);
 	(void)patch_permit_reads(hits == CONTEXT_HITS_ALL && probes_locations_read());
-	patch_signals_sandbox(sandbox_of(hits));
+	patch_signals_sandbox(probes_sandbox_of(hits));
 	agent_each_session(session)
 		for (table = session->tables; table; table = table->next)
 			table->reported = false;
@@ -372,7 +372,7 @@ void agent_probes_update(struct agent_session *session, bool may_wait)
 		agent_probes_begin();
 		return;
 	}
-	end_unnamed(session);
+	probes_end_unnamed(session);
 	if (!may_wait) {
 		for (i = 0; i < incoming.nr; i++)
 			session->probes_due |= !probes_find(session, incoming.tables[i].number);
@@ -394,7 +394,7 @@ void agent_probes_update(struct agent_session *session, bool may_wait)
 			table->reported = false;
 		if (table)
 			continue;
-		table = new_table(incoming.tables[i].number);
+		table = probes_table_new(incoming.tables[i].number);
 		if (!table)
 			continue;
 		/*
@@ -405,7 +405,8 @@ void agent_probes_update(struct agent_session *session, bool may_wait)
 		session->tables = table;
 		table->error = incoming.tables[i].fd < 0
 				? -EACCES
-				: fill_table(table, incoming.tables[i].size, incoming.tables[i].fd);
+				: probes_table_fill(table, incoming.tables[i].size,
+						  incoming.tables[i].fd);
 		if (table->error)
 			agent_debug("a table of probes cannot be used: error %d", -table->error);
 	}
@@ -418,13 +419,13 @@ void agent_probes_leave(struct agent_session *session)
 		struct probes_table *table = session->tables;
 
 		session->tables = table->next;
-		end_table(table);
+		probes_table_end(table);
 	}
 }
 
 /* ---- tables of all sessions ---- */
 
-static bool has_tables(void)
+static bool probes_has_tables(void)
 {
 	struct agent_session *session;
 
@@ -434,17 +435,17 @@ static bool has_tables(void)
 	return ended != NULL;
 }
 
-static void free_ended(void)
+static void probes_free_ended(void)
 {
 	while (ended) {
 		struct probes_table *table = ended;
 
 		ended = table->next;
-		free_table(table);
+		probes_table_free(table);
 	}
 }
 
-static bool calls_are_wanted(void)
+static bool probes_wants_calls(void)
 {
 	const struct probes_table *table;
 	struct agent_session *session;
@@ -456,7 +457,7 @@ static bool calls_are_wanted(void)
 	return false;
 }
 
-static void find_locations(struct agent_session *session)
+static void probes_find_locations(struct agent_session *session)
 {
 	struct probes_table *table;
 
@@ -484,11 +485,11 @@ void agent_probes_apply(void)
 	struct agent_session *session;
 
 	apply_due = false;
-	if (!has_tables())
+	if (!probes_has_tables())
 		return;
 	agent_each_session(session)
-		find_locations(session);
-	probe_calls_update(calls_are_wanted());
+		probes_find_locations(session);
+	probe_calls_update(probes_wants_calls());
 	probes_locations_apply();
 	/*
 	 * No hit of a removed patch runs any more, so the fault handlers can go.
@@ -497,8 +498,8 @@ void agent_probes_apply(void)
 	if (!agent_is_sandboxed())
 		(void)patch_permit_reads(probes_locations_read());
 	probe_calls_free_retired();
-	free_ended();
-	if (!has_tables()) {
+	probes_free_ended();
+	if (!probes_has_tables()) {
 		probes_loader_stop();
 		/* Makes system calls that a sandbox may not expect. */
 		if (!agent_is_sandboxed() && patch_quiesce())
