@@ -65,10 +65,10 @@ static void callback_retire(struct callback_array *array)
 /* Remove the arrays from the list whose grace period has passed. */
 static struct callback_array *callback_take_unreachable(void)
 {
-	uintptr_t elapsed = rcu_last_elapsed();
+	uintptr_t completed = rcu_last_elapsed();
 	struct callback_array *array, **end = &first_retired;
 
-	while (*end && (intptr_t)((*end)->retired_at - elapsed) < 0)
+	while (*end && (intptr_t)((*end)->retired_at - completed) < 0)
 		end = &(*end)->next_retired;
 	if (end == &first_retired)
 		return NULL;

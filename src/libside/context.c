@@ -94,11 +94,11 @@ static struct side_context_place *libside_context_new_slot(
 }
 
 /*
- * Find the first slot of the name in the list; *end is the link where the next one must be
+ * Find the first slot of the name in the list; *ret_end is the link where the next one must be
  * appended.
  */
 static struct side_context_place *libside_context_search(struct side_context_place **from,
-		const char *provider, const char *name, struct side_context_place ***end)
+		const char *provider, const char *name, struct side_context_place ***ret_end)
 {
 	struct side_context_place *slot;
 
@@ -106,7 +106,7 @@ static struct side_context_place *libside_context_search(struct side_context_pla
 	for (; (slot = __atomic_load_n(from, __ATOMIC_ACQUIRE)); from = &slot->next)
 		if (libside_context_slot_matches(slot, provider, name))
 			break;
-	*end = from;
+	*ret_end = from;
 	return slot;
 }
 
@@ -161,7 +161,7 @@ static void context_push_retired(
 
 static void libside_context_free_retired(void)
 {
-	uintptr_t elapsed = rcu_last_elapsed();
+	uintptr_t completed = rcu_last_elapsed();
 	struct side_context_handle *handle, *next;
 
 	/*
@@ -171,7 +171,7 @@ static void libside_context_free_retired(void)
 	handle = __atomic_exchange_n(&first_retired, NULL, __ATOMIC_ACQUIRE);
 	for (; handle; handle = next) {
 		next = handle->next_retired;
-		if ((intptr_t)(handle->retired_at - elapsed) < 0)
+		if ((intptr_t)(handle->retired_at - completed) < 0)
 			free(handle);
 		else
 			context_push_retired(handle, handle);

@@ -108,7 +108,7 @@ static __attribute__((noinline, cold)) void dispatch_slow(const struct side_even
 		void *caller, uint64_t key)
 {
 	struct rcu_reader *reader;
-	bool outermost, shared, elapsed = true;
+	bool outermost, shared, accepted = true;
 
 	if (registry_is_finished())
 		return;
@@ -122,11 +122,11 @@ static __attribute__((noinline, cold)) void dispatch_slow(const struct side_even
 	shared = dispatch_shared_bits(state);
 	/* Shared tracers are called outside of sections, so the guard gets one of its own. */
 	if (shared && guard_get() && (reader = rcu_enter_slow(&outermost))) {
-		elapsed = dispatch_guard_accepts(state, args, var, caller);
+		accepted = dispatch_guard_accepts(state, args, var, caller);
 		if (outermost)
 			rcu_leave(reader);
 	}
-	if (!elapsed)
+	if (!accepted)
 		return;
 	if (shared)
 		dispatch_shared(state, args, var, caller, key);

@@ -13,33 +13,33 @@
 #include <stdint.h>
 
 /* Start the thread unless it runs. False: the system cannot create a thread. */
-bool agent_start(void);
+bool statedump_thread_start(void);
 
-bool agent_runs(void);
-bool agent_is_me(void);
+bool statedump_thread_runs(void);
+bool statedump_thread_is_me(void);
 
 /*
  * Stop the thread and wait for its end, at most timeout_ms unless negative; not in the thread
  * itself.
  */
-void agent_stop(int timeout_ms);
+void statedump_thread_stop(int timeout_ms);
 
 /*
  * How long the agent's thread has waited for the same lock, in milliseconds, as seen by the calls
  * with this struct. `since` is the beginning of the wait.
  */
-#define AGENT_CALL_SIZE 256
-struct agent_sleep {
+#define STATEDUMP_CALL_SIZE 256
+struct statedump_thread_sleep {
 	int64_t since;
-	char call[AGENT_CALL_SIZE];
+	char call[STATEDUMP_CALL_SIZE];
 };
-int64_t agent_waits_for_lock(struct agent_sleep *sleep);
+int64_t statedump_thread_lock_wait_ms(struct statedump_thread_sleep *sleep);
 
 /* Pause the thread between two dumps. Returns early if a dump takes very long. */
-void agent_pause(void);
-void agent_resume(void);
+void statedump_thread_pause(void);
+void statedump_thread_resume(void);
 
 /* In a forked child: forget the thread, unless it is the one that forked. */
-void agent_forget(void);
+void statedump_thread_forget(void);
 
 #endif /* SIDE_LIBSIDE_STATEDUMP_AGENT_H */

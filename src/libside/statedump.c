@@ -41,7 +41,7 @@ EXPORT int side_tracer_statedump_request(uint64_t key)
 	else
 		result = SIDE_ERROR_NOMEM;
 	/* A forked child has no agent thread before its first request. */
-	if (result == SIDE_ERROR_OK && statedump_has_agent_handle() && !agent_start())
+	if (result == SIDE_ERROR_OK && statedump_has_agent_handle() && !statedump_thread_start())
 		result = SIDE_ERROR_NOMEM;
 	statedump_changed();
 	statedump_unlock();
@@ -52,7 +52,7 @@ EXPORT int side_tracer_statedump_request(uint64_t key)
 static bool statedump_can_request(uint64_t key)
 {
 	return statedump_has_capacity_for_all(key) &&
-			(!statedump_has_agent_handle() || agent_runs());
+			(!statedump_has_agent_handle() || statedump_thread_runs());
 }
 
 EXPORT bool side_tracer_statedump_request_try(uint64_t key)
@@ -80,9 +80,9 @@ static void statedump_wait_for_first_dump(const struct side_statedump_request_ha
 {
 	int64_t end = monotonic_ms() + STUCK_MS;
 	uint64_t ended_before = statedump_nr_ended();
-	struct agent_sleep sleep = {.since = monotonic_ms()};
+	struct statedump_thread_sleep sleep = {.since = monotonic_ms()};
 
-	if (agent_is_me() || !registry_may_wait())
+	if (statedump_thread_is_me() || !registry_may_wait())
 		return;
 	while (!handle->first_done && !registry_is_finished() && monotonic_ms() < end) {
 		statedump_wait(LOCKED_POLL_MS);
@@ -90,7 +90,7 @@ static void statedump_wait_for_first_dump(const struct side_statedump_request_ha
 			ended_before = statedump_nr_ended();
 			end = monotonic_ms() + STUCK_MS;
 		}
-		if (!handle->first_done && agent_waits_for_lock(&sleep) >= LOCKED_MS)
+		if (!handle->first_done && statedump_thread_lock_wait_ms(&sleep) >= LOCKED_MS)
 			break;
 	}
 }
@@ -110,7 +110,7 @@ EXPORT struct side_statedump_request_handle *side_statedump_request_notification
 	if (!handle)
 		return NULL;
 	statedump_lock();
-	if (mode == SIDE_STATEDUMP_MODE_AGENT_THREAD && !agent_start()) {
+	if (mode == SIDE_STATEDUMP_MODE_AGENT_THREAD && !statedump_thread_start()) {
 		statedump_unlock();
 		statedump_free_handle(handle);
 		return NULL;
@@ -140,7 +140,7 @@ EXPORT void side_statedump_request_notification_unregister(
 	}
 	statedump_remove_handle(handle);
 	if (!statedump_has_agent_handle())
-		agent_stop(registry_is_mine() ? 0 : -1);
+		statedump_thread_stop(registry_is_mine() ? 0 : -1);
 	statedump_unlock();
 }
 
@@ -151,27 +151,27 @@ EXPORT void side_statedump_request_notification_unregister(
 void statedump_pause(void)
 {
 	statedump_lock();
-	agent_pause();
+	statedump_thread_pause();
 	statedump_unlock();
 }
 
 void statedump_fork_in_parent(void)
 {
-	agent_resume();
+	statedump_thread_resume();
 	statedump_unlock();
 }
 
 void statedump_fork_in_child(void)
 {
 	statedump_forget_runs();
-	agent_forget();
+	statedump_thread_forget();
 	statedump_unlock();
 }
 
 void statedump_finish(void)
 {
 	statedump_lock();
-	agent_stop(EXIT_WAIT_MS);
+	statedump_thread_stop(EXIT_WAIT_MS);
 	statedump_changed();
 	statedump_unlock();
 }

@@ -282,7 +282,7 @@ static long fake_call(long number_, ...)
 
 		CHECK(va_arg(list, int) == 0);
 		text = va_arg(list, char *);
-		CHECK(va_arg(list, size_t) == AGENT_CALL_SIZE - 1);
+		CHECK(va_arg(list, size_t) == STATEDUMP_CALL_SIZE - 1);
 		ret = threads.size;
 		if (ret > 0)
 			memcpy(text, threads.call, (size_t)ret);
@@ -318,10 +318,10 @@ static void reset(void)
 	memset(&threads, 0, sizeof(threads));
 	fake.me = ME;
 	fake.now = 1000;
-	state = AGENT_NONE;
-	identity = 0;
-	number = 0;
-	pauses = 0;
+	state = THREAD_NONE;
+	thread_id = 0;
+	thread_tid = 0;
+	nr_pauses = 0;
 	detached = busy = false;
 	*events = '\0';
 }
@@ -363,8 +363,8 @@ static struct side_statedump_request_handle *run_by_agent(const char *name)
 
 static void end_agent(void)
 {
-	CHECK(state == AGENT_STOPPING);
-	state = AGENT_ENDED;
+	CHECK(state == THREAD_STOPPING);
+	state = THREAD_ENDED;
 }
 
 static void unregister(struct side_statedump_request_handle *handle)
@@ -559,7 +559,7 @@ static void test_refusals(void)
 	threads.create_fails = EAGAIN;
 	CHECK(!side_statedump_request_notification_register(
 			"x", dump, SIDE_STATEDUMP_MODE_AGENT_THREAD));
-	CHECK(fake.used == 0 && lock.depth == 0 && state == AGENT_NONE && !first_handle);
+	CHECK(fake.used == 0 && lock.depth == 0 && state == THREAD_NONE && !first_handle);
 	CHECK(fake.nr_armed == 0 && threads.nr_masks == 2);
 }
 
@@ -703,14 +703,14 @@ static unsigned int waits_of_first(void (*acts)(void), unsigned int at)
 	fake.is_mine = true;
 	side_statedump_request_notification_unregister(own);
 	fake.is_mine = false;
-	state = AGENT_NONE;
+	state = THREAD_NONE;
 	detached = false;
 	return waits;
 }
 
 static void start_futex(void)
 {
-	number = 77;
+	thread_tid = 77;
 	set_call("202 0x7f01 0x80 0x2");
 }
 
@@ -730,103 +730,104 @@ static void test_first_dump(void)
 	CHECK_EQUAL(waits_of_first(end_a_dump, 100), 600);
 	fake.must_not_wait = true;
 	CHECK_EQUAL(waits_of_first(NULL, 0), 0);
-	identity = ME;
+	thread_id = ME;
 	CHECK_EQUAL(waits_of_first(NULL, 0), 0);
-	identity = OTHER;
+	thread_id = OTHER;
 	/* The agent waits for a lock: from the third wait on, 80 ms long. */
 	CHECK_EQUAL(waits_of_first(start_futex, 3), 3 + 8);
 	CHECK_EQUAL(waits_of_first(start_futex, 4), 4 + 8);
 	set_call(NULL);
-	identity = 0;
+	thread_id = 0;
 }
 
 /* ---- the agent ---- */
 
 static void test_agent_sleep(void)
 {
-	struct agent_sleep sleep = {.since = 900};
+	struct statedump_thread_sleep sleep = {.since = 900};
 
 	reset();
 	errno = E2BIG;
 	/* The agent has not begun. */
 	strcpy(sleep.call, "old");
-	CHECK(agent_waits_for_lock(&sleep) == 0 && sleep.since == 1000 && !*sleep.call);
-	number = 77;
+	CHECK(statedump_thread_lock_wait_ms(&sleep) == 0 && sleep.since == 1000 && !*sleep.call);
+	thread_tid = 77;
 	/* Its file cannot be read: that counts as waiting. */
 	fake.now = 1030;
-	CHECK(agent_waits_for_lock(&sleep) == 30 && sleep.since == 1000 && !*sleep.call);
+	CHECK(statedump_thread_lock_wait_ms(&sleep) == 30 && sleep.since == 1000 && !*sleep.call);
 	threads.call = "x";
 	threads.size = 0;
-	CHECK(agent_waits_for_lock(&sleep) == 30 && threads.opened == 0);
+	CHECK(statedump_thread_lock_wait_ms(&sleep) == 30 && threads.opened == 0);
 	threads.size = -1;
-	CHECK(agent_waits_for_lock(&sleep) == 30 && threads.opened == 0);
+	CHECK(statedump_thread_lock_wait_ms(&sleep) == 30 && threads.opened == 0);
 	/* The agent waits; the same wait continues. */
 	set_call("202 0x1 0x2");
-	CHECK(agent_waits_for_lock(&sleep) == 0 && sleep.since == 1030);
+	CHECK(statedump_thread_lock_wait_ms(&sleep) == 0 && sleep.since == 1030);
 	CHECK(!strcmp(sleep.call, "202 0x1 0x2") && threads.opened == 0);
 	fake.now = 1055;
-	CHECK(agent_waits_for_lock(&sleep) == 25);
+	CHECK(statedump_thread_lock_wait_ms(&sleep) == 25);
 	change_futex();
-	CHECK(agent_waits_for_lock(&sleep) == 0 && sleep.since == 1055);
+	CHECK(statedump_thread_lock_wait_ms(&sleep) == 0 && sleep.since == 1055);
 	fake.now = 1060;
-	CHECK(agent_waits_for_lock(&sleep) == 5);
+	CHECK(statedump_thread_lock_wait_ms(&sleep) == 5);
 	/* Another system call, and none. */
 	set_call("35 0x1");
-	CHECK(agent_waits_for_lock(&sleep) == 0 && sleep.since == 1060);
+	CHECK(statedump_thread_lock_wait_ms(&sleep) == 0 && sleep.since == 1060);
 	fake.now = 1070;
-	CHECK(agent_waits_for_lock(&sleep) == 0 && sleep.since == 1070);
+	CHECK(statedump_thread_lock_wait_ms(&sleep) == 0 && sleep.since == 1070);
 	set_call("running\n");
 	fake.now = 1080;
-	CHECK(agent_waits_for_lock(&sleep) == 0 && !strcmp(sleep.call, "running\n"));
+	CHECK(statedump_thread_lock_wait_ms(&sleep) == 0 && !strcmp(sleep.call, "running\n"));
 	CHECK(errno == E2BIG && threads.opened == 0);
 }
 
 static void test_read_call(void)
 {
-	char text[AGENT_CALL_SIZE];
+	char text[STATEDUMP_CALL_SIZE];
 
 	reset();
 	memset(text, 'x', sizeof(text));
 	set_call("202 0x1");
-	CHECK(agent_read_call(77, text) && !strcmp(text, "202 0x1") && text[8] == 'x');
+	CHECK(statedump_thread_read_call(77, text) && !strcmp(text, "202 0x1") && text[8] == 'x');
 	threads.size = 0;
-	CHECK(!agent_read_call(77, text) && !*text);
+	CHECK(!statedump_thread_read_call(77, text) && !*text);
 	memset(text, 'x', sizeof(text));
 	threads.size = -1;
-	CHECK(!agent_read_call(77, text) && !*text && text[1] == 'x' && threads.opened == 0);
+	CHECK(!statedump_thread_read_call(77, text) && !*text && text[1] == 'x' &&
+			threads.opened == 0);
 	set_call(NULL);
-	CHECK(!agent_read_call(77, text) && threads.opened == 0);
+	CHECK(!statedump_thread_read_call(77, text) && threads.opened == 0);
 }
 
 static void no_agent_any_more(void)
 {
-	state = AGENT_NONE;
+	state = THREAD_NONE;
 }
 
 static void test_agent_start(void)
 {
 	reset();
 	statedump_lock();
-	number = 5;
-	CHECK(!agent_runs() && agent_start() && agent_runs());
-	CHECK(threads.nr_created == 1 && threads.nr_masks == 2 && number == 0);
-	CHECK(agent_start() && threads.nr_created == 1 && fake.nr_waits == 0);
+	thread_tid = 5;
+	CHECK(!statedump_thread_runs() && statedump_thread_start() && statedump_thread_runs());
+	CHECK(threads.nr_created == 1 && threads.nr_masks == 2 && thread_tid == 0);
+	CHECK(statedump_thread_start() && threads.nr_created == 1 && fake.nr_waits == 0);
 	/* A previous one is ending. */
 	for (int i = 0; i < 2; i++) {
-		state = i ? AGENT_STOPPING : AGENT_ENDED;
+		state = i ? THREAD_STOPPING : THREAD_ENDED;
 		fake.on_wait = no_agent_any_more;
 		fake.on_wait_at = fake.nr_waits + 2;
-		CHECK(agent_start() && threads.nr_created == 2U + (unsigned int)i);
+		CHECK(statedump_thread_start() && threads.nr_created == 2U + (unsigned int)i);
 		CHECK(fake.nr_waits == 2U * (unsigned int)(i + 1) && fake.timeouts[0] == -1);
-		state = i ? AGENT_STOPPING : AGENT_ENDED;
-		identity = ME;
-		CHECK(agent_is_me() && !agent_start());
-		identity = OTHER;
-		CHECK(!agent_is_me());
+		state = i ? THREAD_STOPPING : THREAD_ENDED;
+		thread_id = ME;
+		CHECK(statedump_thread_is_me() && !statedump_thread_start());
+		thread_id = OTHER;
+		CHECK(!statedump_thread_is_me());
 	}
-	state = AGENT_NONE;
+	state = THREAD_NONE;
 	threads.create_fails = EAGAIN;
-	CHECK(!agent_start() && state == AGENT_NONE && threads.nr_masks == 8);
+	CHECK(!statedump_thread_start() && state == THREAD_NONE && threads.nr_masks == 8);
 	statedump_unlock();
 }
 
@@ -835,11 +836,11 @@ static void stop_with(int timeout_ms, int64_t step, unsigned int ends_at)
 {
 	reset();
 	statedump_lock();
-	CHECK(agent_start());
+	CHECK(statedump_thread_start());
 	fake.step = step;
 	fake.on_wait = end_agent;
 	fake.on_wait_at = ends_at;
-	agent_stop(timeout_ms);
+	statedump_thread_stop(timeout_ms);
 	CHECK(lock.depth == 1);
 	statedump_unlock();
 }
@@ -848,22 +849,22 @@ static void test_agent_stop(void)
 {
 	reset();
 	statedump_lock();
-	agent_stop(-1);
+	statedump_thread_stop(-1);
 	statedump_unlock();
 	CHECK(!threads.nr_joined && !threads.nr_detached && !fake.nr_turns);
 	stop_with(-1, 1000000, 3);
 	CHECK(fake.nr_waits == 3 && fake.timeouts[0] == -1 && fake.timeouts[2] == -1);
-	CHECK(threads.nr_joined == 1 && threads.nr_detached == 0 && state == AGENT_NONE);
+	CHECK(threads.nr_joined == 1 && threads.nr_detached == 0 && state == THREAD_NONE);
 	CHECK(threads.nr_cancels == 2 && fake.nr_turns == 2 && !detached);
 	stop_with(2000, 700, 3);
 	CHECK(fake.nr_waits == 3 && fake.timeouts[0] == 2000 && fake.timeouts[1] == 1300 &&
 			fake.timeouts[2] == 600);
-	CHECK(threads.nr_joined == 1 && state == AGENT_NONE);
+	CHECK(threads.nr_joined == 1 && state == THREAD_NONE);
 	/* The stop takes too long, to the millisecond. */
 	stop_with(2000, 1000, 0);
 	CHECK(fake.nr_waits == 2 && fake.timeouts[1] == 1000 && fake.nr_turns == 1);
 	CHECK(threads.nr_joined == 0 && threads.nr_detached == 1 && detached &&
-			state == AGENT_STOPPING);
+			state == THREAD_STOPPING);
 	stop_with(2000, 1999, 0);
 	CHECK(fake.nr_waits == 2 && fake.timeouts[1] == 1);
 	stop_with(0, 1, 0);
@@ -871,30 +872,30 @@ static void test_agent_stop(void)
 	/* By itself. */
 	reset();
 	statedump_lock();
-	CHECK(agent_start());
-	identity = ME;
-	agent_stop(-1);
+	CHECK(statedump_thread_start());
+	thread_id = ME;
+	statedump_thread_stop(-1);
 	statedump_unlock();
 	CHECK(fake.nr_waits == 0 && threads.nr_detached == 1 && detached);
 }
 
 static void stop_agent(void)
 {
-	state = AGENT_STOPPING;
+	state = THREAD_STOPPING;
 }
 
 static void resume_agent(void)
 {
 	CHECK(!*events || !strcmp(events, "name(side-statedump) "));
-	CHECK(!busy && identity == ME);
-	agent_resume();
+	CHECK(!busy && thread_id == ME);
+	statedump_thread_resume();
 	fake.on_wait = stop_agent;
 	fake.on_wait_at = fake.nr_waits + 1;
 }
 
 static void dump_by_agent(void *key)
 {
-	CHECK(busy && identity == ME && number == 77);
+	CHECK(busy && thread_id == ME && thread_tid == 77);
 	dump(key);
 }
 
@@ -903,43 +904,44 @@ static void test_agent_main(void)
 	reset();
 	own = run_by_agent("own");
 	own->cb = dump_by_agent;
-	CHECK(agent_runs() && threads.nr_created == 1 && fake.nr_armed == 1);
+	CHECK(statedump_thread_runs() && threads.nr_created == 1 && fake.nr_armed == 1);
 	CHECK_EQUAL(side_statedump_run_pending_requests(own), SIDE_ERROR_INVAL);
 	CHECK(lock.depth == 0 && !side_statedump_poll_pending_requests(own));
 	CHECK(side_tracer_statedump_request_try(60));
 	/* It waits during a pause. */
-	pauses = 1;
+	nr_pauses = 1;
 	fake.nr_turns = 0;
 	fake.on_wait = resume_agent;
 	fake.on_wait_at = fake.nr_waits + 1;
-	CHECK(agent_main(NULL) == NULL);
+	CHECK(statedump_thread_main(NULL) == NULL);
 	is_noted("name(side-statedump) begin(own 0) dump(0) end(own 0) begin(own 60) dump(60) "
 		 "end(own 60) ");
-	CHECK(!busy && identity == 0 && state == AGENT_ENDED && lock.depth == 0 && number == 77);
+	CHECK(!busy && thread_id == 0 && state == THREAD_ENDED && lock.depth == 0 &&
+			thread_tid == 77);
 	/* The end of the pause, two for each dump, and the end of the agent. */
 	CHECK_EQUAL(fake.nr_turns, 6);
 	/* If the agent does not run, a request starts it; otherwise no thread is started. */
-	state = AGENT_NONE;
+	state = THREAD_NONE;
 	CHECK(!side_tracer_statedump_request_try(61) && own->queued == 0);
 	threads.create_fails = EAGAIN;
 	CHECK_EQUAL(side_tracer_statedump_request(61), SIDE_ERROR_NOMEM);
 	threads.create_fails = 0;
 	CHECK_EQUAL(side_tracer_statedump_request(61), SIDE_ERROR_OK);
-	CHECK(threads.nr_created == 2 && agent_runs());
+	CHECK(threads.nr_created == 2 && statedump_thread_runs());
 	/* A detached thread is not joined. */
 	detached = true;
 	fake.on_wait = stop_agent;
 	fake.on_wait_at = fake.nr_waits + 1;
-	CHECK(agent_main(NULL) == NULL && state == AGENT_NONE && !detached);
+	CHECK(statedump_thread_main(NULL) == NULL && state == THREAD_NONE && !detached);
 	*events = '\0';
-	state = AGENT_RUNNING;
+	state = THREAD_RUNNING;
 	unregister(own);
-	CHECK(threads.nr_joined == 1 && fake.used == 0 && state == AGENT_NONE);
+	CHECK(threads.nr_joined == 1 && fake.used == 0 && state == THREAD_NONE);
 	/* Another state still needs the agent. */
 	own = run_by_agent("own");
 	grown = run_by_agent("other");
 	unregister(own);
-	CHECK(threads.nr_joined == 1 && agent_runs());
+	CHECK(threads.nr_joined == 1 && statedump_thread_runs());
 	/* With the registry held, its end is not awaited. */
 	fake.is_mine = true;
 	fake.nr_waits = 0;
@@ -958,40 +960,40 @@ static void test_pause(void)
 {
 	reset();
 	statedump_pause();
-	CHECK(pauses == 1 && fake.nr_waits == 0 && lock.depth == 0);
+	CHECK(nr_pauses == 1 && fake.nr_waits == 0 && lock.depth == 0);
 	busy = true;
 	fake.step = 700;
 	fake.on_wait = end_busy;
 	fake.on_wait_at = 2;
 	statedump_pause();
-	CHECK(pauses == 2 && fake.nr_waits == 2 && fake.timeouts[0] == 2000 &&
+	CHECK(nr_pauses == 2 && fake.nr_waits == 2 && fake.timeouts[0] == 2000 &&
 			fake.timeouts[1] == 1300);
 	busy = true;
 	fake.step = 1000;
 	statedump_pause();
-	CHECK(pauses == 3 && fake.nr_waits == 4 && fake.timeouts[2] == 2000 &&
+	CHECK(nr_pauses == 3 && fake.nr_waits == 4 && fake.timeouts[2] == 2000 &&
 			fake.timeouts[3] == 1000);
 	fake.step = 1999;
 	statedump_pause();
-	CHECK(pauses == 4 && fake.nr_waits == 6 && fake.timeouts[5] == 1);
-	pauses = 3;
-	identity = ME;
+	CHECK(nr_pauses == 4 && fake.nr_waits == 6 && fake.timeouts[5] == 1);
+	nr_pauses = 3;
+	thread_id = ME;
 	statedump_pause();
-	CHECK(pauses == 4 && fake.nr_waits == 6 && fake.nr_turns == 0);
+	CHECK(nr_pauses == 4 && fake.nr_waits == 6 && fake.nr_turns == 0);
 	statedump_lock();
 	statedump_fork_in_parent();
-	CHECK(pauses == 3 && fake.nr_turns == 1 && lock.depth == 0);
+	CHECK(nr_pauses == 3 && fake.nr_turns == 1 && lock.depth == 0);
 	/* In the child: this thread is the agent, or is not. */
-	state = AGENT_RUNNING;
+	state = THREAD_RUNNING;
 	detached = true;
 	statedump_lock();
 	statedump_fork_in_child();
-	CHECK(pauses == 0 && state == AGENT_RUNNING && identity == ME && busy && detached);
-	identity = OTHER;
-	pauses = 2;
+	CHECK(nr_pauses == 0 && state == THREAD_RUNNING && thread_id == ME && busy && detached);
+	thread_id = OTHER;
+	nr_pauses = 2;
 	statedump_lock();
 	statedump_fork_in_child();
-	CHECK(pauses == 0 && state == AGENT_NONE && identity == 0 && !busy && !detached);
+	CHECK(nr_pauses == 0 && state == THREAD_NONE && thread_id == 0 && !busy && !detached);
 	CHECK(lock.depth == 0);
 }
 
@@ -1019,7 +1021,7 @@ static void test_finish(void)
 {
 	reset();
 	statedump_lock();
-	CHECK(agent_start());
+	CHECK(statedump_thread_start());
 	statedump_unlock();
 	fake.step = 1000;
 	fake.nr_turns = 0;
