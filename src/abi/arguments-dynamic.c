@@ -16,7 +16,7 @@ static int arguments_dynamic_check_attributes(const struct visit_argument_walk *
 
 	if (attributes.nr && !attributes.attr)
 		return visit_fail(walk->error, step, -EFAULT, "the attribute list is NULL");
-	ret = visit_walk_reads(
+	ret = visit_walk_check_memory(
 			walk, step, attributes.attr, attributes.nr, sizeof(*attributes.attr));
 	for (i = 0; !ret && i < attributes.nr; i++) {
 		const struct side_attr *attr = &attributes.attr[i];
@@ -34,10 +34,10 @@ static int arguments_dynamic_check_attributes(const struct visit_argument_walk *
 					(unsigned int)i);
 		ret = visit_walk_spend(walk, step);
 		if (!ret)
-			ret = visit_walk_reads_text(
+			ret = visit_walk_check_text(
 					walk, step, side_ptr_get(attr->key.p), attr->key.unit_size);
 		if (!ret && attr->value.type.v == SIDE_ATTR_TYPE_STRING)
-			ret = visit_walk_reads_text(walk, step,
+			ret = visit_walk_check_text(walk, step,
 					side_ptr_get(attr->value.u.string_value.p), unit);
 	}
 	return ret;
@@ -90,7 +90,7 @@ static int arguments_dynamic_walk_field(const struct visit_argument_walk *walk,
 		return visit_fail(walk->error, up, -EFAULT, "the name of field %u is NULL",
 				(unsigned int)index);
 	/* Check the name first: an error would print it in its path. */
-	ret = visit_walk_reads_text(walk, up, step.name, 1);
+	ret = visit_walk_check_text(walk, up, step.name, 1);
 	if (!ret)
 		ret = visit_walk_spend(walk, &step);
 	if (ret)
@@ -132,7 +132,7 @@ static int abi_arguments_dynamic_walk_fields(const struct visit_argument_walk *w
 
 	if (nr && !fields)
 		return visit_fail(walk->error, step, -EFAULT, "the field list is NULL");
-	ret = visit_walk_reads(walk, step, fields, nr, sizeof(*fields));
+	ret = visit_walk_check_memory(walk, step, fields, nr, sizeof(*fields));
 	for (i = 0; !ret && i < nr; i++)
 		ret = arguments_dynamic_walk_field(walk, inner, step, i, &fields[i]);
 	return ret;
@@ -146,7 +146,7 @@ static int abi_arguments_dynamic_walk_struct(const struct visit_argument_walk *w
 
 	if (!value)
 		return visit_fail(walk->error, step, -EFAULT, "the structure argument is NULL");
-	ret = visit_walk_reads(walk, step, value, 1, sizeof(*value));
+	ret = visit_walk_check_memory(walk, step, value, 1, sizeof(*value));
 	if (!ret)
 		ret = arguments_dynamic_check_attributes(
 				walk, step, visit_attributes_of(&value->attributes));
@@ -166,11 +166,11 @@ static int arguments_dynamic_walk_vla(const struct visit_argument_walk *walk,
 	uint32_t i;
 	int ret;
 
-	if (value && visit_walk_reads(walk, step, value, 1, sizeof(*value)))
+	if (value && visit_walk_check_memory(walk, step, value, 1, sizeof(*value)))
 		return -EFAULT;
 	if (!value || (value->len && !side_ptr_get(value->sav)))
 		return visit_fail(walk->error, step, -EFAULT, "the element list is NULL");
-	ret = visit_walk_reads(
+	ret = visit_walk_check_memory(
 			walk, step, side_ptr_get(value->sav), value->len, sizeof(struct side_arg));
 	if (!ret)
 		ret = arguments_dynamic_check_attributes(
@@ -255,7 +255,7 @@ static int abi_arguments_dynamic_walk_struct_visitor(const struct visit_argument
 	};
 	int ret;
 
-	if (visitor && visit_walk_reads(walk, step, visitor, 1, sizeof(*visitor)))
+	if (visitor && visit_walk_check_memory(walk, step, visitor, 1, sizeof(*visitor)))
 		return -EFAULT;
 	if (!visitor || !side_ptr_get(visitor->visitor))
 		return visit_fail(walk->error, step, -EFAULT, "the visitor is NULL");
@@ -280,7 +280,7 @@ static int abi_arguments_dynamic_walk_vla_visitor(const struct visit_argument_wa
 			.write_elem = arguments_dynamic_write_element, .priv = &writer};
 	int ret;
 
-	if (visitor && visit_walk_reads(walk, step, visitor, 1, sizeof(*visitor)))
+	if (visitor && visit_walk_check_memory(walk, step, visitor, 1, sizeof(*visitor)))
 		return -EFAULT;
 	if (!visitor || !side_ptr_get(visitor->visitor))
 		return visit_fail(walk->error, step, -EFAULT, "the visitor is NULL");
@@ -311,7 +311,7 @@ int visit_walk_dynamic(const struct visit_argument_walk *walk,
 	if (label >= SIDE_TYPE_DYNAMIC_NULL && label <= SIDE_TYPE_DYNAMIC_STRING)
 		return abi_arguments_dynamic_walk_scalar(walk, &outer, &step, arg);
 	if (!visit_label_is_dynamic(label))
-		return visit_walk_wrong_label(walk, &step, SIDE_TYPE_DYNAMIC, label);
+		return visit_walk_wrong_type(walk, &step, SIDE_TYPE_DYNAMIC, label);
 	ret = visit_walk_enter(walk, &outer, &step, NULL, &inner);
 	if (ret)
 		return ret;

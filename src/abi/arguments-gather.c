@@ -18,7 +18,8 @@ static int arguments_gather_reads_pointer(const struct visit_argument_walk *walk
 {
 	if (!base || mode != SIDE_TYPE_GATHER_ACCESS_POINTER)
 		return 0;
-	return visit_walk_reads(walk, step, visit_gather_at(base, offset), 1, sizeof(void *));
+	return visit_walk_check_memory(
+			walk, step, visit_gather_at(base, offset), 1, sizeof(void *));
 }
 
 /* Check what visit_load_gather() reads: the pointer, if there is one, and the value. */
@@ -63,7 +64,7 @@ static int arguments_gather_reads_scalar(const struct visit_argument_walk *walk,
 	ret = arguments_gather_reads_pointer(walk, step, base, offset, mode);
 	if (ret || !size || visit_gather_access(base, offset, mode, &at))
 		return ret;
-	return visit_walk_reads(walk, step, at, 1, size);
+	return visit_walk_check_memory(walk, step, at, 1, size);
 }
 
 static int arguments_gather_walk_struct(const struct visit_argument_walk *walk,

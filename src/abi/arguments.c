@@ -14,7 +14,7 @@ static void abi_arguments_copy_text(char to[64], const char *word)
 	(void)snprintf(to, 64, "%.63s", word);
 }
 
-int visit_walk_wrong_label(const struct visit_argument_walk *walk, const struct visit_step *step,
+int visit_walk_wrong_type(const struct visit_argument_walk *walk, const struct visit_step *step,
 		unsigned int expected, unsigned int actual)
 {
 	int ret = visit_fail(walk->error, step, -EINVAL,
@@ -92,7 +92,7 @@ int visit_walk_length(const struct visit_argument_walk *walk, const struct visit
 	return ret;
 }
 
-int visit_walk_reads_text(const struct visit_argument_walk *walk, const struct visit_step *step,
+int visit_walk_check_text(const struct visit_argument_walk *walk, const struct visit_step *step,
 		const void *text, unsigned int unit_size)
 {
 	int ret;
@@ -116,11 +116,11 @@ int visit_walk_value(const struct visit_argument_walk *walk, const struct visit_
 	int ret = 0;
 
 	if (value->kind == VISIT_STRING)
-		ret = visit_walk_reads_text(walk, step, value->text.at, value->text.unit_size);
+		ret = visit_walk_check_text(walk, step, value->text.at, value->text.unit_size);
 	return ret ? ret : WALK_CALL(walk, value, location, value, attributes);
 }
 
-int visit_walk_reads(const struct visit_argument_walk *walk, const struct visit_step *step,
+int visit_walk_check_memory(const struct visit_argument_walk *walk, const struct visit_step *step,
 		const void *address, size_t nr, size_t size)
 {
 	int ret;
@@ -143,14 +143,14 @@ int visit_walk_reads(const struct visit_argument_walk *walk, const struct visit_
 
 int visit_walk_enter(const struct visit_argument_walk *walk, const struct visit_location *location,
 		const struct visit_step *step, const struct side_type *type,
-		struct visit_location *inner)
+		struct visit_location *ret_inner)
 {
 	if (location->depth >= VISIT_DEPTH_MAX)
 		return visit_fail(walk->error, step, -ELOOP, "values are nested more than %u deep",
 				VISIT_DEPTH_MAX);
-	*inner = *location;
-	inner->depth++;
-	inner->type = type;
+	*ret_inner = *location;
+	ret_inner->depth++;
+	ret_inner->type = type;
 	return 0;
 }
 
@@ -173,7 +173,7 @@ static int abi_arguments_walk_fields(const struct visit_argument_walk *walk,
 {
 	const struct side_arg *sav;
 	uint32_t i, nr_args;
-	int ret = args ? visit_walk_reads(walk, up, args, 1, sizeof(*args)) : 0;
+	int ret = args ? visit_walk_check_memory(walk, up, args, 1, sizeof(*args)) : 0;
 
 	if (ret)
 		return ret;
@@ -183,7 +183,7 @@ static int abi_arguments_walk_fields(const struct visit_argument_walk *walk,
 		return visit_walk_wrong_number(walk, up, "argument", nr, nr_args);
 	if (nr && !sav)
 		return visit_fail(walk->error, up, -EFAULT, "the argument list is NULL");
-	ret = visit_walk_reads(walk, up, sav, nr, sizeof(*sav));
+	ret = visit_walk_check_memory(walk, up, sav, nr, sizeof(*sav));
 	for (i = 0; !ret && i < nr; i++) {
 		struct visit_step step = {
 				.up = up,
@@ -266,7 +266,7 @@ static int abi_arguments_walk_vec(const struct visit_argument_walk *walk,
 	if (!vec)
 		return visit_fail(walk->error, step, -EFAULT, "the %s argument is NULL",
 				visit_label_name(type->type.v));
-	ret = visit_walk_reads(walk, step, vec, 1, sizeof(*vec));
+	ret = visit_walk_check_memory(walk, step, vec, 1, sizeof(*vec));
 	if (ret)
 		return ret;
 	nr = vec->len;
@@ -275,7 +275,7 @@ static int abi_arguments_walk_vec(const struct visit_argument_walk *walk,
 		return visit_walk_wrong_number(walk, step, "element", expected, nr);
 	if (nr && !sav)
 		return visit_fail(walk->error, step, -EFAULT, "the element list is NULL");
-	ret = visit_walk_reads(walk, step, sav, nr, sizeof(*sav));
+	ret = visit_walk_check_memory(walk, step, sav, nr, sizeof(*sav));
 	if (!ret && side_enum_get(type->type) == SIDE_TYPE_VLA)
 		ret = visit_walk_length(walk, step,
 				side_ptr_get(side_ptr_get(type->u.side_vla)->length_type), nr);
@@ -323,7 +323,8 @@ static int abi_arguments_walk_vla_visitor(const struct visit_argument_walk *walk
 		const struct side_type *type, const struct side_arg *arg)
 {
 	const struct side_type_vla_visitor *visitor = side_ptr_get(type->u.side_vla_visitor);
-	const struct side_arg_vla_visitor *app = side_ptr_get(arg->u.side_static.side_vla_visitor);
+	const struct side_arg_vla_visitor *app_arg =
+			side_ptr_get(arg->u.side_static.side_vla_visitor);
 	struct visit_location inner;
 	struct element_writer writer = {
 			.ctx = {.write_elem = abi_arguments_write_element, .priv = &writer},
@@ -336,16 +337,16 @@ static int abi_arguments_walk_vla_visitor(const struct visit_argument_walk *walk
 
 	if (ret)
 		return ret;
-	if (!app || !side_ptr_get(visitor->visitor))
+	if (!app_arg || !side_ptr_get(visitor->visitor))
 		return visit_fail(walk->error, step, -EFAULT, "the visitor %s is NULL",
-				app ? "function" : "argument");
-	ret = visit_walk_reads(walk, step, app, 1, sizeof(*app));
+				app_arg ? "function" : "argument");
+	ret = visit_walk_check_memory(walk, step, app_arg, 1, sizeof(*app_arg));
 	if (!ret)
 		ret = WALK_CALL(walk, array_begin, location,
 				visit_attributes_of(&visitor->attributes), VISIT_LENGTH_UNKNOWN);
 	if (ret)
 		return ret;
-	if (side_ptr_get(visitor->visitor)(&writer.ctx, side_ptr_get(app->app_ctx)) !=
+	if (side_ptr_get(visitor->visitor)(&writer.ctx, side_ptr_get(app_arg->app_ctx)) !=
 					SIDE_VISITOR_STATUS_OK &&
 			!writer.ret)
 		return visit_walk_differs(walk, step, "the visitor returned an error",
@@ -372,7 +373,7 @@ static int abi_arguments_walk_optional(const struct visit_argument_walk *walk,
 		return ret;
 	if (!value)
 		return visit_fail(walk->error, &step, -EFAULT, "the optional argument is NULL");
-	ret = visit_walk_reads(walk, &step, value, 1, sizeof(*value));
+	ret = visit_walk_check_memory(walk, &step, value, 1, sizeof(*value));
 	if (ret)
 		return ret;
 	inner.type = side_ptr_get(optional->elem_type);
@@ -399,12 +400,12 @@ static int abi_arguments_walk_variant(const struct visit_argument_walk *walk,
 		return ret;
 	if (!chosen)
 		return visit_fail(walk->error, &step, -EFAULT, "the variant argument is NULL");
-	ret = visit_walk_reads(walk, &step, chosen, 1, sizeof(*chosen));
+	ret = visit_walk_check_memory(walk, &step, chosen, 1, sizeof(*chosen));
 	if (ret)
 		return ret;
 	if (chosen->selector.type.v != variant->selector.type.v) {
 		step.name = "selector";
-		return visit_walk_wrong_label(
+		return visit_walk_wrong_type(
 				walk, &step, variant->selector.type.v, chosen->selector.type.v);
 	}
 	if (visit_load_argument(&variant->selector, &chosen->selector, &selector))
@@ -442,7 +443,7 @@ static int abi_arguments_walk_enum(const struct visit_argument_walk *walk,
 	int ret;
 
 	if (arg->type.v != elem->type.v)
-		return visit_walk_wrong_label(walk, step, elem->type.v, arg->type.v);
+		return visit_walk_wrong_type(walk, step, elem->type.v, arg->type.v);
 	if (visit_load_argument(elem, arg, &value))
 		return visit_fail(walk->error, step, -EINVAL, "the type %s has an impossible size",
 				visit_label_name(elem->type.v));
@@ -463,11 +464,11 @@ static int abi_arguments_walk_bitmap(const struct visit_argument_walk *walk,
 	int ret = 0;
 
 	if (arg->type.v != elem->type.v)
-		return visit_walk_wrong_label(walk, step, elem->type.v, arg->type.v);
+		return visit_walk_wrong_type(walk, step, elem->type.v, arg->type.v);
 	if (side_enum_get(elem->type) == SIDE_TYPE_ARRAY ||
 			side_enum_get(elem->type) == SIDE_TYPE_VLA) {
 		vec = side_ptr_get(arg->u.side_static.side_array); /* a VLA has the same offset */
-		if (vec && visit_walk_reads(walk, step, vec, 1, sizeof(*vec)))
+		if (vec && visit_walk_check_memory(walk, step, vec, 1, sizeof(*vec)))
 			return -EFAULT;
 		if (!vec || (vec->len && !side_ptr_get(vec->sav)))
 			return visit_fail(walk->error, step, -EFAULT, "the items are NULL");
@@ -488,7 +489,7 @@ static int abi_arguments_walk_bitmap(const struct visit_argument_walk *walk,
 					walk, step, side_ptr_get(vla->length_type), vec->len);
 		}
 		if (!ret)
-			ret = visit_walk_reads(walk, step, bitmap.items, bitmap.nr_items,
+			ret = visit_walk_check_memory(walk, step, bitmap.items, bitmap.nr_items,
 					sizeof(struct side_arg));
 		if (ret)
 			return ret;
@@ -499,7 +500,7 @@ static int abi_arguments_walk_bitmap(const struct visit_argument_walk *walk,
 		if (visit_walk_spend(walk, &item))
 			return -E2BIG;
 		if (bitmap.items[i].type.v != bitmap.item_type->type.v)
-			return visit_walk_wrong_label(walk, &item, bitmap.item_type->type.v,
+			return visit_walk_wrong_type(walk, &item, bitmap.item_type->type.v,
 					bitmap.items[i].type.v);
 	}
 	return WALK_CALL(walk, bitmap, location, side_ptr_get(type->u.side_enum_bitmap.mappings),
@@ -526,25 +527,25 @@ int visit_walk_argument(const struct visit_argument_walk *walk,
 		const struct visit_location *location, const struct visit_step *step,
 		const struct side_type *type, const struct side_arg *arg)
 {
-	unsigned int label = type->type.v, actual = arg->type.v;
+	unsigned int type_code = type->type.v, actual = arg->type.v;
 
-	switch (label) {
+	switch (type_code) {
 	case SIDE_TYPE_ENUM: return abi_arguments_walk_enum(walk, location, step, type, arg);
 	case SIDE_TYPE_ENUM_BITMAP:
 		return abi_arguments_walk_bitmap(walk, location, step, type, arg);
 	case SIDE_TYPE_DYNAMIC:
 		if (!visit_label_is_dynamic(actual))
-			return visit_walk_wrong_label(walk, step, label, actual);
+			return visit_walk_wrong_type(walk, step, type_code, actual);
 		return visit_walk_dynamic(walk, location, step, arg);
 	case SIDE_TYPE_GATHER_ENUM:
 		if (actual != SIDE_TYPE_GATHER_INTEGER)
-			return visit_walk_wrong_label(walk, step, SIDE_TYPE_GATHER_INTEGER, actual);
+			return visit_walk_wrong_type(walk, step, SIDE_TYPE_GATHER_INTEGER, actual);
 		return abi_arguments_walk_gather(walk, location, step, type, arg);
 	default: break;
 	}
-	if (actual != label)
-		return visit_walk_wrong_label(walk, step, label, actual);
-	switch (label) {
+	if (actual != type_code)
+		return visit_walk_wrong_type(walk, step, type_code, actual);
+	switch (type_code) {
 	case SIDE_TYPE_STRUCT: return abi_arguments_walk_struct(walk, location, step, type, arg);
 	case SIDE_TYPE_VARIANT: return abi_arguments_walk_variant(walk, location, step, type, arg);
 	case SIDE_TYPE_OPTIONAL:
@@ -563,7 +564,7 @@ int visit_walk_argument(const struct visit_argument_walk *walk,
 	case SIDE_TYPE_VLA_VISITOR:
 		return abi_arguments_walk_vla_visitor(walk, location, step, type, arg);
 	default:
-		if (visit_label_is_gather(label))
+		if (visit_label_is_gather(type_code))
 			return abi_arguments_walk_gather(walk, location, step, type, arg);
 		return abi_arguments_walk_scalar(walk, location, step, type, arg);
 	}
@@ -588,7 +589,7 @@ int visit_arguments(const struct side_event_description *desc, const struct side
 
 	if (is_variadic && !variadic)
 		return visit_fail(error, &step, -EFAULT, "the variadic part is NULL");
-	if (is_variadic && visit_walk_reads(&walk, &step, variadic, 1, sizeof(*variadic)))
+	if (is_variadic && visit_walk_check_memory(&walk, &step, variadic, 1, sizeof(*variadic)))
 		return -EFAULT;
 	ret = WALK_CALL(&walk, event_begin, &location);
 	if (!ret && nr)

@@ -32,12 +32,12 @@ int visit_walk_variadic(const struct visit_argument_walk *walk,
 		const struct visit_location *location, const struct visit_step *step,
 		const struct side_arg_dynamic_struct *variadic);
 
-/* Set *inner to the location one level deeper; -ELOOP if that is too deep. */
+/* Set *ret_inner to the location one level deeper; -ELOOP if that is too deep. */
 int visit_walk_enter(const struct visit_argument_walk *walk, const struct visit_location *location,
 		const struct visit_step *step, const struct side_type *type,
-		struct visit_location *inner);
+		struct visit_location *ret_inner);
 
-int visit_walk_wrong_label(const struct visit_argument_walk *walk, const struct visit_step *step,
+int visit_walk_wrong_type(const struct visit_argument_walk *walk, const struct visit_step *step,
 		unsigned int expected, unsigned int actual);
 
 /* Report a difference of two words. Returns -EINVAL. */
@@ -52,11 +52,11 @@ int visit_walk_wrong_number(const struct visit_argument_walk *walk, const struct
  * Check that nr items of this size can be read at address: 0, -EFAULT or -E2BIG, as in
  * visit_argument_ops.
  */
-int visit_walk_reads(const struct visit_argument_walk *walk, const struct visit_step *step,
+int visit_walk_check_memory(const struct visit_argument_walk *walk, const struct visit_step *step,
 		const void *address, size_t nr, size_t size);
 
-/* Like visit_walk_reads(), for a text; NULL passes. */
-int visit_walk_reads_text(const struct visit_argument_walk *walk, const struct visit_step *step,
+/* Like visit_walk_check_memory(), for a text; NULL passes. */
+int visit_walk_check_text(const struct visit_argument_walk *walk, const struct visit_step *step,
 		const void *text, unsigned int unit_size);
 
 /* Report that the call has nr parts, more than the operations permit. Returns -E2BIG. */

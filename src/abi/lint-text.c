@@ -118,8 +118,8 @@ static void lint_attribute(struct lint *lint, const struct side_attr *attribute,
 {
 	unsigned int type = attribute->value.type.v;
 
-	if (type > lint->attribute)
-		lint->attribute = type;
+	if (type > lint->highest_attribute_type)
+		lint->highest_attribute_type = type;
 	if (abi_lint_text_is_empty(&attribute->key))
 		lint_report(lint, VISIT_WARNING, node,
 				"the name of attribute %" PRIu32 " is empty\ngive it a name",

@@ -106,11 +106,11 @@ static void lint_numbers(struct lint *lint)
 				"set nr_side_type_label to _NR_SIDE_TYPE_LABEL",
 				desc->nr_side_type_label, lint->label,
 				visit_label_name(lint->label));
-	if (lint->attribute >= desc->nr_side_attr_type)
+	if (lint->highest_attribute_type >= desc->nr_side_attr_type)
 		lint_report(lint, VISIT_WARNING, NULL,
 				"it declares %u types of attributes, and has type %u (%s)\nset nr_side_attr_type to _NR_SIDE_ATTR_TYPE",
-				desc->nr_side_attr_type, lint->attribute,
-				visit_attribute_type_name(lint->attribute));
+				desc->nr_side_attr_type, lint->highest_attribute_type,
+				visit_attribute_type_name(lint->highest_attribute_type));
 }
 
 /* ---- fields ---- */

@@ -31,7 +31,7 @@ struct lint {
 	void *priv;
 	unsigned int errors;
 	/* The highest label and attribute type that the description uses. */
-	unsigned int label, attribute;
+	unsigned int label, highest_attribute_type;
 };
 
 /* Report a finding. format: the sentence, '\n', the hint. node: NULL for the event itself. */
