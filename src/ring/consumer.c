@@ -43,7 +43,7 @@ const char *ring_consumer_truncated(const struct ring_consumer *consumer)
  * Continues at the beginning, or at the position of another consumer of the same memory. The marks
  * are written in turn, before the tail, so that one of them always belongs to it.
  */
-static void ring_view_resume(struct ring_view *view, bool counts)
+static void ring_view_resume(struct ring_view *view, bool is_counting_only)
 {
 	/* Acquire: the marks before the tail. Pairs with the release in ring_consumer_release(). */
 	uint64_t tail = __atomic_load_n(&view->control->tail, __ATOMIC_ACQUIRE);
@@ -52,7 +52,7 @@ static void ring_view_resume(struct ring_view *view, bool counts)
 		ring_view_fail(view, "its memory could not be read");
 		return;
 	}
-	if (counts) {
+	if (is_counting_only) {
 		ring_view_fail(view, "it only counts");
 		return;
 	}
@@ -191,7 +191,7 @@ struct ring_view_end {
  * the error.
  */
 static const char *ring_view_find_end_once(const struct ring_view *view, uint64_t size,
-		struct ring_view_end *end, bool *ret_again)
+		struct ring_view_end *ret_end, bool *ret_again)
 {
 	const struct ring_control *control = view->control;
 	const unsigned char *record;
@@ -208,8 +208,8 @@ static const char *ring_view_find_end_once(const struct ring_view *view, uint64_
 	 * Also the records before the head: pairs with the commit in section-x86_64.S, portable.c.
 	 */
 	word = __atomic_load_n(&control->head, __ATOMIC_ACQUIRE);
-	error = ring_view_head(view, size, word, &end->head);
-	if (error || end->head == view->tail)
+	error = ring_view_head(view, size, word, &ret_end->head);
+	if (error || ret_end->head == view->tail)
 		return error;
 	RING_CONSUMER_STEP();
 	after = __atomic_load_n(&control->last_timestamp, __ATOMIC_ACQUIRE);
@@ -219,27 +219,28 @@ static const char *ring_view_find_end_once(const struct ring_view *view, uint64_
 	RING_CONSUMER_STEP();
 	if (error)
 		return error;
-	if (further < end->head)
+	if (further < ret_end->head)
 		return "the head went back";
-	end->timestamp = after;
-	if (further == end->head)
+	ret_end->timestamp = after;
+	if (further == ret_end->head)
 		return NULL;
-	record = view->data + (end->head & (size - 1));
+	record = view->data + (ret_end->head & (size - 1));
 	if (ring_header_tag(record) == RING_TAG_EXTENDED) {
-		end->timestamp = ring_record_full_time(record);
+		ret_end->timestamp = ring_record_full_time(record);
 		return NULL;
 	}
 	*ret_again = (after >> RING_TIME_BITS) - (before >> RING_TIME_BITS) > RING_EPOCH_MASK;
-	end->timestamp = ring_time_extend(after, word & RING_EPOCH_MASK, ring_header_time(record));
+	ret_end->timestamp =
+			ring_time_extend(after, word & RING_EPOCH_MASK, ring_header_time(record));
 	return NULL;
 }
 
 static const char *ring_view_find_end(
-		const struct ring_view *view, uint64_t size, struct ring_view_end *end)
+		const struct ring_view *view, uint64_t size, struct ring_view_end *ret_end)
 {
 	for (int tries = 0; tries < 4; tries++) {
 		bool again = false;
-		const char *error = ring_view_find_end_once(view, size, end, &again);
+		const char *error = ring_view_find_end_once(view, size, ret_end, &again);
 
 		if (error || !again)
 			return error;
@@ -267,7 +268,7 @@ static const char *ring_view_first_time(
 	return NULL;
 }
 
-int ring_consumer_peek(struct ring_consumer *consumer, uint32_t ring, struct ring_span *span)
+int ring_consumer_peek(struct ring_consumer *consumer, uint32_t ring, struct ring_span *ret_span)
 {
 	struct ring_view *view = &consumer->views[ring];
 	uint64_t size = consumer->memory.geometry.size;
@@ -295,7 +296,7 @@ int ring_consumer_peek(struct ring_consumer *consumer, uint32_t ring, struct rin
 	view->head = end.head;
 	view->peeked = end.head;
 	view->peeked_timestamp = end.timestamp;
-	*span = (struct ring_span){
+	*ret_span = (struct ring_span){
 			.data = view->data + (view->tail & (size - 1)),
 			.size = (size_t)(end.head - view->tail),
 			.position = view->tail,

@@ -130,7 +130,7 @@ static void ring_portable_copy(unsigned char *to, const struct ring_two_part *pa
 static uint64_t ring_portable_invalidate(struct ring_control *control, uint64_t head)
 {
 	head ^= RING_EPOCH_FLIP;
-	/* Release: what was written before. Pairs with the acquire in ring_view_end_once(). */
+	/* Release: what was written before. Pairs with the acquire in ring_view_find_end_once(). */
 	__atomic_store_n(&control->head, head, __ATOMIC_RELEASE);
 	RING_PRODUCER_STEP();
 	return head;
@@ -173,7 +173,7 @@ int ring_portable_write(const struct ring_producer *producer, const struct ring_
 		ring_portable_mark(producer, control, head, next);
 		next ^= RING_EPOCH_FLIP;
 	}
-	/* Release: the time before the head. Pairs with the acquire in ring_view_end_once(). */
+	/* Release: the time before the head. Pairs with the acquire in ring_view_find_end_once(). */
 	__atomic_store_n(&control->last_timestamp, now, __ATOMIC_RELEASE);
 	RING_PRODUCER_STEP();
 	/* Release: the record before the head. Pairs with the acquire in ring_consumer_peek(). */

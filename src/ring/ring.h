@@ -375,7 +375,7 @@ const struct ring_geometry *ring_consumer_geometry(const struct ring_consumer *c
  * the reason (NULL: no error). The other rings are not affected. In overwrite mode the result is
  * always 0.
  */
-int ring_consumer_peek(struct ring_consumer *consumer, uint32_t ring, struct ring_span *span);
+int ring_consumer_peek(struct ring_consumer *consumer, uint32_t ring, struct ring_span *ret_span);
 void ring_consumer_release(
 		struct ring_consumer *consumer, uint32_t ring, const struct ring_span *span);
 /*
