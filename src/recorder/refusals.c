@@ -65,19 +65,19 @@ static bool refusals_has_space(struct session *session, uid_t uid)
 
 static void refusals_add(struct session *session, const struct refusal *refusal)
 {
-	struct refusal *more =
-			realloc(session->refusals.list, (session->refusals.nr + 1) * sizeof(*more));
+	struct refusal *list =
+			realloc(session->refusals.list, (session->refusals.nr + 1) * sizeof(*list));
 
-	if (!more)
+	if (!list)
 		return;
-	session->refusals.list = more;
-	more[session->refusals.nr] = *refusal;
-	more[session->refusals.nr].procname = strdup(refusal->procname ? refusal->procname : "?");
-	session->refusals.nr += more[session->refusals.nr].procname != NULL;
+	session->refusals.list = list;
+	list[session->refusals.nr] = *refusal;
+	list[session->refusals.nr].procname = strdup(refusal->procname ? refusal->procname : "?");
+	session->refusals.nr += list[session->refusals.nr].procname != NULL;
 }
 
 bool refusals_note(struct session *session, const struct connection *connection, const char *name,
-		const char *reason, bool again)
+		const char *reason, bool is_retry)
 {
 	struct refusal refusal = {.peer = connection->peer,
 			.started = session_process_start(connection->peer),
@@ -101,7 +101,7 @@ bool refusals_note(struct session *session, const struct connection *connection,
 	 * Without an entry, a program that asks again was counted before, possibly by an earlier
 	 * recorder.
 	 */
-	return has_space || !again;
+	return has_space || !is_retry;
 }
 
 void refusals_free(struct session *session)
@@ -141,9 +141,9 @@ void refusals_report(struct session *session)
 	 * A live session has reported the first refusal when it happened, so one alone needs no
 	 * summary.
 	 */
-	bool reported = session->service != NULL;
+	bool first_is_reported = session->service != NULL;
 
-	if (!session->refusals.first || nr <= reported)
+	if (!session->refusals.first || nr <= first_is_reported)
 		return;
 	if (nr == 1)
 		report(session, true, "%s", session->refusals.first);

@@ -39,7 +39,7 @@ struct session_refusals {
  * before.
  */
 bool refusals_note(struct session *session, const struct connection *connection, const char *name,
-		const char *reason, bool again);
+		const char *reason, bool is_retry);
 void refusals_remove(struct session *session, pid_t peer);
 void refusals_free(struct session *session);
 int refusals_status(struct session *session, struct session_status *status);

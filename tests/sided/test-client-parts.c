@@ -460,7 +460,7 @@ static void test_idle(void **state)
 	clients[4]->busy = false;
 	/* No share is free: the largest user loses a connection. */
 	shares->floor = 8;
-	shares->nr_floors = shares->nr_taken;
+	shares->nr_floors = shares->nr_floors_assigned;
 	shares_charge(shares, 9, shares_left(shares, 10));
 	assert_int_equal(shares_left(shares, 10), 0);
 	shares_charge(shares, 6, 1000);

@@ -29,7 +29,7 @@ bool class_stream_is_whole(const struct class_stream *stream)
 
 void class_stream_free(struct class_stream *stream)
 {
-	free(stream->part);
+	free(stream->pending);
 	*stream = (struct class_stream){0};
 }
 
@@ -38,14 +38,14 @@ static bool class_stream_append(
 {
 	if (stream->size + size > stream->capacity) {
 		size_t capacity = (stream->size + size) * 2;
-		unsigned char *part = realloc(stream->part, capacity);
+		unsigned char *pending = realloc(stream->pending, capacity);
 
-		if (!part)
+		if (!pending)
 			return false;
-		stream->part = part;
+		stream->pending = pending;
 		stream->capacity = capacity;
 	}
-	memcpy(stream->part + stream->size, bytes, size);
+	memcpy(stream->pending + stream->size, bytes, size);
 	stream->size += size;
 	return true;
 }
@@ -55,7 +55,7 @@ static bool class_stream_handle_entry(struct class_stream *stream, class_visit *
 {
 	struct wire_event_head head;
 
-	memcpy(&head, stream->part, sizeof(head));
+	memcpy(&head, stream->pending, sizeof(head));
 	if (head.size > LIMIT_DESCRIPTION || head.contexts_size > WIRE_EVENT_CONTEXTS_BYTES_MAX) {
 		stream->skip = (uint64_t)head.contexts_size + head.size;
 		stream->size = 0;
@@ -64,7 +64,7 @@ static bool class_stream_handle_entry(struct class_stream *stream, class_visit *
 	if (stream->size < sizeof(head) + head.contexts_size + head.size)
 		return true;
 	stream->size = 0;
-	return visit(user, &head, stream->part + sizeof(head), WIRE_REFUSAL_NONE);
+	return visit(user, &head, stream->pending + sizeof(head), WIRE_REFUSAL_NONE);
 }
 
 static size_t event_class_min(uint64_t a, size_t b)
@@ -90,7 +90,7 @@ int class_stream_feed(struct class_stream *stream, const void *data, size_t left
 		}
 		wanted = sizeof(head);
 		if (stream->size >= sizeof(head)) {
-			memcpy(&head, stream->part, sizeof(head));
+			memcpy(&head, stream->pending, sizeof(head));
 			wanted += (size_t)head.contexts_size + head.size;
 		}
 		part = event_class_min(wanted - stream->size, left);
@@ -174,9 +174,9 @@ static bool event_class_reserve_id(
 }
 
 static enum wire_refusal event_class_add(struct session *session, struct instance *instance,
-		const struct event_class *kind, size_t size)
+		const struct event_class *event_class, size_t size)
 {
-	struct instance_channel *channel = &instance->channels[kind->channel];
+	struct instance_channel *channel = &instance->channels[event_class->channel];
 	enum wire_refusal refusal = WIRE_REFUSAL_NONE;
 
 	pthread_mutex_lock(&session->lock);
@@ -184,38 +184,39 @@ static enum wire_refusal event_class_add(struct session *session, struct instanc
 			instance->description_bytes + size > LIMIT_INSTANCE_DESCRIPTIONS ||
 			size > shares_left(&session->description_shares, instance->account)) {
 		refusal = WIRE_REFUSAL_TOO_MANY;
-	} else if (!event_class_reserve_id(instance, channel, kind->id) ||
+	} else if (!event_class_reserve_id(instance, channel, event_class->id) ||
 			!shares_take(&session->description_shares, instance->account, size)) {
 		refusal = WIRE_REFUSAL_MEMORY;
 	} else {
-		instance->classes[instance->nr_classes++] = *kind;
-		channel->by_id[kind->id] = instance->nr_classes;
+		instance->classes[instance->nr_classes++] = *event_class;
+		channel->by_id[event_class->id] = instance->nr_classes;
 		instance->description_bytes += size;
 	}
 	pthread_mutex_unlock(&session->lock);
 	return refusal;
 }
 
-static void event_class_free(struct event_class *kind)
+static void event_class_free(struct event_class *event_class)
 {
-	visit_owned_free(kind->owned);
-	context_list_free(&kind->contexts);
+	visit_owned_free(event_class->owned);
+	context_list_free(&event_class->contexts);
 }
 
-static enum wire_refusal event_class_read_class(
-		const struct wire_event_head *head, const void *bytes, struct event_class *kind)
+static enum wire_refusal event_class_read_class(const struct wire_event_head *head,
+		const void *bytes, struct event_class *event_class)
 {
 	struct visit_error error;
 	int ret = visit_description_decode((const char *)bytes + head->contexts_size, head->size,
-			&kind->owned, &error);
+			&event_class->owned, &error);
 
 	if (ret) {
-		kind->owned = NULL;
+		event_class->owned = NULL;
 		return event_class_refusal_of(ret, WIRE_REFUSAL_MALFORMED);
 	}
-	ret = context_list_read(&kind->contexts, bytes, head->nr_contexts, head->contexts_size);
+	ret = context_list_read(
+			&event_class->contexts, bytes, head->nr_contexts, head->contexts_size);
 	return ret ? event_class_refusal_of(ret, WIRE_REFUSAL_CONTEXT)
-		   : event_class_check_class(kind->owned);
+		   : event_class_check_class(event_class->owned);
 }
 
 /*
@@ -225,20 +226,20 @@ static enum wire_refusal event_class_read_class(
 static enum wire_refusal event_class_check_counted(
 		struct session *session, const struct wire_event_head *head, const void *bytes)
 {
-	struct event_class kind = {.channel = head->channel, .id = head->id};
-	enum wire_refusal refusal = event_class_read_class(head, bytes, &kind);
+	struct event_class event_class = {.channel = head->channel, .id = head->id};
+	enum wire_refusal refusal = event_class_read_class(head, bytes, &event_class);
 
 	if (!refusal)
-		channel_meet(&session->channels[head->channel], kind.owned->desc);
-	if (kind.owned)
-		event_class_free(&kind);
+		channel_meet(&session->channels[head->channel], event_class.owned->desc);
+	if (event_class.owned)
+		event_class_free(&event_class);
 	return refusal;
 }
 
 enum wire_refusal classes_add(struct session *session, struct instance *instance,
 		const struct wire_event_head *head, const void *bytes)
 {
-	struct event_class kind = {.channel = head->channel, .id = head->id};
+	struct event_class event_class = {.channel = head->channel, .id = head->id};
 	enum wire_refusal refusal;
 
 	if (head->channel >= instance->nr_all_channels)
@@ -249,21 +250,22 @@ enum wire_refusal classes_add(struct session *session, struct instance *instance
 		return event_class_check_counted(session, head, bytes);
 	if (event_class_id_is_used(session, &instance->channels[head->channel], head->id))
 		return WIRE_REFUSAL_DUPLICATE_ID;
-	refusal = event_class_read_class(head, bytes, &kind);
+	refusal = event_class_read_class(head, bytes, &event_class);
 	if (!refusal && !instance->own_channels)
-		channel_meet(&session->channels[head->channel], kind.owned->desc);
+		channel_meet(&session->channels[head->channel], event_class.owned->desc);
 	/* For a listing, programs describe all their events. */
 	if (!refusal && session->mode == SESSION_LIST &&
-			!channel_wants(&session->channels[head->channel], kind.owned->desc)) {
-		event_class_free(&kind);
+			!channel_wants(&session->channels[head->channel],
+					event_class.owned->desc)) {
+		event_class_free(&event_class);
 		return WIRE_REFUSAL_NONE;
 	}
 	if (!refusal && buffers_note_class(instance, head, bytes))
 		refusal = WIRE_REFUSAL_OUTPUT;
 	if (!refusal)
-		refusal = event_class_add(session, instance, &kind, head->size);
-	if (refusal && kind.owned)
-		event_class_free(&kind);
+		refusal = event_class_add(session, instance, &event_class, head->size);
+	if (refusal && event_class.owned)
+		event_class_free(&event_class);
 	return refusal;
 }
 
@@ -271,13 +273,14 @@ enum wire_refusal classes_add(struct session *session, struct instance *instance
 
 char *classes_name(const struct instance *instance, uint32_t channel, uint32_t slot)
 {
-	const struct instance_channel *of = &instance->channels[channel];
+	const struct instance_channel *instance_channel = &instance->channels[channel];
 	const struct side_event_description *desc;
 	char *name;
 
-	if (slot >= of->ids_capacity || slot >= EVENT_SLOTS - 1 || !of->by_id[slot])
+	if (slot >= instance_channel->ids_capacity || slot >= EVENT_SLOTS - 1 ||
+			!instance_channel->by_id[slot])
 		return strdup("");
-	desc = instance->classes[of->by_id[slot] - 1].owned->desc;
+	desc = instance->classes[instance_channel->by_id[slot] - 1].owned->desc;
 	if (asprintf(&name, "%s:%s", side_ptr_get(desc->provider_name),
 			    side_ptr_get(desc->event_name)) < 0)
 		return NULL;

@@ -38,7 +38,7 @@ struct event_class {
  * byte.
  */
 struct class_stream {
-	unsigned char *part; /* an incomplete entry, including its head */
+	unsigned char *pending; /* an incomplete entry, including its head */
 	size_t size, capacity;
 	uint64_t skip; /* remaining bytes of an entry that is too large */
 };

@@ -27,7 +27,7 @@ static uint64_t share_promised(const struct shares *shares, const struct share *
 /* Includes the unassigned floors. */
 static uint64_t shares_all_promised(const struct shares *shares)
 {
-	return shares->promised + (shares->nr_floors - shares->nr_taken) * shares->floor;
+	return shares->promised + (shares->nr_floors - shares->nr_floors_assigned) * shares->floor;
 }
 
 void shares_init(struct shares *shares, uint64_t total, uint32_t nr_floors, uint64_t least)
@@ -70,9 +70,9 @@ static struct share *shares_add(struct shares *shares, uid_t uid)
 	}
 	share = &shares->users[shares->nr++];
 	*share = (struct share){.uid = uid};
-	if (shares->nr_taken < shares->nr_floors) {
+	if (shares->nr_floors_assigned < shares->nr_floors) {
 		share->has_floor = true;
-		shares->nr_taken++;
+		shares->nr_floors_assigned++;
 		shares->promised += shares->floor;
 	}
 	return share;
@@ -81,10 +81,10 @@ static struct share *shares_add(struct shares *shares, uid_t uid)
 /* Removes a user that uses nothing, so that its floor becomes available to others. */
 static void shares_drop_unused(struct shares *shares, struct share *share)
 {
-	if (share->used || share->kept)
+	if (share->used || share->floor_is_permanent)
 		return;
 	if (share->has_floor) {
-		shares->nr_taken--;
+		shares->nr_floors_assigned--;
 		shares->promised -= shares->floor;
 	}
 	*share = shares->users[--shares->nr];
@@ -95,14 +95,14 @@ bool shares_keep(struct shares *shares, uid_t uid)
 	struct share *share = shares_add(shares, uid);
 
 	if (share)
-		share->kept = true;
+		share->floor_is_permanent = true;
 	return share;
 }
 
 uint64_t shares_left(const struct shares *shares, uid_t uid)
 {
 	const struct share *share = shares_find(shares, uid);
-	const struct share newcomer = {.has_floor = shares->nr_taken < shares->nr_floors};
+	const struct share newcomer = {.has_floor = shares->nr_floors_assigned < shares->nr_floors};
 	uint64_t promised = shares_all_promised(shares);
 	uint64_t free_amount = shares->total > promised ? shares->total - promised : 0;
 

@@ -29,7 +29,7 @@ struct share {
 	uid_t uid;
 	uint64_t used;
 	bool has_floor;
-	bool kept;
+	bool floor_is_permanent;
 };
 
 struct shares {
@@ -38,7 +38,7 @@ struct shares {
 	uint32_t nr_floors;
 	/* for users with a floor: the larger of the floor and their use; for others: their use */
 	uint64_t promised;
-	uint32_t nr_taken; /* floors that are assigned */
+	uint32_t nr_floors_assigned; /* floors that are assigned */
 	struct share *users;
 	size_t nr, capacity;
 };

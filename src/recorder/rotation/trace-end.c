@@ -25,7 +25,7 @@
  * At the end of a session, a running process can write as fast as the drain thread reads, so limit
  * the rounds.
  */
-#define PASSES_OF_THE_LIVING 4
+#define DRAIN_ROUNDS_MAX 4
 
 /*
  * Frees the rings and the counters of each ring, and keeps only their sums, because a session can
@@ -36,13 +36,13 @@ static void trace_end_free_channel(
 {
 	struct instance_channel *channel = &instance->channels[index];
 	struct ring_consumer *rings = channel->rings;
-	struct instance_ring *each = channel->each;
+	struct instance_ring *counters = channel->each;
 	uint64_t unwritten = 0, lost = 0;
 	int ring_fd = channel->ring_fd;
 	uint32_t ring;
 
-	for (ring = 0; each && ring < channel->geometry.rings; ring++) {
-		unwritten += each[ring].unwritten;
+	for (ring = 0; counters && ring < channel->geometry.rings; ring++) {
+		unwritten += counters[ring].unwritten;
 		lost += rings ? ring_consumer_lost_total(rings, ring) : 0;
 	}
 	pthread_mutex_lock(&session->lock);
@@ -52,7 +52,7 @@ static void trace_end_free_channel(
 	channel->lost = lost;
 	instance->unwritten += unwritten;
 	pthread_mutex_unlock(&session->lock);
-	free(each);
+	free(counters);
 	if (ring_fd >= 0)
 		close(ring_fd);
 	if (!rings)
@@ -72,11 +72,11 @@ static void trace_end_journal(struct instance *instance)
 /* Writes all published records and the losses, and frees the rings. The files stay open. */
 bool trace_end(struct session *session, struct instance *instance)
 {
-	unsigned int pass;
+	unsigned int round;
 	uint32_t i;
 
 	trigger_count(session, instance);
-	for (pass = 0; pass < PASSES_OF_THE_LIVING && trace_drain(session, instance); pass++)
+	for (round = 0; round < DRAIN_ROUNDS_MAX && trace_drain(session, instance); round++)
 		;
 	if (full_waits(session) || !snapshot_end(session, instance) ||
 			!losses_end(session, instance))
