@@ -108,7 +108,7 @@ static int played_each(int (*call)(struct dl_phdr_info *info, size_t size, void 
 #define agent_own_begin played_begin
 #define agent_own_end played_end
 #define agent_objects_each played_each
-#define patch_imports_turn played_turn
+#define patch_imports_replace played_turn
 #include "tracers/agent/core/interpose.c"
 
 static unsigned int number_of(const char *name)

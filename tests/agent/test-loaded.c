@@ -441,7 +441,7 @@ static void fake_turn(const struct dl_phdr_info *info, const struct patch_import
 #define dlclose fake_dlclose
 #define dlsym fake_dlsym
 #define agent_objects_each fake_each
-#define patch_imports_turn(info, imports) fake_turn(info, imports)
+#define patch_imports_replace(info, imports) fake_turn(info, imports)
 void interpose_now(void);
 #define agent_interpose interpose_now
 #include "tracers/agent/core/interpose.c"

@@ -509,9 +509,9 @@ static void test_incoming(void **state)
 	assert_true(probes_is_named(1) && probes_is_named(WIRE_TABLES_MAX) &&
 			!probes_is_named(WIRE_TABLES_MAX + 1));
 	agent_probes_received();
-	assert_true(incoming.is_signaled);
+	assert_true(incoming.is_complete);
 	agent_probes_begin();
-	assert_true(nr_closed == 1 + WIRE_TABLES_MAX && !incoming.is_signaled && !incoming.nr);
+	assert_true(nr_closed == 1 + WIRE_TABLES_MAX && !incoming.is_complete && !incoming.nr);
 }
 
 static void update(bool may_wait)
@@ -732,7 +732,7 @@ static void test_sandboxes(void **state)
 	(void)state;
 	memset(sessions, 0, sizeof(sessions));
 	sessions[0].tables = &one;
-	hits_before = hits_now = CONTEXT_HITS_ALL;
+	hit_limit_before = hit_limit = CONTEXT_HITS_ALL;
 	is_foreign = true;
 	limit(CONTEXT_HITS_WITHOUT_CHANGES);
 	are_calls("");
@@ -746,23 +746,23 @@ static void test_sandboxes(void **state)
 	has_lock = false;
 	nr_sleeps = 0;
 	limit(CONTEXT_HITS_WITHOUT_CHANGES);
-	assert_true(nr_sleeps == 1000 && hits_now == CONTEXT_HITS_ALL);
+	assert_true(nr_sleeps == 1000 && hit_limit == CONTEXT_HITS_ALL);
 	has_lock = true;
 	limit(CONTEXT_HITS_WITHOUT_CHANGES);
-	assert_true(hits_now == CONTEXT_HITS_WITHOUT_CHANGES && one.reported && nr_sleeps == 1000);
+	assert_true(hit_limit == CONTEXT_HITS_WITHOUT_CHANGES && one.reported && nr_sleeps == 1000);
 	assert_string_equal(strstr(calls, "reads"), "reads(0) signals(2) answer(1) unlock");
 	/* The limit only grows, unless it is reset. */
 	limit(CONTEXT_HITS_WITHOUT_CHANGES);
 	are_calls("thread");
-	hits_before = CONTEXT_HITS_ALL;
+	hit_limit_before = CONTEXT_HITS_ALL;
 	reads = true;
 	limit(CONTEXT_HITS_AS_BEFORE);
-	assert_int_equal(hits_now, CONTEXT_HITS_ALL);
+	assert_int_equal(hit_limit, CONTEXT_HITS_ALL);
 	assert_string_equal(strstr(calls, "reads"), "reads(1) signals(0) answer(1) unlock");
 	reads = false;
 	traps_are_silent = false;
 	limit(CONTEXT_HITS_WITHOUT_RETURN);
-	assert_int_equal(hits_now, CONTEXT_HITS_WITHOUT_SIGNALS);
+	assert_int_equal(hit_limit, CONTEXT_HITS_WITHOUT_SIGNALS);
 	traps_are_silent = true;
 	assert_int_equal(probes_sandbox_of(CONTEXT_HITS_ALL), PATCH_SANDBOX_NONE);
 	assert_int_equal(probes_sandbox_of(CONTEXT_HITS_WITHOUT_CHANGES), PATCH_SANDBOX_NO_SIGNALS);

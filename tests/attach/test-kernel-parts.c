@@ -128,7 +128,7 @@ static int played_turn(struct attached *attached, int timeout_ms)
 #define helper_begin begin_helper
 #define helper_free free_words
 #define probe_global_free free_words
-#define probe_kernel_ended ended
+#define probe_kernel_check_exit ended
 #define kill played_kill
 #define waitpid played_wait
 #define attach_turn played_turn

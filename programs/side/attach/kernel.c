@@ -66,6 +66,6 @@ void attach_kernel_end(struct attached *attached)
 	while (!waitpid(attached->kernel, &status, WNOHANG))
 		if (attach_turn(attached, STEP_MS))
 			break;
-	probe_kernel_ended(status);
+	probe_kernel_check_exit(status);
 	attached->kernel = 0;
 }

@@ -92,7 +92,7 @@ static int probe_enable_kernel_get_name(int table, char name[600], bool *ret_ker
 	*name = 0;
 	if (status)
 		return status;
-	*ret_kernel = probe_kernel_any(&view.table);
+	*ret_kernel = probe_kernel_has_sites(&view.table);
 	if (probe_table_nr_events(&view.table)) {
 		probe_table_event(&view.table, 0, &event);
 		snprintf(name, 600, "%.250s:%.300s", event.provider, event.name);
@@ -112,7 +112,7 @@ static int end_former(const struct enabling *enabling, const struct ask *ask, co
 	char **args = NULL;
 	int status;
 
-	if (!*name || !probe_kernel_may())
+	if (!*name || !probe_kernel_is_permitted())
 		return COMMAND_DONE;
 	status = probe_kernel_args(enabling->target.pid, NULL, 0, &args);
 	if (!status && !probe_global_add(&args, "--end", name))

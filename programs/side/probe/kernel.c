@@ -39,14 +39,14 @@
 #define SLOW_REPORTED 100 /* above this number, print a note that removing takes long */
 #define REASONS_MAX 8
 
-bool probe_kernel_could(const struct probe_site *site)
+bool probe_kernel_can_watch(const struct probe_site *site)
 {
 	return site->method == PROBE_KERNEL ||
 			(site->method == PROBE_BREAKPOINT &&
 					code_kernel_emulates(site->bytes, site->nr_bytes));
 }
 
-bool probe_kernel_may(void)
+bool probe_kernel_is_permitted(void)
 {
 	static bool asked, may;
 	struct error ignored;
@@ -57,9 +57,9 @@ bool probe_kernel_may(void)
 	return may;
 }
 
-bool probe_kernel_watches(const struct probe_site *site)
+bool probe_kernel_would_watch(const struct probe_site *site)
 {
-	return probe_kernel_could(site) && probe_kernel_may();
+	return probe_kernel_can_watch(site) && probe_kernel_is_permitted();
 }
 
 /* ---- which sites ---- */
@@ -76,7 +76,7 @@ static bool is_covered(const struct probe_table *table, const struct probe_table
 			capacity = probe.site.displaced;
 		if (probe.module == of->module && probe.site.address < of->site.address &&
 				of->site.address - probe.site.address < capacity &&
-				!probe_kernel_could(&probe.site))
+				!probe_kernel_can_watch(&probe.site))
 			return true;
 	}
 	return false;
@@ -136,7 +136,7 @@ static const char *why_not_beside(const struct probe_table *other, const struct 
 		why = why_left(other, &probe);
 		if (probe.site.address == of->site.address && why && *why)
 			return "another event is recorded there that is not left to the kernel";
-		if (probe.site.address < of->site.address && !probe_kernel_could(&probe.site))
+		if (probe.site.address < of->site.address && !probe_kernel_can_watch(&probe.site))
 			return "a jump beside it needs its byte";
 	}
 	return "";
@@ -145,7 +145,7 @@ static const char *why_not_beside(const struct probe_table *other, const struct 
 /* Whether the reason is something that the user requested and could omit. */
 static bool is_asked(const struct probe_table *table, const struct probe_table_probe *probe)
 {
-	return probe_kernel_could(&probe->site) &&
+	return probe_kernel_can_watch(&probe->site) &&
 			(probe->exit != PROBE_TABLE_NONE || has_backtrace(table, probe->entry));
 }
 
@@ -157,7 +157,7 @@ static const char *why_left(const struct probe_table *table, const struct probe_
 {
 	if (probe->site.method < PROBE_BREAKPOINT || (probe->flags & PROBE_ENTRY_TRAP))
 		return NULL;
-	if (!probe_kernel_could(&probe->site))
+	if (!probe_kernel_can_watch(&probe->site))
 		return "the kernel would single-step the instruction there, which costs more";
 	if (probe->exit != PROBE_TABLE_NONE)
 		return "the probe records the return, and the kernel's method ends programs whose exceptions pass through the function";
@@ -171,7 +171,7 @@ static const char *why_left(const struct probe_table *table, const struct probe_
 	return is_covered(table, probe) ? "a jump beside it needs its byte" : "";
 }
 
-bool probe_kernel_any(const struct probe_table *table)
+bool probe_kernel_has_sites(const struct probe_table *table)
 {
 	for (uint32_t i = 0; i < probe_table_nr_probes(table); i++) {
 		struct probe_table_probe probe;
@@ -464,7 +464,7 @@ static void probe_kernel_print_choice(const struct probe_kernel_choice *choice)
 	for (const struct kernel_refusal_reason *reason = choice->reasons;
 			reason < choice->reasons + REASONS_MAX && reason->locations; reason++) {
 		/* A user without the right to use uprobes need not know what else prevents them. */
-		bool shown = reason->left || (reason->asked && probe_kernel_may());
+		bool shown = reason->left || (reason->asked && probe_kernel_is_permitted());
 
 		(shown ? message_note : message_detail)(reason->left ? left_out : trapped,
 				format_number(reason->locations, number), reason->text);
@@ -541,19 +541,19 @@ int probe_kernel_choose(const struct probe_target *target, const char *refusal, 
 	return status;
 }
 
-int probe_kernel_args(pid_t pid, const int *tables, size_t nr, char ***args)
+int probe_kernel_args(pid_t pid, const int *tables, size_t nr, char ***ret_args)
 {
 	static const struct global_arguments arguments;
 	char text[24];
-	int status = probe_global_args(&arguments, 0, tables, nr, args);
+	int status = probe_global_args(&arguments, 0, tables, nr, ret_args);
 
 	snprintf(text, sizeof(text), "%d", (int)pid);
-	if (!status && !probe_global_add(args, "--process", text))
+	if (!status && !probe_global_add(ret_args, "--process", text))
 		status = message_error(COMMAND_FAILED, NULL, "out of memory");
 	return status;
 }
 
-void probe_kernel_ended(int status)
+void probe_kernel_check_exit(int status)
 {
 	if (WIFSIGNALED(status))
 		message_error(COMMAND_LOST, NULL,

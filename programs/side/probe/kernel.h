@@ -37,25 +37,25 @@ int probe_kernel_choose(const struct probe_target *target, const char *refusal, 
  */
 const char *probe_kernel_refusal(bool never, bool contexts, const char *filter);
 /* Whether the table has sites that the kernel could watch. */
-bool probe_kernel_any(const struct probe_table *table);
+bool probe_kernel_has_sites(const struct probe_table *table);
 /*
  * Makes the arguments of a call of side-uprobes; free them with probe_global_free(). Returns 0 or
  * an exit status, after printing a message.
  */
-int probe_kernel_args(pid_t pid, const int *tables, size_t nr, char ***args);
+int probe_kernel_args(pid_t pid, const int *tables, size_t nr, char ***ret_args);
 /*
  * Checks how side-uprobes ended. If it was killed, reports that hits may be lost: no other process
  * counts them.
  */
-void probe_kernel_ended(int status);
+void probe_kernel_check_exit(int status);
 
 /*
- * probe_kernel_could(): the kernel can watch the site. probe_kernel_may(): this user may use
- * uprobes. probe_kernel_watches(): both, for any process.
+ * probe_kernel_can_watch(): the kernel can watch the site. probe_kernel_is_permitted(): this user
+ * may use uprobes. probe_kernel_would_watch(): both, for any process.
  */
-bool probe_kernel_could(const struct probe_site *site);
-bool probe_kernel_may(void);
-bool probe_kernel_watches(const struct probe_site *site);
+bool probe_kernel_can_watch(const struct probe_site *site);
+bool probe_kernel_is_permitted(void);
+bool probe_kernel_would_watch(const struct probe_site *site);
 
 /*
  * kernel-table.c: copy the table. `chosen` has one flag for each probe. Returns a memfd, or a

@@ -111,7 +111,7 @@ static void print_chooser(const struct probe_module *module, const struct probe_
  */
 static enum probe_method method_of(const struct probe_site *site)
 {
-	if (probe_kernel_watches(site))
+	if (probe_kernel_would_watch(site))
 		return PROBE_KERNEL;
 	return site->method == PROBE_KERNEL ? PROBE_NONE : site->method;
 }
@@ -124,8 +124,8 @@ static const char *method_name(const struct probe_site *site)
 /* Print why the method is not a jump, and, if the user may use uprobes, why it is not a uprobe. */
 static void probe_list_print_reason(const struct probe_site *site)
 {
-	bool steps = site->method == PROBE_BREAKPOINT && !probe_kernel_could(site) &&
-			probe_kernel_may();
+	bool steps = site->method == PROBE_BREAKPOINT && !probe_kernel_can_watch(site) &&
+			probe_kernel_is_permitted();
 
 	if (site->reason || steps)
 		printf("  (%s%s%s)", site->reason ? site->reason : "",

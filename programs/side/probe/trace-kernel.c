@@ -62,7 +62,7 @@ static bool trace_kernel_tracer_has_ended(void *user, bool now)
 	/* The code that waits for all processes of the command may already have reaped this one. */
 	if (kernel->child > 0 && waitpid(kernel->child, &status, WNOHANG)) {
 		kernel->child = 0;
-		probe_kernel_ended(status);
+		probe_kernel_check_exit(status);
 	}
 	if (kernel->child > 0 && now)
 		(void)kill(kernel->child, SIGTERM);

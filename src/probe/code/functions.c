@@ -50,7 +50,7 @@ static void function_drop_duplicates(struct code_file *file)
 		if (same) {
 			if (entry->size > same->size)
 				same->size = entry->size;
-			same->former &= entry->former;
+			same->is_old_version &= entry->is_old_version;
 			continue;
 		}
 		file->names[kept++] = *entry;
@@ -131,7 +131,8 @@ const char *code_name(
 bool code_name_is_former(
 		const struct code_file *file, const struct code_function *function, size_t index)
 {
-	return index < function->nr_names && file->names[function->first_name + index].former;
+	return index < function->nr_names &&
+			file->names[function->first_name + index].is_old_version;
 }
 
 const struct code_function *code_function_at(const struct code_file *file, uint64_t address)

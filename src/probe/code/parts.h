@@ -30,7 +30,7 @@ struct code_name_entry {
 	uint8_t rank; /* lower is better */
 	bool chooses; /* an indirect function (IFUNC): it selects the function that is called */
 	/* of an old version of the library; programs that are linked today do not get it */
-	bool former;
+	bool is_old_version;
 };
 
 /* One function in .eh_frame: its addresses, and where its CIE and FDE are. */

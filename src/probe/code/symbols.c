@@ -125,7 +125,7 @@ static int code_symbol_add(
 		return -ENOMEM;
 	entry->rank = (uint8_t)code_symbol_get_rank(symbol, name);
 	entry->chooses = type == STT_GNU_IFUNC;
-	entry->former = former;
+	entry->is_old_version = former;
 	return 0;
 }
 

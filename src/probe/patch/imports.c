@@ -131,7 +131,7 @@ static bool patch_import_is_excepted(
 	return false;
 }
 
-void patch_imports_turn(const struct dl_phdr_info *info, const struct patch_imports *imports)
+void patch_imports_replace(const struct dl_phdr_info *info, const struct patch_imports *imports)
 {
 	struct import_object object;
 

@@ -26,6 +26,6 @@ struct patch_imports {
  * Replaces the imports of one object that dl_iterate_phdr() reports, both those that are bound and
  * those that will be bound later.
  */
-void patch_imports_turn(const struct dl_phdr_info *info, const struct patch_imports *imports);
+void patch_imports_replace(const struct dl_phdr_info *info, const struct patch_imports *imports);
 
 #endif /* SIDE_PROBE_PATCH_IMPORTS_H */

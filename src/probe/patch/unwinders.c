@@ -75,7 +75,7 @@ static void patch_unwinder_turn_import(const struct dl_phdr_info *object)
 	const struct patch_imports imports = {&find_import, 1, {(uintptr_t)&find_import, 0}};
 
 	if (find_import.replacement)
-		patch_imports_turn(object, &imports);
+		patch_imports_replace(object, &imports);
 }
 #else
 static void patch_unwinder_start_import(void) {}

@@ -292,7 +292,7 @@ static int spec_expression_convert_type(struct expression_state *state, Dwarf_Op
 			!dwarf_attr_integrate(&type, DW_AT_encoding, &attribute) ||
 			dwarf_formudata(&attribute, &encoding) || encoding == DW_ATE_float ||
 			encoding == DW_ATE_complex_float) {
-		state->answer->unknown = "it is converted to a type that is no integer";
+		state->answer->reason = "it is converted to a type that is no integer";
 		return -ENOTSUP;
 	}
 	is_signed = encoding == DW_ATE_signed || encoding == DW_ATE_signed_char;
@@ -421,7 +421,7 @@ static int expression_run_other(struct expression_state *state, Dwarf_Op *op)
 	case DW_OP_form_tls_address:
 	case DW_OP_GNU_push_tls_address: return expression_push_thread_variable(state);
 	default:
-		state->answer->unknown = "that takes an operation that is not known here";
+		state->answer->reason = "that takes an operation that is not known here";
 		return -ENOTSUP;
 	}
 }
@@ -449,13 +449,14 @@ static int spec_expression_run(struct expression_state *state, Dwarf_Op *ops, si
 	return ret;
 }
 
-int expression_run(const struct locate_frame *location, Dwarf_Attribute *attribute, Dwarf_Op *ops,
-		size_t count, struct fetch *ret_fetch, struct expression_answer *ret_answer)
+int expression_convert(const struct locate_frame *location, Dwarf_Attribute *attribute,
+		Dwarf_Op *ops, size_t count, struct fetch *ret_fetch,
+		struct expression_answer *ret_answer)
 {
 	struct expression_state *state = calloc(1, sizeof(*state));
 	int ret;
 
-	*ret_answer = (struct expression_answer){.value = false};
+	*ret_answer = (struct expression_answer){.is_value = false};
 	if (!state) {
 		location->debug->owner->debug_error = -ENOMEM;
 		return -ENOMEM;
@@ -469,7 +470,7 @@ int expression_run(const struct locate_frame *location, Dwarf_Attribute *attribu
 		ret = -EINVAL;
 	if (!ret)
 		*ret_fetch = *expression_top(state);
-	ret_answer->value = state->value;
+	ret_answer->is_value = state->value;
 	free(state);
 	return ret;
 }

@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define STRING_STANDARD 256
-#define SEVERAL_STANDARD 64 /* maximum number of elements if the source does not limit it */
+#define STRING_DEFAULT 256
+#define SEVERAL_DEFAULT 64 /* maximum number of elements if the source does not limit it */
 
 static bool spec_field_is_text(Dwarf_Die *type)
 {
@@ -80,7 +80,7 @@ static int spec_field_memory_value(struct item *item, struct value *value, uint6
 				text ? "text" : "a structure");
 	/* The last member of a structure may be an array without size. */
 	if (!size && text)
-		size = STRING_STANDARD;
+		size = STRING_DEFAULT;
 	if (!size && dwarf_hasattr(&item->type, DW_AT_declaration))
 		return error_set(error, -ENODATA,
 				"compile with -fstandalone-debug, or install the debug symbols of the library that has it",
@@ -104,7 +104,7 @@ static int spec_field_pointer_value(struct item *item, struct value *value, stru
 		return number_value(item, value, PROBE_FIELD_HEX, 8, error);
 	value->type = PROBE_FIELD_STRING;
 	value->size = 1;
-	value->limit = STRING_STANDARD;
+	value->limit = STRING_DEFAULT;
 	if (item_load(item, 8, error))
 		return -E2BIG;
 	value->fetch = item->where.fetch;
@@ -126,7 +126,7 @@ static bool spec_field_string_value(struct item *item, struct value *value)
 	text = *item;
 	value->type = PROBE_FIELD_STRING;
 	value->size = 1;
-	value->limit = STRING_STANDARD;
+	value->limit = STRING_DEFAULT;
 	if (item_load(&text, 8, &ignored))
 		return false;
 	value->fetch = text.where.fetch;
@@ -186,14 +186,14 @@ static bool spec_field_is_letter(Dwarf_Die *type)
 }
 
 static int spec_field_sized_value(const struct item *first, const struct item_count *count,
-		uint64_t factor, uint64_t standard, struct value *value, struct error *error)
+		uint64_t factor, uint64_t default_limit, struct value *value, struct error *error)
 {
 	struct item_count bytes = *count;
 
 	if (first->where.kind != LOCATED_MEMORY)
 		return spec_field_not_in_memory(error);
 	value->size = 1;
-	value->limit = spec_field_limit(bytes.known ? bytes.known * factor : standard, 1);
+	value->limit = spec_field_limit(bytes.known ? bytes.known * factor : default_limit, 1);
 	return spec_field_count_and_address(first, &bytes, factor, value, error);
 }
 
@@ -202,7 +202,7 @@ static int spec_field_text_value(struct item *item, const struct item_count *cou
 {
 	/* Without a count, the text ends with its NUL. */
 	value->type = PROBE_FIELD_STRING;
-	return spec_field_sized_value(item, count, 1, STRING_STANDARD, value, error);
+	return spec_field_sized_value(item, count, 1, STRING_DEFAULT, value, error);
 }
 
 int item_several(struct item *item, const struct item_count *count, struct value *value,
@@ -224,7 +224,7 @@ int item_several(struct item *item, const struct item_count *count, struct value
 				"each of them is %s%.128s, not a number",
 				name ? "a " : "a thing without a name", name ? name : "");
 	value->size = (uint8_t)size;
-	value->limit = spec_field_limit(count->known ? count->known : SEVERAL_STANDARD, size);
+	value->limit = spec_field_limit(count->known ? count->known : SEVERAL_DEFAULT, size);
 	return spec_field_count_and_address(item, count, 1, value, error);
 }
 
@@ -317,7 +317,7 @@ int item_text(struct item *item, const struct item_count *count, struct value *v
 	if (count)
 		own = *count;
 	else if (!own.known && !own.fetch.nr_ops)
-		own.known = STRING_STANDARD;
+		own.known = STRING_DEFAULT;
 	return spec_field_text_value(item, &own, value, error);
 }
 
@@ -359,7 +359,7 @@ int item_bytes(struct item *item, const struct item_count *count, struct value *
 		return error_set(error, -EINVAL, "write `bytes(p, 16)`, or `bytes(p, n)`",
 				"the number of bytes behind the pointer is unknown");
 	value->type = PROBE_FIELD_BYTES;
-	return spec_field_sized_value(item, &own, size, STRING_STANDARD, value, error);
+	return spec_field_sized_value(item, &own, size, STRING_DEFAULT, value, error);
 }
 
 /* ---- a single value ---- */
@@ -370,7 +370,7 @@ static bool spec_field_variant_value(struct item *item, struct value *value)
 	struct error ignored;
 	Dwarf_Attribute attribute;
 	Dwarf_Die part, member;
-	struct item which = *item;
+	struct item discriminant = *item;
 	uint64_t size;
 
 	if (dwarf_tag(&item->type) != DW_TAG_structure_type || dwarf_child(&item->type, &part))
@@ -380,9 +380,10 @@ static bool spec_field_variant_value(struct item *item, struct value *value)
 			return false;
 	if (!dwarf_attr(&part, DW_AT_discr, &attribute) ||
 			!dwarf_formref_die(&attribute, &member) ||
-			item_enter(&which, &member, &ignored) || !type_size(&which.type, &size) ||
-			!number_field_type(&which.type, size) ||
-			number_value(&which, value, PROBE_FIELD_UNSIGNED, (unsigned int)size,
+			item_enter(&discriminant, &member, &ignored) ||
+			!type_size(&discriminant.type, &size) ||
+			!number_field_type(&discriminant.type, size) ||
+			number_value(&discriminant, value, PROBE_FIELD_UNSIGNED, (unsigned int)size,
 					&ignored))
 		return false;
 	value->enumeration = part;

@@ -132,11 +132,11 @@ static bool library_find_only_part(Dwarf_Die *type, uint64_t whole, Dwarf_Die *r
 }
 
 /* Whether users treat a value of this type as the value in it. */
-static bool library_is_wrapper(Dwarf_Die *type, Dwarf_Die *ret_only)
+static bool library_is_wrapper(Dwarf_Die *type, Dwarf_Die *only_member)
 {
 	static const char *const names[] = {"atomic<", "atomic_", "Atomic", "Cell<", "UnsafeCell<",
 			"NonZero", "Wrapping<", "ManuallyDrop<", NULL};
-	const char *name = dwarf_diename(type), *member = dwarf_diename(ret_only);
+	const char *name = dwarf_diename(type), *member = dwarf_diename(only_member);
 
 	for (size_t i = 0; name && names[i]; i++)
 		if (!strncmp(name, names[i], strlen(names[i])))

@@ -43,8 +43,8 @@ static int locate_fail(const struct location_reader *reader, const struct expres
 				reader->name);
 	return error_set(reader->error, -ENOTSUP, "write it as TYPE:NAME:ADDR",
 			"a probe cannot compute the address of `%.128s` at this location%s%s",
-			reader->name, answer->unknown ? ": " : "",
-			answer->unknown ? answer->unknown : "");
+			reader->name, answer->reason ? ": " : "",
+			answer->reason ? answer->reason : "");
 }
 
 int locate_piece(struct located *located, enum located_kind kind, uint64_t size,
@@ -113,16 +113,17 @@ static bool is_piece(const Dwarf_Op *op)
 static int read_simple(const struct location_reader *reader, Dwarf_Op *ops, size_t count,
 		enum located_kind *ret_kind, struct fetch *ret_fetch)
 {
-	struct expression_answer answer = {.unknown = NULL};
+	struct expression_answer answer = {.reason = NULL};
 	int ret;
 
 	*ret_kind = LOCATED_NOWHERE;
 	if (!count)
 		return 0;
-	ret = expression_run(reader->location, reader->attribute, ops, count, ret_fetch, &answer);
+	ret = expression_convert(
+			reader->location, reader->attribute, ops, count, ret_fetch, &answer);
 	if (ret)
 		return locate_fail(reader, &answer);
-	*ret_kind = answer.value ? LOCATED_VALUE : LOCATED_MEMORY;
+	*ret_kind = answer.is_value ? LOCATED_VALUE : LOCATED_MEMORY;
 	return 0;
 }
 

@@ -57,7 +57,7 @@ static size_t spec_operand_span(const struct operand *operand, const char *lette
 #define DIGITS "0123456789"
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
 
-static int spec_operand_read_number(struct operand *operand, bool minus, int64_t *sum)
+static int spec_operand_read_number(struct operand *operand, bool minus, int64_t *ret_sum)
 {
 	size_t length = spec_operand_span(operand, DIGITS "abcdefABCDEFxX");
 	uint64_t number;
@@ -65,7 +65,7 @@ static int spec_operand_read_number(struct operand *operand, bool minus, int64_t
 	if (!spec_number(operand->at, length, &number))
 		return spec_operand_set_error(operand, "there is no number");
 	operand->at += length;
-	*sum = (int64_t)((uint64_t)*sum + (minus ? 0 - number : number));
+	*ret_sum = (int64_t)((uint64_t)*ret_sum + (minus ? 0 - number : number));
 	return 0;
 }
 
@@ -86,10 +86,10 @@ static int spec_operand_read_symbol(struct operand *operand, uint64_t *ret_addre
 }
 
 /* Parses a sum of numbers and at most one symbol. */
-static int spec_operand_read_sum(struct operand *operand, int64_t *sum, bool *ret_symbol)
+static int spec_operand_read_sum(struct operand *operand, int64_t *ret_sum, bool *ret_has_symbol)
 {
-	*sum = 0;
-	*ret_symbol = false;
+	*ret_sum = 0;
+	*ret_has_symbol = false;
 	while (operand->at < operand->end && *operand->at != '(' && *operand->at != ' ') {
 		bool minus = spec_operand_accept_char(operand, '-');
 		uint64_t address = 0;
@@ -97,13 +97,13 @@ static int spec_operand_read_sum(struct operand *operand, int64_t *sum, bool *re
 		if (!minus)
 			(void)spec_operand_accept_char(operand, '+');
 		if (spec_operand_span(operand, DIGITS)) {
-			if (spec_operand_read_number(operand, minus, sum))
+			if (spec_operand_read_number(operand, minus, ret_sum))
 				return -EINVAL;
-		} else if (!minus && !*ret_symbol && spec_operand_span(operand, LETTERS ".")) {
+		} else if (!minus && !*ret_has_symbol && spec_operand_span(operand, LETTERS ".")) {
 			if (spec_operand_read_symbol(operand, &address))
 				return -EINVAL;
-			*ret_symbol = true;
-			*sum = (int64_t)((uint64_t)*sum + address);
+			*ret_has_symbol = true;
+			*ret_sum = (int64_t)((uint64_t)*ret_sum + address);
 		} else {
 			return spec_operand_set_error(operand, "there is something unknown");
 		}
@@ -146,7 +146,7 @@ static int spec_operand_add_index(struct operand *operand, struct fetch *fetch)
 
 /* Parses the terms between parentheses, after the opening one. */
 static int spec_operand_read_address(
-		struct operand *operand, struct fetch *fetch, int64_t sum, bool symbol)
+		struct operand *operand, struct fetch *fetch, int64_t sum, bool has_symbol)
 {
 	struct fetch_register base = {.number = FETCH_RIP};
 	bool has_base = operand->at < operand->end && *operand->at == '%';
@@ -156,15 +156,15 @@ static int spec_operand_read_address(
 	if (has_base && (base.bits != 64 || base.number > FETCH_RIP))
 		return spec_operand_set_error(operand, "there is no such base");
 	/* The symbol is the address; (%rip) only shows how the instruction encodes it. */
-	if (has_base && base.number == FETCH_RIP && !symbol)
+	if (has_base && base.number == FETCH_RIP && !has_symbol)
 		return spec_operand_set_error(operand, "the address is missing");
-	if (has_base && base.number != FETCH_RIP && symbol)
+	if (has_base && base.number != FETCH_RIP && has_symbol)
 		return spec_operand_set_error(operand, "there is a symbol with a base");
 	if (has_base && base.number != FETCH_RIP) {
 		(void)fetch_register(fetch, &base);
 		(void)fetch_add(fetch, sum);
 	} else {
-		(void)fetch_op(fetch, symbol ? PROBE_FETCH_MODULE : PROBE_FETCH_CONSTANT, 0, 0,
+		(void)fetch_op(fetch, has_symbol ? PROBE_FETCH_MODULE : PROBE_FETCH_CONSTANT, 0, 0,
 				sum);
 	}
 	if (spec_operand_accept_char(operand, ',') && spec_operand_add_index(operand, fetch))
@@ -178,18 +178,18 @@ static int spec_operand_read_memory(struct operand *operand, struct fetch *fetch
 {
 	unsigned int size = (unsigned int)(operand->size < 0 ? -operand->size : operand->size);
 	const char *begin = operand->at;
-	bool symbol;
+	bool has_symbol;
 	int64_t sum;
 
-	if (spec_operand_read_sum(operand, &sum, &symbol))
+	if (spec_operand_read_sum(operand, &sum, &has_symbol))
 		return -EINVAL;
 	if (spec_operand_accept_char(operand, '(')) {
-		if (spec_operand_read_address(operand, fetch, sum, symbol))
+		if (spec_operand_read_address(operand, fetch, sum, has_symbol))
 			return -EINVAL;
 	} else if (operand->at == begin) {
 		return spec_operand_set_error(operand, "there is no address");
 	} else {
-		(void)fetch_op(fetch, symbol ? PROBE_FETCH_MODULE : PROBE_FETCH_CONSTANT, 0, 0,
+		(void)fetch_op(fetch, has_symbol ? PROBE_FETCH_MODULE : PROBE_FETCH_CONSTANT, 0, 0,
 				sum);
 	}
 	(void)fetch_op(fetch, PROBE_FETCH_LOAD, 0, size, 0);
@@ -199,14 +199,14 @@ static int spec_operand_read_memory(struct operand *operand, struct fetch *fetch
 static int spec_operand_read_constant(struct operand *operand, struct fetch *fetch)
 {
 	const char *begin = operand->at;
-	bool symbol;
+	bool has_symbol;
 	int64_t sum;
 
-	if (spec_operand_read_sum(operand, &sum, &symbol))
+	if (spec_operand_read_sum(operand, &sum, &has_symbol))
 		return -EINVAL;
 	if (operand->at == begin)
 		return spec_operand_set_error(operand, "there is no number");
-	(void)fetch_op(fetch, symbol ? PROBE_FETCH_MODULE : PROBE_FETCH_CONSTANT, 0, 0, sum);
+	(void)fetch_op(fetch, has_symbol ? PROBE_FETCH_MODULE : PROBE_FETCH_CONSTANT, 0, 0, sum);
 	return 0;
 }
 
@@ -239,7 +239,7 @@ static int spec_operand_read_size(struct operand *operand)
 static int spec_operand_read(struct operand *operand)
 {
 	struct fetch *fetch = &operand->value->fetch;
-	struct fetch_register which;
+	struct fetch_register reg;
 	unsigned int bits;
 	int ret;
 
@@ -247,9 +247,9 @@ static int spec_operand_read(struct operand *operand)
 		return -EINVAL;
 	bits = 8 * (unsigned int)(operand->size < 0 ? -operand->size : operand->size);
 	if (operand->at < operand->end && *operand->at == '%') {
-		ret = spec_operand_read_register(operand, &which);
+		ret = spec_operand_read_register(operand, &reg);
 		if (!ret)
-			(void)fetch_register(fetch, &which);
+			(void)fetch_register(fetch, &reg);
 	} else if (spec_operand_accept_char(operand, '$')) {
 		ret = spec_operand_read_constant(operand, fetch);
 	} else {

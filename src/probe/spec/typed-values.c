@@ -24,9 +24,9 @@
  * innermost term, a register or a symbol, adds a few more. So a fetch always has space for an ADDR.
  */
 _Static_assert(DEPTH_MAX + 12 <= PROBE_TABLE_OPS_MAX, "operations of the deepest ADDR");
-#define BACKTRACE_STANDARD 32
-#define STRING_STANDARD 256
-#define BYTES_STANDARD 16
+#define BACKTRACE_DEFAULT 32
+#define STRING_DEFAULT 256
+#define BYTES_DEFAULT 16
 
 static const struct spec_type {
 	const char *name;
@@ -108,8 +108,8 @@ static bool spec_argument_parse_type(const char *text, size_t length, struct val
 		value->size = types[i].size;
 		value->limit = (uint16_t)limit;
 		if (sized && !limit)
-			value->limit = value->type == PROBE_FIELD_STRING ? STRING_STANDARD
-									 : BYTES_STANDARD;
+			value->limit = value->type == PROBE_FIELD_STRING ? STRING_DEFAULT
+									 : BYTES_DEFAULT;
 		return true;
 	}
 	return false;
@@ -122,8 +122,8 @@ struct spec_argument_parser {
 	struct resolve_module *module;
 	struct fetch fetch;
 	unsigned int depth;
-	bool alone;     /* a register and nothing else */
-	bool is_vector; /* a vector register, which cannot be an address */
+	bool is_register_only; /* a register and nothing else */
+	bool is_vector;        /* a vector register, which cannot be an address */
 	struct error *error;
 };
 
@@ -147,13 +147,13 @@ static int spec_argument_read_sum(struct spec_argument_parser *parser);
 static int spec_argument_read_register(struct spec_argument_parser *parser)
 {
 	size_t length = 1 + strspn(parser->at + 1, "abcdefghijklmnopqrstuvwxyz0123456789");
-	struct fetch_register which;
+	struct fetch_register reg;
 
-	if (!fetch_register_named(parser->at, length, &which))
+	if (!fetch_register_named(parser->at, length, &reg))
 		return spec_argument_set_error(parser, "there is no such register");
-	(void)fetch_register(&parser->fetch, &which);
-	parser->is_vector = which.number >= FETCH_XMM0 && which.number < FETCH_XMM0 + 16;
-	parser->alone = true;
+	(void)fetch_register(&parser->fetch, &reg);
+	parser->is_vector = reg.number >= FETCH_XMM0 && reg.number < FETCH_XMM0 + 16;
+	parser->is_register_only = true;
 	parser->at += length;
 	return 0;
 }
@@ -163,14 +163,14 @@ static int spec_argument_read_register(struct spec_argument_parser *parser)
  * and only its symbols have known addresses.
  */
 static const char *spec_argument_after_library(
-		const struct spec_argument_parser *parser, char *ret_name)
+		const struct spec_argument_parser *parser, char *name)
 {
-	char *colon = strchr(ret_name, ':');
+	char *colon = strchr(name, ':');
 
-	if (!colon || colon[1] == ':' || colon == ret_name)
-		return ret_name;
+	if (!colon || colon[1] == ':' || colon == name)
+		return name;
 	*colon = '\0';
-	if (parser->module && module_is(parser->module, ret_name))
+	if (parser->module && module_is(parser->module, name))
 		return colon + 1;
 	*colon = ':';
 	return NULL;
@@ -231,14 +231,14 @@ static int spec_argument_read_term(struct spec_argument_parser *parser)
 
 	if (parser->depth++ > DEPTH_MAX)
 		return spec_argument_set_error(parser, "that is too deep");
-	parser->alone = false;
+	parser->is_register_only = false;
 	if (*parser->at == '*') {
 		parser->at++;
 		if (spec_argument_read_term(parser))
 			return -EINVAL;
 		if (parser->is_vector)
 			return spec_argument_set_error(parser, "a vector register is no address");
-		parser->alone = false;
+		parser->is_register_only = false;
 		(void)fetch_op(&parser->fetch, PROBE_FETCH_LOAD, 0, 8, 0);
 	} else if (*parser->at == '(') {
 		parser->at++;
@@ -247,7 +247,7 @@ static int spec_argument_read_term(struct spec_argument_parser *parser)
 		if (*parser->at != ')')
 			return spec_argument_set_error(parser, "a parenthesis is missing");
 		parser->at++;
-		parser->alone = false;
+		parser->is_register_only = false;
 	} else if (*parser->at == '%') {
 		return spec_argument_read_register(parser);
 	} else if (*parser->at >= '0' && *parser->at <= '9') {
@@ -273,7 +273,7 @@ static int spec_argument_read_sum(struct spec_argument_parser *parser)
 		if (spec_argument_read_number(parser, &number))
 			return -EINVAL;
 		(void)fetch_add(&parser->fetch, (int64_t)(minus ? 0 - number : number));
-		parser->alone = false;
+		parser->is_register_only = false;
 	}
 	return 0;
 }
@@ -295,10 +295,10 @@ static int spec_argument_read_address(const char *text, struct resolve_module *m
 	 * Except for a register alone, the fetch so far computes an address: load the value from
 	 * it. For text and bytes the agent needs the address itself.
 	 */
-	if (!parser.alone && !memory)
+	if (!parser.is_register_only && !memory)
 		(void)fetch_op(&parser.fetch, PROBE_FETCH_LOAD, 0, value->size, 0);
 	/* An address from the user may be invalid. */
-	value->guarded = !parser.alone || memory;
+	value->guarded = !parser.is_register_only || memory;
 	value->fetch = parser.fetch;
 	return 0;
 }
@@ -368,11 +368,11 @@ bool resolve_is_context(const char *text)
 }
 
 static void spec_argument_hex_register(
-		struct value *value, const char *name, const struct fetch_register *which)
+		struct value *value, const char *name, const struct fetch_register *reg)
 {
 	*value = (struct value){.type = PROBE_FIELD_HEX, .size = 8};
 	snprintf(value->name, sizeof(value->name), "%s", name);
-	(void)fetch_register(&value->fetch, which);
+	(void)fetch_register(&value->fetch, reg);
 }
 
 static size_t spec_argument_all_registers(struct value *values)
@@ -381,10 +381,10 @@ static size_t spec_argument_all_registers(struct value *values)
 
 	for (unsigned int number = 0; number <= 49; number++) {
 		const char *name = fetch_register_name(number);
-		const struct fetch_register which = {.number = (uint8_t)number, .bits = 64};
+		const struct fetch_register reg = {.number = (uint8_t)number, .bits = 64};
 
 		if (name)
-			spec_argument_hex_register(&values[count++], name, &which);
+			spec_argument_hex_register(&values[count++], name, &reg);
 	}
 	return count;
 }
@@ -392,7 +392,7 @@ static size_t spec_argument_all_registers(struct value *values)
 int spec_context(const char *text, struct resolve_module *module, struct value *values,
 		size_t *ret_count, struct error *error)
 {
-	struct fetch_register which;
+	struct fetch_register reg;
 
 	*ret_count = 1;
 	if (!strcmp(text, "regs")) {
@@ -403,15 +403,15 @@ int spec_context(const char *text, struct resolve_module *module, struct value *
 		*values = (struct value){.name = "backtrace",
 				.type = PROBE_FIELD_BACKTRACE,
 				.size = 8,
-				.limit = BACKTRACE_STANDARD};
+				.limit = BACKTRACE_DEFAULT};
 		return fetch_op(&values->fetch, PROBE_FETCH_BACKTRACE, 0, 0, 0);
 	}
 	if (strncmp(text, "reg:", 4) != 0)
 		return spec_value(text, module, values, error);
-	if (!fetch_register_named(text + 4, strlen(text + 4), &which))
+	if (!fetch_register_named(text + 4, strlen(text + 4), &reg))
 		return error_set(error, -EINVAL,
 				"they are rax to rdx, rsi, rdi, rbp, rsp, r8 to r15, rip, rflags, and xmm0 to xmm15",
 				"there is no register `%.64s`", text + 4);
-	spec_argument_hex_register(values, text + 4 + (text[4] == '%'), &which);
+	spec_argument_hex_register(values, text + 4 + (text[4] == '%'), &reg);
 	return 0;
 }

@@ -13,16 +13,16 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-int global_descriptors(uint64_t wanted, int any, struct error *error)
+int global_descriptors(uint64_t wanted, int any_fd, struct error *error)
 {
 	struct rlimit limit;
 	/* The lowest free descriptor: all below it are open. */
-	int next = fcntl(any, F_DUPFD_CLOEXEC, 0);
+	int lowest_free = fcntl(any_fd, F_DUPFD_CLOEXEC, 0);
 
-	if (next >= 0)
-		close(next);
+	if (lowest_free >= 0)
+		close(lowest_free);
 	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == RLIM_INFINITY ||
-			(next >= 0 && (uint64_t)next + wanted < limit.rlim_cur))
+			(lowest_free >= 0 && (uint64_t)lowest_free + wanted < limit.rlim_cur))
 		return 0;
 	return error_set(error, -EMFILE,
 			"probe fewer locations, or raise that limit with `ulimit -n`\n`--by uprobe_multi` needs only a few, where the kernel has it",

@@ -86,7 +86,7 @@ int global_open(const struct global_options *options, struct global **ret_global
 	global->filter = options->filter;
 	global->process = options->process;
 	global->ring_size = global_ring_size(
-			options->ring_size ? options->ring_size : RING_SIZE_STANDARD);
+			options->ring_size ? options->ring_size : RING_SIZE_DEFAULT);
 	global->pairs = global_pairs_new();
 	ret = global->pairs ? sides_make(global, options, error) : error_set_no_memory(error);
 	if (!ret)

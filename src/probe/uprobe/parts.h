@@ -22,7 +22,7 @@ struct hit_record {
 	uint64_t unreadable;
 };
 
-#define RING_SIZE_STANDARD (8u << 20)
+#define RING_SIZE_DEFAULT (8u << 20)
 
 /* Hits that were read and not delivered yet, in the order of reading. */
 struct hits {

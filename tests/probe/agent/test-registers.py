@@ -12,7 +12,7 @@ import unittest
 AGENT, LIBSIDE = os.environ['AGENT'], os.environ['LIBSIDE']
 VECTOR = re.compile(r'%[xyz]mm\d|%st\b|%mm\d|%k[1-7]\b')
 # They read or save the values from before any other code ran.
-MAY = {'vector_value', 'call_saved'}
+MAY = {'probes_fetch_vector_value', 'call_saved'}
 # Functions of libc that only make a system call, and mappings of the kernel, which is compiled without vector registers.
 HARMLESS = {'syscall', 'getpid', '__errno_location', 'clock_gettime', 'sched_yield', 'sched_getcpu', 'nanosleep', 'mmap',
             'mmap64', 'munmap', 'madvise', 'write', 'close', 'open', 'openat', 'read', 'pread64', 'prctl', 'ioctl', '__tls_get_addr',

@@ -257,8 +257,10 @@ static void test_doubles(void)
 		struct code_file file = {.names = names, .nr_names = others + 2};
 
 		CHECK(ALIASES_COMPARED == 64);
-		names[0] = (struct code_name_entry){
-				.address = 0x1111, .size = 5, .name = "same", .former = true};
+		names[0] = (struct code_name_entry){.address = 0x1111,
+				.size = 5,
+				.name = "same",
+				.is_old_version = true};
 		for (size_t i = 0; i < others; i++) {
 			(void)snprintf(texts[i], sizeof(texts[i]), "n%02zu", i);
 			names[1 + i] = (struct code_name_entry){
@@ -268,22 +270,24 @@ static void test_doubles(void)
 				.address = 0x1111, .size = 7, .name = "same"};
 		function_drop_duplicates(&file);
 		if (others == ALIASES_COMPARED) {
-			CHECK(file.nr_names == others + 2 && names[0].size == 5 && names[0].former);
+			CHECK(file.nr_names == others + 2 && names[0].size == 5 &&
+					names[0].is_old_version);
 			continue;
 		}
-		CHECK(file.nr_names == others + 1 && names[0].size == 7 && !names[0].former);
+		CHECK(file.nr_names == others + 1 && names[0].size == 7 &&
+				!names[0].is_old_version);
 		CHECK(names[others].size == 6 && !strcmp(names[others].name, "n62"));
 	}
 	{
 		/* Another address ends the search; the larger size is kept. */
 		struct code_name_entry names[] = {{.address = 1, .size = 9, .name = "a"},
-				{.address = 2, .size = 9, .name = "b", .former = true},
-				{.address = 2, .size = 8, .name = "b", .former = true},
+				{.address = 2, .size = 9, .name = "b", .is_old_version = true},
+				{.address = 2, .size = 8, .name = "b", .is_old_version = true},
 				{.address = 3, .size = 4, .name = "a"}};
 		struct code_file file = {.names = names, .nr_names = 4};
 
 		function_drop_duplicates(&file);
-		CHECK(file.nr_names == 3 && names[1].size == 9 && names[1].former &&
+		CHECK(file.nr_names == 3 && names[1].size == 9 && names[1].is_old_version &&
 				names[2].address == 3 && names[2].size == 4);
 	}
 }

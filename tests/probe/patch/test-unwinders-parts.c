@@ -161,7 +161,7 @@ static bool fake_frames_find(uint64_t address, struct patch_found *ret_found)
 	return true;
 }
 
-#define patch_imports_turn fake_turn
+#define patch_imports_replace fake_turn
 #define dl_iterate_phdr fake_iterate
 #define dlopen fake_open
 #define dlsym fake_symbol
@@ -174,7 +174,7 @@ static bool fake_frames_find(uint64_t address, struct patch_found *ret_found)
 #include "probe/patch/unwinders.c"
 #undef clock_gettime
 #undef pthread_mutex_timedlock
-#undef patch_imports_turn
+#undef patch_imports_replace
 #undef dl_iterate_phdr
 #include "probe/patch/imports.c"
 
@@ -536,7 +536,7 @@ static void test_imports(void)
 			!patch_import_find(&imports, "firs"));
 	/* Slots in read-only pages, which are read-only again afterwards. */
 	CHECK(!mprotect(object_bytes + 4096, 4096, PROT_READ));
-	patch_imports_turn(&info, &imports);
+	patch_imports_replace(&info, &imports);
 	CHECK(*slot(0) == code_of(real) && *slot(1) == code_of(own_function) &&
 			*slot(2) == code_of(real) && *slot(3) == code_of(others) &&
 			*slot(4) == code_of(own_function) && *slot(5) == code_of(others) &&
@@ -553,7 +553,7 @@ static void test_imports(void)
 	/* Without such pages no rights are changed. */
 	info = lay_out();
 	headers[3].p_type = PT_NOTE;
-	patch_imports_turn(&info, &imports);
+	patch_imports_replace(&info, &imports);
 	CHECK(*slot(1) == code_of(own_function) && rights_of(slot(0)) == 'w');
 	/*
 	 * A function of the program itself is not replaced; a slot that is not bound yet leads into
@@ -564,7 +564,7 @@ static void test_imports(void)
 	*slot(3) = object_bytes;
 	*slot(4) = code_of(elsewhere);
 	*slot(5) = object_bytes;
-	patch_imports_turn(&info, &imports);
+	patch_imports_replace(&info, &imports);
 	CHECK(*slot(1) == code_of(elsewhere) && *slot(3) == object_bytes &&
 			*slot(4) == code_of(elsewhere) && *slot(5) == code_of(others));
 	for (int i = 0; i < 3; i++) {
@@ -572,13 +572,13 @@ static void test_imports(void)
 
 		info = lay_out();
 		*slot(5) = object_bytes + ends[i];
-		patch_imports_turn(&info, &imports);
+		patch_imports_replace(&info, &imports);
 		CHECK((*slot(5) == code_of(others)) == !i);
 	}
 	/* A symbol that the object defines is no import. */
 	info = lay_out();
 	symbols[1].st_shndx = 1;
-	patch_imports_turn(&info, &imports);
+	patch_imports_replace(&info, &imports);
 	CHECK(*slot(1) == code_of(real) && *slot(4) == code_of(real) &&
 			*slot(3) == code_of(others));
 	/* Objects that contain one of two addresses are not changed. */
@@ -588,7 +588,7 @@ static void test_imports(void)
 		info = lay_out();
 		imports.except[i / 4] = info.dlpi_addr + (uintptr_t)offsets[i % 4];
 		imports.except[1 - i / 4] = 0;
-		patch_imports_turn(&info, &imports);
+		patch_imports_replace(&info, &imports);
 		CHECK((*slot(1) == code_of(real)) == (i % 4 < 2));
 	}
 	imports.except[0] = imports.except[1] = 0;
@@ -596,23 +596,23 @@ static void test_imports(void)
 	info = lay_out();
 	headers[2].p_type = PT_NOTE;
 	CHECK(!patch_import_read_object(&object, &info));
-	patch_imports_turn(&info, &imports);
+	patch_imports_replace(&info, &imports);
 	CHECK(*slot(1) == code_of(real));
 	for (unsigned int i = 0; i < 2; i++) {
 		info = lay_out();
 		((Elf64_Dyn *)(void *)object_bytes)[i].d_tag = DT_DEBUG;
 		CHECK(!patch_import_read_object(&object, &info));
-		patch_imports_turn(&info, &imports);
+		patch_imports_replace(&info, &imports);
 		CHECK(*slot(1) == code_of(real));
 	}
 	/* Without one of the tables. */
 	info = lay_out();
 	((Elf64_Dyn *)(void *)object_bytes)[2].d_tag = DT_DEBUG;
-	patch_imports_turn(&info, &imports);
+	patch_imports_replace(&info, &imports);
 	CHECK(*slot(1) == code_of(real) && *slot(4) == code_of(own_function));
 	info = lay_out();
 	((Elf64_Dyn *)(void *)object_bytes)[5].d_tag = DT_DEBUG;
-	patch_imports_turn(&info, &imports);
+	patch_imports_replace(&info, &imports);
 	CHECK(*slot(1) == code_of(own_function) && *slot(4) == code_of(real));
 	/* Pages whose rights cannot be changed, because they are unmapped. */
 	info = lay_out();

@@ -297,12 +297,12 @@ static void run_one(const struct expression_case *one, uint32_t variable, bool e
 
 	assert_non_null(dwarf_attr(&die, DW_AT_location, &attribute));
 	assert_int_equal(dwarf_getlocation(&attribute, &ops, &count), 0);
-	ret = expression_run(&location, &attribute, ops, count, &fetch, &answer);
-	sprintf(shown, "%d%s%s%s%s%s", ret, answer.value ? " value" : "",
+	ret = expression_convert(&location, &attribute, ops, count, &fetch, &answer);
+	sprintf(shown, "%d%s%s%s%s%s", ret, answer.is_value ? " value" : "",
 			answer.thread_local ? " thread" : "",
 			answer.entry_value ? " at entry: " : "",
 			answer.entry_value ? answer.entry_value : "",
-			answer.unknown ? " unknown" : "");
+			answer.reason ? " unknown" : "");
 	if (!ret)
 		show_fetch(&fetch);
 	expect(one->name, one->wanted);
@@ -352,15 +352,15 @@ static void test_long_expressions(void **unused)
 	ops[0].atom = DW_OP_lit7;
 	for (unsigned int i = 1; i < 66; i++)
 		ops[i].atom = DW_OP_nop;
-	assert_int_equal(expression_run(&location, NULL, ops, 64, &fetch, &answer), 0);
+	assert_int_equal(expression_convert(&location, NULL, ops, 64, &fetch, &answer), 0);
 	assert_int_equal(fetch.ops[0].value, 7);
-	assert_int_equal(expression_run(&location, NULL, ops, 65, &fetch, &answer), -ENOTSUP);
+	assert_int_equal(expression_convert(&location, NULL, ops, 65, &fetch, &answer), -ENOTSUP);
 	/* At most 8 values on the stack. */
 	for (unsigned int i = 1; i < 10; i++)
 		ops[i].atom = DW_OP_dup;
-	assert_int_equal(expression_run(&location, NULL, ops, 8, &fetch, &answer), 0);
-	assert_int_equal(expression_run(&location, NULL, ops, 9, &fetch, &answer), -E2BIG);
-	assert_int_equal(expression_run(&location, NULL, ops, 0, &fetch, &answer), -EINVAL);
+	assert_int_equal(expression_convert(&location, NULL, ops, 8, &fetch, &answer), 0);
+	assert_int_equal(expression_convert(&location, NULL, ops, 9, &fetch, &answer), -E2BIG);
+	assert_int_equal(expression_convert(&location, NULL, ops, 0, &fetch, &answer), -EINVAL);
 }
 
 /* ---- arguments and results ---- */

@@ -64,7 +64,7 @@ static int turn_object(struct dl_phdr_info *info, size_t size, void *user)
 
 	(void)size;
 	(void)user;
-	patch_imports_turn(info, &imports);
+	patch_imports_replace(info, &imports);
 	return 0;
 }
 

@@ -191,12 +191,12 @@ static uint64_t probes_fetch_return_address(struct probes_event_hit *event_hit)
 
 /* ---- thread-local variables ---- */
 
-static int64_t errno_at;
+static int64_t errno_offset;
 
 void probe_fetch_start(void)
 {
 	/* The C library is loaded with the program, so the offset is the same in each thread. */
-	errno_at = (int64_t)((uintptr_t)&errno - (uintptr_t)probes_fetch_thread_pointer());
+	errno_offset = (int64_t)((uintptr_t)&errno - (uintptr_t)probes_fetch_thread_pointer());
 }
 
 /*
@@ -235,7 +235,7 @@ static uint64_t probes_fetch_start_value(
 	case PROBE_FETCH_THREAD:
 		return (uint64_t)op->value + (uintptr_t)probes_fetch_thread_pointer();
 	case PROBE_FETCH_ERRNO:
-		return (uint64_t)errno_at + (uintptr_t)probes_fetch_thread_pointer();
+		return (uint64_t)errno_offset + (uintptr_t)probes_fetch_thread_pointer();
 	default: return 0;
 	}
 }
@@ -285,8 +285,8 @@ static uint64_t probes_fetch_calculate(unsigned int sum, uint64_t left, uint64_t
  */
 uint64_t probe_fetch_value(struct probes_event_hit *event_hit, const struct probe_fetch *fetch)
 {
-	uint64_t value = 0, aside[PROBE_TABLE_ASIDE_MAX];
-	unsigned int nr_aside = 0;
+	uint64_t value = 0, stack[PROBE_TABLE_ASIDE_MAX];
+	unsigned int nr_stack = 0;
 
 	event_hit->length = UINT64_MAX;
 	event_hit->upper = 0;
@@ -311,11 +311,11 @@ uint64_t probe_fetch_value(struct probes_event_hit *event_hit, const struct prob
 		case PROBE_FETCH_SIGN_EXTEND:
 			value = probes_fetch_extend(value, op->size, true);
 			break;
-		case PROBE_FETCH_PUSH: aside[nr_aside++] = value; break;
+		case PROBE_FETCH_PUSH: stack[nr_stack++] = value; break;
 		case PROBE_FETCH_CALCULATE:
-			if (!nr_aside)
+			if (!nr_stack)
 				return 0;
-			value = probes_fetch_calculate(op->size, aside[--nr_aside], value);
+			value = probes_fetch_calculate(op->size, stack[--nr_stack], value);
 			break;
 		case PROBE_FETCH_LENGTH:
 			event_hit->length = value;
@@ -326,10 +326,10 @@ uint64_t probe_fetch_value(struct probes_event_hit *event_hit, const struct prob
 			break;
 		case PROBE_FETCH_HALF: value = probes_fetch_half_to_float(value); break;
 		case PROBE_FETCH_WIDE:
-			if (!nr_aside)
+			if (!nr_stack)
 				return 0;
 			event_hit->upper = value;
-			value = aside[--nr_aside];
+			value = stack[--nr_stack];
 			break;
 		case PROBE_FETCH_BLOCK: value = probes_fetch_get_block(event_hit, value); break;
 		default: value = probes_fetch_start_value(event_hit, op); break;

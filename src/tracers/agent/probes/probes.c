@@ -37,7 +37,7 @@
 
 /* The tables of the current exchange. Only one exchange runs at a time, under the event lock. */
 static struct {
-	bool is_signaled; /* all tables of the exchange have arrived */
+	bool is_complete; /* all tables of the exchange have arrived */
 	uint32_t nr;
 	struct {
 		uint64_t number, size;
@@ -103,7 +103,7 @@ void agent_probes_begin(void)
 {
 	while (incoming.nr)
 		wire_close(incoming.tables[--incoming.nr].fd);
-	incoming.is_signaled = false;
+	incoming.is_complete = false;
 }
 
 int agent_probes_receive(uint64_t number, uint64_t size, int fd)
@@ -120,7 +120,7 @@ int agent_probes_receive(uint64_t number, uint64_t size, int fd)
 
 void agent_probes_received(void)
 {
-	incoming.is_signaled = true;
+	incoming.is_complete = true;
 }
 
 void agent_probes_rescan(void)
@@ -273,7 +273,7 @@ static bool probes_lock_for_sandbox(void)
 	return false;
 }
 
-static enum context_hits hits_before, hits_now;
+static enum context_hits hit_limit_before, hit_limit;
 
 static enum patch_sandbox probes_sandbox_of(enum context_hits hits)
 {
@@ -296,17 +296,17 @@ static void probes_limit_hits(enum context_hits hits)
 		return;
 	patch_thread_begin();
 	if (hits == CONTEXT_HITS_AS_BEFORE)
-		hits = hits_before;
-	else if (hits < hits_now)
-		hits = hits_now;
+		hits = hit_limit_before;
+	else if (hits < hit_limit)
+		hits = hit_limit;
 	/* The handler of breakpoints must return, too. */
 	if ((hits == CONTEXT_HITS_WITHOUT_RETURN || hits == CONTEXT_HITS_WITHOUT_CHANGES) &&
 			!patch_traps_are_silent())
 		hits = CONTEXT_HITS_WITHOUT_SIGNALS;
-	hits_before = hits_now;
-	if (hits == hits_now || !probes_locations_any() || !probes_lock_for_sandbox())
+	hit_limit_before = hit_limit;
+	if (hits == hit_limit || !probes_locations_any() || !probes_lock_for_sandbox())
 		return;
-	hits_now = hits;
+	hit_limit = hits;
 	probes_locations_limit(hits);
 	(void)patch_permit_reads(hits == CONTEXT_HITS_ALL && probes_locations_read());
 	patch_signals_sandbox(probes_sandbox_of(hits));
@@ -368,7 +368,7 @@ void agent_probes_update(struct agent_session *session, bool may_wait)
 	uint32_t i;
 
 	agent_probes_count();
-	if (!incoming.is_signaled) {
+	if (!incoming.is_complete) {
 		agent_probes_begin();
 		return;
 	}
