@@ -30,9 +30,10 @@
 #include "recorder/core/session.h"
 
 #define ROUND_MS 100
-#define LATE_MS 50 /* interval of the scans for user_events of programs that sent no notification */
+/* interval of the scans for user_events of programs that sent no notification */
+#define DYNAMIC_SCAN_MS 50
 #define POLL_NS UINT64_C(2000000000)
-#define TIMEOUT_NS INT64_C(8000000000) /* exit after this time without work */
+#define IDLE_EXIT_NS INT64_C(8000000000) /* exit after this time without work */
 
 struct side_kernel_work {
 	struct kernel_record_options options;
@@ -48,9 +49,9 @@ struct side_kernel_work {
 	 * round does all work, in a fixed order.
 	 */
 	int epoll;
-	int signals;
-	bool over, late, monotonic;
-	uint32_t nr_on, nr_events;
+	int signal_fd;
+	bool is_done, waits_for_dynamic_events, monotonic;
+	uint32_t nr_enabled, nr_events;
 	/* times of the last request to the daemon, and of the last need for side-kernel */
 	uint64_t last_request_ns, last_need_ns;
 };
@@ -93,18 +94,18 @@ static void side_kernel_switch_one(void *user, const struct kernel_event *event,
 	/* If the kernel refuses the event, the next round retries it. */
 	if (wanted != on && kernel_listen_switch(work->record, event, wanted, &error))
 		wanted = false;
-	work->nr_on += wanted;
+	work->nr_enabled += wanted;
 }
 
 static void side_kernel_switch_all(struct side_kernel_work *work)
 {
-	work->nr_on = work->nr_events = 0;
+	work->nr_enabled = work->nr_events = 0;
 	kernel_listen_each(work->record, side_kernel_switch_one, work);
 }
 
 static void side_kernel_drain(struct side_kernel_work *work, bool losses)
 {
-	if (work->monotonic && work->nr_on)
+	if (work->monotonic && work->nr_enabled)
 		clock_check();
 	(void)kernel_listen_drain(work->record, losses);
 }
@@ -130,7 +131,7 @@ static void side_kernel_refresh_selection(void *user)
 		work->wanted = wanted;
 		(void)kernel_listen_choose(
 				work->record, work->wanted.choices, work->wanted.nr, &ignored);
-		work->late = kernel_listen_scan(work->record);
+		work->waits_for_dynamic_events = kernel_listen_scan(work->record);
 	} else {
 		wanted_free(&wanted);
 	}
@@ -166,7 +167,7 @@ static void side_kernel_describe(void *user, char *text, size_t size)
 			"\"method\":\"%s\",\"why\":\"%s\",\"pid\":%d,\"events\":%" PRIu32
 			",\"on\":%" PRIu32 ",\"filtered\":%" PRIu32 ",\"recorded\":%" PRIu64
 			",\"lost\":%" PRIu64,
-			backend, why, (int)getpid(), work->nr_events, work->nr_on,
+			backend, why, (int)getpid(), work->nr_events, work->nr_enabled,
 			kernel_listen_filtered(work->record), nr_recorded, lost);
 }
 
@@ -176,8 +177,8 @@ static void side_kernel_read_signals(struct side_kernel_work *work)
 {
 	struct signalfd_siginfo info;
 
-	while (read(work->signals, &info, sizeof(info)) == sizeof(info))
-		work->over |= info.ssi_signo != CHANGE_SIGNAL;
+	while (read(work->signal_fd, &info, sizeof(info)) == sizeof(info))
+		work->is_done |= info.ssi_signo != CHANGE_SIGNAL;
 }
 
 /* Drain before the change takes effect: earlier records still belong to the previous rules. */
@@ -199,18 +200,19 @@ static void side_kernel_check_sessions(struct side_kernel_work *work)
 {
 	uint64_t now = clock_monotonic_ns();
 
-	if (work->nr_on)
+	if (work->nr_enabled)
 		work->last_need_ns = now;
-	if (now - work->last_request_ns > POLL_NS && (!work->nr_on || !work->wanted.nr))
+	if (now - work->last_request_ns > POLL_NS && (!work->nr_enabled || !work->wanted.nr))
 		side_kernel_refresh_selection(work);
-	work->over |= (int64_t)(now - work->last_need_ns) > TIMEOUT_NS;
+	work->is_done |= (int64_t)(now - work->last_need_ns) > IDLE_EXIT_NS;
 }
 
 static void side_kernel_run_round(struct side_kernel_work *work)
 {
 	bool is_notified;
 
-	kernel_listen_wait(work->record, work->epoll, work->late ? LATE_MS : ROUND_MS);
+	kernel_listen_wait(work->record, work->epoll,
+			work->waits_for_dynamic_events ? DYNAMIC_SCAN_MS : ROUND_MS);
 	side_kernel_read_signals(work);
 	side_kernel_apply_change(work);
 	server_turn(work->server);
@@ -220,8 +222,8 @@ static void side_kernel_run_round(struct side_kernel_work *work)
 	 * connection.
 	 */
 	is_notified = kernel_listen_is_notified(work->record);
-	if (is_notified || work->late)
-		work->late = kernel_listen_scan(work->record);
+	if (is_notified || work->waits_for_dynamic_events)
+		work->waits_for_dynamic_events = kernel_listen_scan(work->record);
 	side_kernel_switch_all(work);
 	kernel_listen_seen(work->record);
 	side_kernel_check_sessions(work);
@@ -239,9 +241,9 @@ static int side_kernel_block_signals(struct side_kernel_work *work)
 	sigaddset(&set, CHANGE_SIGNAL);
 	(void)sigprocmask(SIG_BLOCK, &set, NULL);
 	(void)signal(SIGHUP, SIG_IGN);
-	work->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	work->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	work->epoll = epoll_create1(EPOLL_CLOEXEC);
-	return work->signals < 0 || work->epoll < 0 ? -errno : 0;
+	return work->signal_fd < 0 || work->epoll < 0 ? -errno : 0;
 }
 
 static int side_kernel_epoll_add(struct side_kernel_work *work, int fd)
@@ -283,10 +285,10 @@ static int side_kernel_open_server(struct side_kernel_work *work)
 	if (!ret)
 		ret = side_kernel_epoll_add(work, server_fd(work->server));
 	if (!ret)
-		ret = side_kernel_epoll_add(work, work->signals);
+		ret = side_kernel_epoll_add(work, work->signal_fd);
 	/* Another side-kernel was faster: the waiting process finds that one. */
 	if (ret == -EBUSY)
-		work->over = true;
+		work->is_done = true;
 	return !ret || ret == -EBUSY ? COMMAND_DONE
 				     : message_error(COMMAND_FAILED, NULL,
 						       "the kernel's events cannot be recorded: %s",
@@ -315,11 +317,11 @@ static int side_kernel_start_recording(struct side_kernel_work *work)
 			? message_error(COMMAND_FAILED, NULL, "cannot wait for signals")
 			: side_kernel_open_server(work);
 
-	if (!status && !work->over)
+	if (!status && !work->is_done)
 		status = side_kernel_open(work);
 	if (status)
 		return status;
-	if (!work->over) {
+	if (!work->is_done) {
 		kernel_record_backend(work->record, &backend, &why);
 		if (*why)
 			message_note("the kernel's events come by %s: %s", backend, why);
@@ -335,7 +337,7 @@ static int side_kernel_start_recording(struct side_kernel_work *work)
 int main(__attribute__((unused)) int argc, char **argv)
 {
 	static const struct common_options common;
-	struct side_kernel_work work = {.ready = -1, .epoll = -1, .signals = -1};
+	struct side_kernel_work work = {.ready = -1, .epoll = -1, .signal_fd = -1};
 	int status;
 
 	output_start(&common, NULL);
@@ -346,7 +348,7 @@ int main(__attribute__((unused)) int argc, char **argv)
 		return message_error(COMMAND_USAGE, "see `side enable-event --help`",
 				"this program is a part of side, which runs it by itself");
 	status = side_kernel_start_recording(&work);
-	while (!status && !work.over)
+	while (!status && !work.is_done)
 		side_kernel_run_round(&work);
 	server_close(work.server);
 	kernel_record_close(work.record);

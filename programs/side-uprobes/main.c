@@ -45,7 +45,7 @@
 
 struct uprobes_work {
 	struct global_options options;
-	int tables[TABLES_MAX];
+	int table_fds[TABLES_MAX];
 	const char *session, *preload; /* preload: libraries of the command */
 	const char *end;               /* an event: only end the side-uprobes that records it */
 	bool system;
@@ -53,18 +53,18 @@ struct uprobes_work {
 	int ready;                    /* -1: no process waits */
 	char **command;
 
-	struct rlimit files; /* the limits of the command */
+	struct rlimit command_file_limit; /* the limits of the command */
 	struct global *global;
 	struct uprobes_events *events;
 	struct event_loop loop;
 	struct event_source hits_source, signals_source;
 	bool has_hits, has_signals; /* what the last wait found */
-	int signals, process;       /* process: a pidfd of the only probed process, or -1 */
+	int signal_fd, process_fd;  /* process_fd: a pidfd of the only probed process, or -1 */
 	pid_t child;
 	int status; /* the exit status */
-	bool over, on;
+	bool is_done, is_enabled;
 	uint64_t lost, last_session_check, last_file_check;
-	uint64_t duration, until; /* 0: no limit */
+	uint64_t duration, end_ns; /* 0: no limit */
 };
 
 /* ---- the command line ---- */
@@ -91,7 +91,7 @@ static bool uprobes_add_table(struct uprobes_work *work, const char *text)
 
 	if (work->options.nr_tables == TABLES_MAX || fcntl(fd, F_SETFD, FD_CLOEXEC))
 		return false;
-	work->tables[work->options.nr_tables++] = fd;
+	work->table_fds[work->options.nr_tables++] = fd;
 	return true;
 }
 
@@ -174,7 +174,7 @@ static bool uprobes_is_command_variable(const char *variable)
 	return true;
 }
 
-static char **uprobes_make_environment(const char *before, char **preload)
+static char **uprobes_make_environment(const char *libraries, char **ret_preload)
 {
 	size_t count = 0, kept = 0;
 	char **environment;
@@ -185,9 +185,9 @@ static char **uprobes_make_environment(const char *before, char **preload)
 	for (size_t i = 0; environment && i < count; i++)
 		if (uprobes_is_command_variable(environ[i]))
 			environment[kept++] = environ[i];
-	*preload = NULL;
-	if (environment && before && asprintf(preload, "LD_PRELOAD=%s", before) > 0)
-		environment[kept] = *preload;
+	*ret_preload = NULL;
+	if (environment && libraries && asprintf(ret_preload, "LD_PRELOAD=%s", libraries) > 0)
+		environment[kept] = *ret_preload;
 	return environment;
 }
 
@@ -199,9 +199,9 @@ static void uprobes_raise_file_limit(struct uprobes_work *work)
 {
 	struct rlimit raised;
 
-	if (getrlimit(RLIMIT_NOFILE, &work->files))
-		work->files.rlim_max = 0;
-	raised = work->files;
+	if (getrlimit(RLIMIT_NOFILE, &work->command_file_limit))
+		work->command_file_limit.rlim_max = 0;
+	raised = work->command_file_limit;
 	raised.rlim_cur = raised.rlim_max;
 	if (raised.rlim_max)
 		(void)setrlimit(RLIMIT_NOFILE, &raised);
@@ -225,8 +225,8 @@ static int uprobes_start_command(struct uprobes_work *work)
 	if (environment && !posix_spawnattr_init(&attributes)) {
 		(void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
 		(void)posix_spawnattr_setsigmask(&attributes, &none);
-		if (work->files.rlim_max)
-			(void)setrlimit(RLIMIT_NOFILE, &work->files);
+		if (work->command_file_limit.rlim_max)
+			(void)setrlimit(RLIMIT_NOFILE, &work->command_file_limit);
 		code = posix_spawnp(&work->child, work->command[0], NULL, &attributes,
 				work->command, environment);
 		uprobes_raise_file_limit(work);
@@ -254,7 +254,7 @@ static void uprobes_check_command(struct uprobes_work *work)
 				WTERMSIG(status), strsignal(WTERMSIG(status)),
 				WCOREDUMP(status) ? ", core dumped" : "");
 	work->child = 0;
-	work->over = true;
+	work->is_done = true;
 }
 
 /* ---- the main loop ---- */
@@ -288,13 +288,13 @@ static int uprobes_enable_probes(struct uprobes_work *work, bool on)
 	struct error error = {.text = ""};
 	int ret;
 
-	if (on == work->on)
+	if (on == work->is_enabled)
 		return 0;
 	ret = global_watch(work->global, on, &error);
 	/* Hits from before are still in the buffer. */
 	if (!on)
 		uprobes_read_hits(work, true);
-	work->on = on && !ret;
+	work->is_enabled = on && !ret;
 	return ret ? uprobes_print_enable_error(work, &error) : 0;
 }
 
@@ -302,14 +302,14 @@ static void uprobes_read_signals(struct uprobes_work *work)
 {
 	struct signalfd_siginfo info;
 
-	while (read(work->signals, &info, sizeof(info)) == sizeof(info)) {
+	while (read(work->signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD || info.ssi_signo == CHANGE_SIGNAL)
 			continue;
 		/* The terminal has sent SIGINT to the command, too. */
 		if (work->child > 0 && info.ssi_signo != SIGINT)
 			(void)kill(work->child, (int)info.ssi_signo);
 		else if (work->child <= 0)
-			work->over = true;
+			work->is_done = true;
 	}
 }
 
@@ -325,22 +325,22 @@ static void uprobes_check_session(struct uprobes_work *work)
 	 * An event of all processes is checked only while it is disabled; for a single process, the
 	 * session may drop the process while others still record the event.
 	 */
-	if (!work->session || (work->on && work->process < 0) ||
+	if (!work->session || (work->is_enabled && work->process_fd < 0) ||
 			now - work->last_session_check < POLL_NS)
 		return;
 	work->last_session_check = now;
 	if (!wanted_by_session(work->session, work->system, events_name(work->events),
 			    work->options.process))
-		work->over = true;
+		work->is_done = true;
 }
 
 /* The last hits of an ended process are still in the buffer. */
 static void uprobes_check_process(struct uprobes_work *work)
 {
-	struct pollfd ended = {.fd = work->process, .events = POLLIN};
+	struct pollfd ended = {.fd = work->process_fd, .events = POLLIN};
 
-	if (work->process >= 0 && poll(&ended, 1, 0) == 1)
-		work->over = true;
+	if (work->process_fd >= 0 && poll(&ended, 1, 0) == 1)
+		work->is_done = true;
 }
 
 /* Also write the warning to the trace: in a session, nothing reads the standard error output. */
@@ -365,7 +365,7 @@ static void uprobes_apply_change(struct uprobes_work *work)
 {
 	switch (change_get()) {
 	case CHANGE_BEGINS:
-		if (work->on)
+		if (work->is_enabled)
 			uprobes_read_hits(work, true);
 		break;
 	case CHANGE_ENDS: (void)uprobes_enable_probes(work, events_wanted(work->events)); break;
@@ -405,7 +405,7 @@ static void uprobes_wait(struct uprobes_work *work)
 
 	work->has_hits = work->has_signals = false;
 	(void)event_loop_turn(&work->loop, TURN_MS);
-	if (work->has_hits && !work->has_signals && work->on)
+	if (work->has_hits && !work->has_signals && work->is_enabled)
 		(void)nanosleep(&batch, NULL);
 }
 
@@ -422,14 +422,14 @@ static void uprobes_run_round(struct uprobes_work *work)
 
 		if (status) {
 			work->status = status;
-			work->over = true;
+			work->is_done = true;
 		}
 		uprobes_check_session(work);
 	}
-	if (work->on)
+	if (work->is_enabled)
 		uprobes_read_hits(work, false);
-	if (work->until && clock_monotonic_ns() >= work->until)
-		work->over = true;
+	if (work->end_ns && clock_monotonic_ns() >= work->end_ns)
+		work->is_done = true;
 	if (clock_monotonic_ns() - work->last_file_check >= POLL_NS)
 		uprobes_check_files(work, clock_monotonic_ns());
 }
@@ -447,8 +447,8 @@ static int uprobes_block_signals(struct uprobes_work *work)
 	sigaddset(&set, SIGCHLD);
 	sigaddset(&set, CHANGE_SIGNAL);
 	(void)sigprocmask(SIG_BLOCK, &set, NULL);
-	work->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return work->signals < 0 ? -errno : event_loop_open(&work->loop);
+	work->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return work->signal_fd < 0 ? -errno : event_loop_open(&work->loop);
 }
 
 static int uprobes_add_sources(struct uprobes_work *work)
@@ -457,7 +457,7 @@ static int uprobes_add_sources(struct uprobes_work *work)
 			EPOLLIN, uprobes_hits_ready);
 
 	return ret ? ret
-		   : event_source_add(&work->loop, &work->signals_source, work->signals, EPOLLIN,
+		   : event_source_add(&work->loop, &work->signals_source, work->signal_fd, EPOLLIN,
 				     uprobes_signals_ready);
 }
 
@@ -498,7 +498,7 @@ static void uprobes_notify_ready(struct uprobes_work *work)
 	int nothing;
 
 	/* For a single process, the caller has already printed the backend. */
-	if (work->process < 0)
+	if (work->process_fd < 0)
 		uprobes_print_backend(work);
 	if (work->ready < 0)
 		return;
@@ -509,7 +509,7 @@ static void uprobes_notify_ready(struct uprobes_work *work)
 	if (nothing > 2)
 		close(nothing);
 	if (write(work->ready, "+", 1) != 1)
-		work->over = true;
+		work->is_done = true;
 	close(work->ready);
 }
 
@@ -546,7 +546,7 @@ static int uprobes_start(struct uprobes_work *work)
 	if (!status) {
 		uprobes_notify_ready(work);
 		if (work->duration)
-			work->until = clock_monotonic_ns() + work->duration;
+			work->end_ns = clock_monotonic_ns() + work->duration;
 		status = uprobes_start_command(work);
 	}
 	return status;
@@ -567,7 +567,7 @@ static int uprobes_end_other(struct uprobes_work *work)
 /* Releases the lock last: the recorder that waits for it must find no probes of this one. */
 static void uprobes_close(struct uprobes_work *work)
 {
-	const int descriptors[] = {work->signals, work->process};
+	const int descriptors[] = {work->signal_fd, work->process_fd};
 
 	events_close(work->events);
 	global_close(work->global);
@@ -584,11 +584,11 @@ int main(__attribute__((unused)) int argc, char **argv)
 	struct uprobes_work work = {.options = {.backend = -1},
 			.ready = -1,
 			.loop.epoll = -1,
-			.signals = -1,
-			.process = -1};
+			.signal_fd = -1,
+			.process_fd = -1};
 
 	output_start(&work.common, NULL);
-	work.options.tables = work.tables;
+	work.options.tables = work.table_fds;
 	if (!uprobes_parse_args(&work, argv))
 		return message_error(COMMAND_USAGE, "see `side help probes`",
 				"this program is a part of side, which runs it by itself");
@@ -599,13 +599,13 @@ int main(__attribute__((unused)) int argc, char **argv)
 	/* Probes that a killed process has left slow down every program that contains them. */
 	(void)global_clean();
 	if (work.options.process)
-		work.process = (int)syscall(SYS_pidfd_open, work.options.process, 0);
+		work.process_fd = (int)syscall(SYS_pidfd_open, work.options.process, 0);
 	uprobes_raise_file_limit(&work);
 	work.status = uprobes_block_signals(&work)
 			? message_error(COMMAND_FAILED, NULL, "cannot wait for signals")
 			: uprobes_start(&work);
 	if (!work.status) {
-		while (!work.over)
+		while (!work.is_done)
 			uprobes_run_round(&work);
 		uprobes_check_files(&work, 0);
 		(void)uprobes_enable_probes(&work, false);

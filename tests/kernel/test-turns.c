@@ -381,8 +381,10 @@ static void test_arguments(void **unused)
 
 static void test_switching(void **unused)
 {
-	struct side_kernel_work work = {
-			.record = the_record, .events = the_events, .nr_on = 77, .nr_events = 78};
+	struct side_kernel_work work = {.record = the_record,
+			.events = the_events,
+			.nr_enabled = 77,
+			.nr_events = 78};
 	char text[300], expected[300];
 
 	(void)unused;
@@ -392,22 +394,22 @@ static void test_switching(void **unused)
 	side_kernel_switch_all(&work);
 	assert_called("switch 1 1;switch 2 0;");
 	assert_int_equal(work.nr_events, 4);
-	assert_int_equal(work.nr_on, 2);
+	assert_int_equal(work.nr_enabled, 2);
 	side_kernel_switch_all(&work);
 	assert_called("");
-	assert_int_equal(work.nr_on, 2);
+	assert_int_equal(work.nr_enabled, 2);
 	/* An event that the kernel refuses stays disabled, and is tried again. */
 	wanted_there[3] = true;
 	switch_result[3] = -EINVAL;
 	for (int i = 0; i < 2; i++) {
 		side_kernel_switch_all(&work);
 		assert_called("switch 3 1;");
-		assert_int_equal(work.nr_on, 2);
+		assert_int_equal(work.nr_enabled, 2);
 	}
 	switch_result[3] = 0;
 	side_kernel_switch_all(&work);
 	assert_called("switch 3 1;");
-	assert_int_equal(work.nr_on, 3);
+	assert_int_equal(work.nr_enabled, 3);
 	why_text = "because";
 	side_kernel_describe(&work, text, sizeof(text));
 	(void)snprintf(expected, sizeof(expected),
@@ -424,17 +426,17 @@ static void test_switching(void **unused)
 /* The kernel's clock is compared only if it differs from side's and something is recorded. */
 static void test_draining(void **unused)
 {
-	struct side_kernel_work work = {.record = the_record, .monotonic = true, .nr_on = 1};
+	struct side_kernel_work work = {.record = the_record, .monotonic = true, .nr_enabled = 1};
 
 	(void)unused;
 	side_kernel_drain_all(&work);
 	assert_called("clock;drain 1;");
 	side_kernel_drain(&work, false);
 	assert_called("clock;drain 0;");
-	work.nr_on = 0;
+	work.nr_enabled = 0;
 	side_kernel_drain_all(&work);
 	assert_called("drain 1;");
-	work.nr_on = 1;
+	work.nr_enabled = 1;
 	work.monotonic = false;
 	side_kernel_drain_all(&work);
 	assert_called("drain 1;");
@@ -455,13 +457,13 @@ static void test_looking(void **unused)
 	assert_int_equal(work.wanted.nr, 3);
 	assert_int_equal(work.last_request_ns, 7000000001);
 	assert_int_equal(work.last_need_ns, 5);
-	assert_false(work.late);
+	assert_false(work.waits_for_dynamic_events);
 	reached_there = true;
 	side_kernel_refresh_selection(&work);
 	assert_called("ask;unwant 3;choose 1 sched:*;look;drain 1;");
 	assert_int_equal(work.wanted.nr, 1);
 	assert_int_equal(work.last_need_ns, 7000000001);
-	assert_true(work.late);
+	assert_true(work.waits_for_dynamic_events);
 	played_now = 8000000002;
 	nr_wanted = 0;
 	refresh_result = false;
@@ -469,7 +471,7 @@ static void test_looking(void **unused)
 	assert_called("ask;unwant 1;choose 0 -;look;drain 1;");
 	assert_int_equal(work.last_need_ns, 7000000001);
 	assert_int_equal(work.last_request_ns, 8000000002);
-	assert_false(work.late);
+	assert_false(work.waits_for_dynamic_events);
 	/* An event that is wanted by then is enabled, with and without a daemon. */
 	nr_there = 1;
 	on_there[0] = false;
@@ -477,7 +479,7 @@ static void test_looking(void **unused)
 	reached_there = false;
 	side_kernel_refresh_selection(&work);
 	assert_called("ask;unwant 0;drain 1;switch 0 1;");
-	assert_int_equal(work.nr_on, 1);
+	assert_int_equal(work.nr_enabled, 1);
 	nr_there = 0;
 }
 
@@ -502,7 +504,7 @@ static void test_sessions(void **unused)
 	assert_called("ask;unwant 0;drain 1;");
 	assert_int_equal(work.last_request_ns, played_now);
 	work.last_request_ns = 0;
-	work.nr_on = 1;
+	work.nr_enabled = 1;
 	work.last_need_ns = 1;
 	work.wanted.nr = 1;
 	side_kernel_check_sessions(&work);
@@ -512,23 +514,23 @@ static void test_sessions(void **unused)
 	side_kernel_check_sessions(&work);
 	assert_called("ask;unwant 0;drain 1;");
 	work.wanted.nr = 1;
-	work.nr_on = 0;
+	work.nr_enabled = 0;
 	work.last_request_ns = played_now - 1;
 	/* Eight seconds without work. */
 	work.last_need_ns = played_now - UINT64_C(8000000000);
 	side_kernel_check_sessions(&work);
-	assert_false(work.over);
+	assert_false(work.is_done);
 	work.last_need_ns--;
 	side_kernel_check_sessions(&work);
-	assert_true(work.over);
-	work.over = false;
+	assert_true(work.is_done);
+	work.is_done = false;
 	work.last_need_ns = played_now + 1;
 	side_kernel_check_sessions(&work);
-	assert_false(work.over);
+	assert_false(work.is_done);
 	/* A signal that arrived earlier still ends it. */
-	work.over = true;
+	work.is_done = true;
 	side_kernel_check_sessions(&work);
-	assert_true(work.over);
+	assert_true(work.is_done);
 	assert_called("");
 }
 
@@ -545,7 +547,7 @@ static void test_signals(void **unused)
 	assert_int_equal(side_kernel_block_signals(&work), 0);
 	assert_int_equal(nr_sets, 1);
 	assert_int_equal(resources_descriptors(), before + 2);
-	assert_int_equal(fcntl(work.signals, F_GETFD), FD_CLOEXEC);
+	assert_int_equal(fcntl(work.signal_fd, F_GETFD), FD_CLOEXEC);
 	assert_int_equal(fcntl(work.epoll, F_GETFD), FD_CLOEXEC);
 	(void)sigprocmask(SIG_SETMASK, NULL, &set);
 	assert_true(sigismember(&set, SIGINT) && sigismember(&set, SIGTERM) &&
@@ -553,36 +555,36 @@ static void test_signals(void **unused)
 	assert_false(sigismember(&set, SIGHUP) || sigismember(&set, SIGQUIT));
 	assert_ptr_equal(signal(SIGHUP, SIG_DFL), SIG_IGN);
 	side_kernel_read_signals(&work);
-	assert_false(work.over);
+	assert_false(work.is_done);
 	(void)kill(getpid(), CHANGE_SIGNAL);
 	side_kernel_read_signals(&work);
-	assert_false(work.over);
+	assert_false(work.is_done);
 	(void)kill(getpid(), SIGTERM);
 	(void)kill(getpid(), CHANGE_SIGNAL);
 	side_kernel_read_signals(&work);
-	assert_true(work.over);
-	work.over = false;
+	assert_true(work.is_done);
+	work.is_done = false;
 	(void)kill(getpid(), SIGINT);
 	side_kernel_read_signals(&work);
-	assert_true(work.over);
+	assert_true(work.is_done);
 	/* The signal of a change arrives after SIGINT, and does not cancel it. */
-	work.over = false;
+	work.is_done = false;
 	(void)kill(getpid(), SIGINT);
 	(void)kill(getpid(), CHANGE_SIGNAL);
 	side_kernel_read_signals(&work);
-	assert_true(work.over);
-	assert_int_equal(side_kernel_epoll_add(&work, work.signals), 0);
-	assert_int_equal(side_kernel_epoll_add(&work, work.signals), -EEXIST);
+	assert_true(work.is_done);
+	assert_int_equal(side_kernel_epoll_add(&work, work.signal_fd), 0);
+	assert_int_equal(side_kernel_epoll_add(&work, work.signal_fd), -EEXIST);
 	(void)kill(getpid(), CHANGE_SIGNAL);
 	{
 		struct epoll_event ready;
 
 		assert_int_equal(epoll_wait(work.epoll, &ready, 1, 0), 1);
-		assert_int_equal(ready.data.fd, work.signals);
+		assert_int_equal(ready.data.fd, work.signal_fd);
 		assert_int_equal(ready.events, EPOLLIN);
 	}
 	side_kernel_read_signals(&work);
-	close(work.signals);
+	close(work.signal_fd);
 	close(work.epoll);
 	/* Without standard input, the signalfd or the epoll instance has descriptor 0. */
 	{
@@ -590,14 +592,14 @@ static void test_signals(void **unused)
 
 		close(STDIN_FILENO);
 		assert_int_equal(side_kernel_block_signals(&work), 0);
-		assert_int_equal(work.signals, STDIN_FILENO);
-		close(work.signals);
+		assert_int_equal(work.signal_fd, STDIN_FILENO);
+		close(work.signal_fd);
 		close(work.epoll);
 		signals_are_high = true;
 		assert_int_equal(side_kernel_block_signals(&work), 0);
 		signals_are_high = false;
 		assert_int_equal(work.epoll, STDIN_FILENO);
-		close(work.signals);
+		close(work.signal_fd);
 		close(work.epoll);
 		assert_int_equal(dup2(input, STDIN_FILENO), STDIN_FILENO);
 		close(input);
@@ -630,7 +632,7 @@ static void test_changes(void **unused)
 static void test_turn(void **unused)
 {
 	struct side_kernel_work work = {
-			.record = the_record, .epoll = 33, .signals = -1, .wanted = {.nr = 1}};
+			.record = the_record, .epoll = 33, .signal_fd = -1, .wanted = {.nr = 1}};
 	struct server server = {.fd = -1, .lock = -1};
 
 	(void)unused;
@@ -642,11 +644,11 @@ static void test_turn(void **unused)
 	notice_result = refresh_result = true;
 	side_kernel_run_round(&work);
 	assert_called("wait 33 100;drain 0;notices;look;seen;");
-	assert_true(work.late);
+	assert_true(work.waits_for_dynamic_events);
 	notice_result = refresh_result = false;
 	side_kernel_run_round(&work);
 	assert_called("wait 33 50;drain 0;notices;look;seen;");
-	assert_false(work.late);
+	assert_false(work.waits_for_dynamic_events);
 	nr_there = 1;
 	on_there[0] = true;
 	wanted_there[0] = false;
@@ -693,8 +695,8 @@ static char folder[64];
 
 static void test_open_server(void **unused)
 {
-	struct side_kernel_work work = {
-			.epoll = epoll_create1(EPOLL_CLOEXEC), .signals = eventfd(0, EFD_CLOEXEC)};
+	struct side_kernel_work work = {.epoll = epoll_create1(EPOLL_CLOEXEC),
+			.signal_fd = eventfd(0, EFD_CLOEXEC)};
 	unsigned int before = resources_descriptors();
 
 	(void)unused;
@@ -704,15 +706,15 @@ static void test_open_server(void **unused)
 	place_there = folder;
 	assert_int_equal(side_kernel_open_server(&work), COMMAND_DONE);
 	assert_called("");
-	assert_false(work.over);
+	assert_false(work.is_done);
 	assert_int_equal(side_kernel_epoll_add(&work, server_fd(work.server)), -EEXIST);
-	assert_int_equal(side_kernel_epoll_add(&work, work.signals), -EEXIST);
+	assert_int_equal(side_kernel_epoll_add(&work, work.signal_fd), -EEXIST);
 	assert_int_equal(resources_descriptors(), before + 2);
 	server_close(work.server);
 	assert_int_equal(resources_descriptors(), before);
 	place_there = NULL;
 	close(work.epoll);
-	close(work.signals);
+	close(work.signal_fd);
 }
 
 /* Runs all of it in a child process, and returns its output. */
@@ -857,7 +859,7 @@ static void test_start(void **unused)
 		struct side_kernel_work work = {.ready = ready[1]};
 		int code = side_kernel_start_recording(&work);
 
-		called("%llu %d;", (unsigned long long)work.last_need_ns, work.over);
+		called("%llu %d;", (unsigned long long)work.last_need_ns, work.is_done);
 		(void)!write(out[1], calls, strlen(calls));
 		_exit(code);
 	}

@@ -348,7 +348,7 @@ static void test_arguments(void **unused)
 			"--duration", "99999999999", "--preload", "libs", "--ready", ready,
 			"--quiet", "--json", "--", "true", "-x", NULL));
 	assert_int_equal(taken.options.nr_tables, 1);
-	assert_int_equal(taken.tables[0], fd);
+	assert_int_equal(taken.table_fds[0], fd);
 	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
 	assert_int_equal(fcntl(other, F_GETFD), FD_CLOEXEC);
 	assert_int_equal(taken.options.process, 17);
@@ -469,8 +469,8 @@ static void wait_for_child(struct uprobes_work *work)
 	assert_int_equal(waitid(P_PID, (id_t)work->child, &info, WEXITED | WNOWAIT), 0);
 	uprobes_check_command(work);
 	assert_int_equal(work->child, 0);
-	assert_true(work->over);
-	work->over = false;
+	assert_true(work->is_done);
+	work->is_done = false;
 }
 
 static void run_shell(struct uprobes_work *work, const char *text)
@@ -495,12 +495,12 @@ static void test_command(void **unused)
 	assert_int_equal(uprobes_start_command(&work), 0);
 	assert_int_equal(work.child, 0);
 	uprobes_check_command(&work);
-	assert_false(work.over);
+	assert_false(work.is_done);
 	(void)getrlimit(RLIMIT_NOFILE, &limit);
 	lowered = (struct rlimit){.rlim_cur = 300, .rlim_max = limit.rlim_max};
 	(void)setrlimit(RLIMIT_NOFILE, &lowered);
 	uprobes_raise_file_limit(&work);
-	assert_int_equal(work.files.rlim_cur, 300);
+	assert_int_equal(work.command_file_limit.rlim_cur, 300);
 	(void)getrlimit(RLIMIT_NOFILE, &now);
 	assert_int_equal(now.rlim_cur, limit.rlim_max);
 	/* The command starts with the original limit. side-uprobes restores the raised limit. */
@@ -525,7 +525,7 @@ static void test_command(void **unused)
 	/* The command is still running. */
 	run_shell(&work, "exec sleep 10");
 	uprobes_check_command(&work);
-	assert_true(work.child > 0 && !work.over);
+	assert_true(work.child > 0 && !work.is_done);
 	(void)kill(work.child, SIGINT);
 	wait_for_child(&work);
 	/* Another child process does not belong to the command. */
@@ -537,7 +537,7 @@ static void test_command(void **unused)
 				pause();
 		work.child = 0;
 		uprobes_check_command(&work);
-		assert_false(work.over);
+		assert_false(work.is_done);
 		(void)kill(process, SIGKILL);
 		assert_int_equal(waitpid(process, NULL, 0), process);
 	}
@@ -559,8 +559,8 @@ static struct uprobes_work work_there(void)
 	return (struct uprobes_work){.global = the_global,
 			.events = the_events,
 			.loop.epoll = -1,
-			.signals = -1,
-			.process = -1,
+			.signal_fd = -1,
+			.process_fd = -1,
 			.ready = -1};
 }
 
@@ -574,13 +574,13 @@ static void test_watching(void **unused)
 	assert_called("");
 	assert_int_equal(uprobes_enable_probes(&work, true), 0);
 	assert_called("watch 1;");
-	assert_true(work.on);
+	assert_true(work.is_enabled);
 	assert_int_equal(uprobes_enable_probes(&work, true), 0);
 	assert_called("");
 	lost_there = 7;
 	assert_int_equal(uprobes_enable_probes(&work, false), 0);
 	assert_called("watch 0;clock;read 1;lost 7;");
-	assert_false(work.on);
+	assert_false(work.is_enabled);
 	/* Only new losses are reported. */
 	uprobes_read_hits(&work, false);
 	assert_called("clock;read 0;");
@@ -596,7 +596,7 @@ static void test_watching(void **unused)
 	assert_int_equal(uprobes_enable_probes(&work, true), COMMAND_NOT_PERMITTED);
 	assert_called("watch 1;error 3 a %% text [a hint];");
 	error_text = "a text";
-	assert_false(work.on);
+	assert_false(work.is_enabled);
 	why_text = "no BPF";
 	error_hint = "";
 	permission = false;
@@ -650,24 +650,24 @@ static void test_sessions(void **unused)
 	work.last_session_check--;
 	uprobes_check_session(&work);
 	assert_called("session web 1 prov:ev 0;");
-	assert_true(work.over);
+	assert_true(work.is_done);
 	assert_int_equal(work.last_session_check, played_now);
-	work.over = false;
+	work.is_done = false;
 	work.last_session_check = 0;
 	wanted_session = true;
 	uprobes_check_session(&work);
 	assert_called("session web 1 prov:ev 0;");
-	assert_false(work.over);
+	assert_false(work.is_done);
 	/* While the event is recorded, the session is asked only if one process is selected. */
 	work.last_session_check = 0;
-	work.on = true;
+	work.is_enabled = true;
 	uprobes_check_session(&work);
 	assert_called("");
-	work.process = 5;
+	work.process_fd = 5;
 	work.options.process = 4711;
 	uprobes_check_session(&work);
 	assert_called("session web 1 prov:ev 4711;");
-	work.process = 0;
+	work.process_fd = 0;
 	work.last_session_check = 0;
 	uprobes_check_session(&work);
 	assert_called("session web 1 prov:ev 4711;");
@@ -680,23 +680,23 @@ static void test_process(void **unused)
 
 	(void)unused;
 	uprobes_check_process(&work);
-	assert_false(work.over);
+	assert_false(work.is_done);
 	assert_int_equal(pipe(fds), 0);
-	work.process = fds[0];
+	work.process_fd = fds[0];
 	uprobes_check_process(&work);
-	assert_false(work.over);
+	assert_false(work.is_done);
 	assert_int_equal(write(fds[1], "x", 1), 1);
 	uprobes_check_process(&work);
-	assert_true(work.over);
+	assert_true(work.is_done);
 	/* The pidfd may be descriptor 0. */
 	{
 		int input = dup(STDIN_FILENO);
 
-		work.over = false;
+		work.is_done = false;
 		assert_int_equal(dup2(fds[0], STDIN_FILENO), STDIN_FILENO);
-		work.process = STDIN_FILENO;
+		work.process_fd = STDIN_FILENO;
 		uprobes_check_process(&work);
-		assert_true(work.over);
+		assert_true(work.is_done);
 		uprobes_close(&work);
 		assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), -1);
 		assert_called("free 1;close 1;end turn;");
@@ -745,7 +745,7 @@ static void test_signals(void **unused)
 	assert_int_equal(uprobes_block_signals(&work), 0);
 	assert_int_equal(nr_sets, 1);
 	assert_int_equal(resources_descriptors(), before + 2);
-	assert_int_equal(fcntl(work.signals, F_GETFD), FD_CLOEXEC);
+	assert_int_equal(fcntl(work.signal_fd, F_GETFD), FD_CLOEXEC);
 	assert_int_equal(fcntl(event_loop_fd(&work.loop), F_GETFD), FD_CLOEXEC);
 	(void)sigprocmask(SIG_SETMASK, NULL, &set);
 	assert_true(sigismember(&set, SIGINT) && sigismember(&set, SIGTERM) &&
@@ -753,16 +753,16 @@ static void test_signals(void **unused)
 			sigismember(&set, CHANGE_SIGNAL));
 	assert_false(sigismember(&set, SIGQUIT));
 	uprobes_read_signals(&work);
-	assert_false(work.over);
+	assert_false(work.is_done);
 	(void)kill(getpid(), SIGCHLD);
 	(void)kill(getpid(), CHANGE_SIGNAL);
 	uprobes_read_signals(&work);
-	assert_false(work.over);
+	assert_false(work.is_done);
 	for (size_t i = 0; i < 3; i++) {
 		(void)kill(getpid(), ((const int[]){SIGINT, SIGTERM, SIGHUP})[i]);
 		uprobes_read_signals(&work);
-		assert_true(work.over);
-		work.over = false;
+		assert_true(work.is_done);
+		work.is_done = false;
 	}
 	/*
 	 * With a command, signals go to the command, except those that the terminal has sent to it
@@ -771,16 +771,16 @@ static void test_signals(void **unused)
 	run_shell(&work, "exec sleep 10");
 	(void)kill(getpid(), SIGINT);
 	uprobes_read_signals(&work);
-	assert_false(work.over);
+	assert_false(work.is_done);
 	assert_int_equal(waitid(P_PID, (id_t)work.child, &info, WEXITED | WNOWAIT | WNOHANG), 0);
 	(void)kill(getpid(), SIGTERM);
 	uprobes_read_signals(&work);
-	assert_false(work.over);
+	assert_false(work.is_done);
 	wait_for_child(&work);
 	assert_int_equal(work.status, COMMAND_SIGNAL + SIGTERM);
 	*calls = '\0';
 	uprobes_read_signals(&work);
-	close(work.signals);
+	close(work.signal_fd);
 	event_loop_close(&work.loop);
 	/* Without standard input, the signalfd or the epoll instance has descriptor 0. */
 	{
@@ -788,14 +788,14 @@ static void test_signals(void **unused)
 
 		close(STDIN_FILENO);
 		assert_int_equal(uprobes_block_signals(&work), 0);
-		assert_int_equal(work.signals, STDIN_FILENO);
-		close(work.signals);
+		assert_int_equal(work.signal_fd, STDIN_FILENO);
+		close(work.signal_fd);
 		event_loop_close(&work.loop);
 		signals_are_high = true;
 		assert_int_equal(uprobes_block_signals(&work), 0);
 		signals_are_high = false;
 		assert_int_equal(event_loop_fd(&work.loop), STDIN_FILENO);
-		close(work.signals);
+		close(work.signal_fd);
 		event_loop_close(&work.loop);
 		assert_int_equal(dup2(input, STDIN_FILENO), STDIN_FILENO);
 		close(input);
@@ -815,8 +815,8 @@ static void test_turn(void **unused)
 	work.last_file_check = played_now;
 	uprobes_run_round(&work);
 	assert_called("");
-	assert_false(work.over);
-	work.on = true;
+	assert_false(work.is_done);
+	work.is_enabled = true;
 	uprobes_run_round(&work);
 	assert_called("clock;read 0;");
 	/*
@@ -830,19 +830,19 @@ static void test_turn(void **unused)
 		assert_int_equal(pipe2(fds, O_CLOEXEC | O_NONBLOCK), 0);
 		assert_int_equal(pipe2(signals, O_CLOEXEC | O_NONBLOCK), 0);
 		hits_fd = fds[0];
-		work.signals = signals[0];
+		work.signal_fd = signals[0];
 		assert_int_equal(uprobes_add_sources(&work), 0);
 		assert_int_equal(write(fds[1], "x", 1), 1);
 		uprobes_run_round(&work);
 		assert_called("clock;read 0;");
 		assert_int_equal(nr_sleeps, 1);
-		work.on = false;
+		work.is_enabled = false;
 		uprobes_run_round(&work);
 		assert_int_equal(nr_sleeps, 1);
-		work.on = true;
+		work.is_enabled = true;
 		/* Also if hits have arrived. */
 		assert_int_equal(write(signals[1], "x", 1), 1);
-		work.signals = -1;
+		work.signal_fd = -1;
 		uprobes_run_round(&work);
 		assert_called("clock;read 0;");
 		assert_int_equal(nr_sleeps, 1);
@@ -855,15 +855,15 @@ static void test_turn(void **unused)
 		close(signals[1]);
 	}
 	/* It ends exactly at the deadline. */
-	work.on = false;
-	work.until = played_now + 1;
+	work.is_enabled = false;
+	work.end_ns = played_now + 1;
 	uprobes_run_round(&work);
-	assert_false(work.over);
-	work.until = played_now;
+	assert_false(work.is_done);
+	work.end_ns = played_now;
 	uprobes_run_round(&work);
-	assert_true(work.over);
-	work.over = false;
-	work.until = 0;
+	assert_true(work.is_done);
+	work.is_done = false;
+	work.end_ns = 0;
 	/* Files once a second. */
 	replaced[0] = "/one";
 	work.last_file_check = played_now - 999999999;
@@ -892,17 +892,17 @@ static void test_turn(void **unused)
 	permission = false;
 	uprobes_run_round(&work);
 	assert_called("watch 1;error 1 a text [-];");
-	assert_true(work.over);
+	assert_true(work.is_done);
 	assert_int_equal(work.status, COMMAND_FAILED);
 	watch_result = 0;
-	work.over = false;
+	work.is_done = false;
 	work.last_session_check = 0;
-	work.on = false;
+	work.is_enabled = false;
 	wanted_events = false;
 	wanted_session = false;
 	uprobes_run_round(&work);
 	assert_called("session web 0 prov:ev 0;");
-	assert_true(work.over);
+	assert_true(work.is_done);
 	event_loop_close(&work.loop);
 }
 
@@ -916,7 +916,7 @@ static void test_open_all(void **unused)
 	(void)unused;
 	assert_int_equal(pipe(fds), 0);
 	assert_int_equal(event_loop_open(&work.loop), 0);
-	work.signals = fds[0];
+	work.signal_fd = fds[0];
 	hits_fd = fds[1];
 	assert_int_equal(uprobes_open_probes(&work), 0);
 	assert_called("open 0;events;");
@@ -1095,18 +1095,18 @@ static void test_ready(void **unused)
 			for (int fd = 0; fd < 3; fd++)
 				(void)dup2(other, fd);
 			close(other);
-			work.process = 5;
+			work.process_fd = 5;
 			work.ready = ready[1];
 			if (closed >= 0)
 				close(closed);
 			uprobes_notify_ready(&work);
 			for (int fd = 0; fd < 3; fd++)
 				is_right &= (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR;
-			is_right &= !work.over && resources_descriptors() == before - 1;
+			is_right &= !work.is_done && resources_descriptors() == before - 1;
 			/* The waiting process has exited. */
 			work.ready = open("/dev/full", O_WRONLY | O_CLOEXEC);
 			uprobes_notify_ready(&work);
-			_exit(is_right && work.over ? 5 : 6);
+			_exit(is_right && work.is_done ? 5 : 6);
 		}
 		assert_int_equal(waitpid(child, &status, 0), child);
 		assert_int_equal(WEXITSTATUS(status), 5);
