@@ -54,7 +54,7 @@ static bool names_clash(struct ctf_names *names, const char *longer)
 			(longer[1] == '_' && names_find(names, longer + 2)->name);
 }
 
-const char *ctf_names_take(struct ctf_names *names, const char *name)
+const char *ctf_names_reserve(struct ctf_names *names, const char *name)
 {
 	struct ctf_name_entry *entry = names_find(names, name), *other;
 	size_t size = strlen(name) + 13;

@@ -22,7 +22,7 @@ void ctf_names_free(struct ctf_names *names);
  * Returns `name`. If that name is used, or one that differs from it only by a leading underscore,
  * returns the first free one of `name_2`, `name_3`, … NULL: out of memory.
  */
-const char *ctf_names_take(struct ctf_names *names, const char *name);
+const char *ctf_names_reserve(struct ctf_names *names, const char *name);
 
 /* Returns `_` + name with every byte outside [A-Za-z0-9_] as `_`; `_unnamed` for "". */
 const char *ctf_name_escape(struct ctf_arena *arena, const char *name);

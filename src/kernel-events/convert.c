@@ -144,7 +144,7 @@ static struct event_class_variant *kernel_convert_make_class(struct kernel_event
 	}
 	memcpy(class->key, shape, 3);
 	memcpy(class->key + 3, header->metadata, header->metadata_size);
-	if (eventheader_describe(header, class->arena, &class->class)) {
+	if (eventheader_parse(header, class->arena, &class->class)) {
 		ctf_arena_destroy(class->arena);
 		class->arena = NULL;
 	}
@@ -189,7 +189,7 @@ static struct event_class_variant *kernel_convert_decode(struct kernel_record *r
 		struct kernel_event_class *event_class, const struct eventheader *header)
 {
 	const uint8_t shape[3] = {
-			(uint8_t)(kernel_convert_has_numbers(header) | header->foreign << 1),
+			(uint8_t)(kernel_convert_has_numbers(header) | header->is_swapped << 1),
 			(uint8_t)(header->activity_size / 16), header->level};
 	uint64_t sum = hash_fnv1a_64(
 			HASH_FNV1A_64_BEGIN ^ (uint64_t)(shape[0] | shape[1] << 8 | shape[2] << 16),

@@ -56,20 +56,20 @@ enum eventheader_form {
 
 enum eventheader_array { EH_NO_ARRAY, EH_FIXED_ARRAY, EH_COUNTED_ARRAY };
 
-static inline uint16_t eventheader_u16(const uint8_t *from, bool foreign)
+static inline uint16_t eventheader_u16(const uint8_t *from, bool is_swapped)
 {
 	uint16_t value;
 
 	memcpy(&value, from, sizeof(value));
-	return foreign ? __builtin_bswap16(value) : value;
+	return is_swapped ? __builtin_bswap16(value) : value;
 }
 
-static inline uint32_t eventheader_u32(const uint8_t *from, bool foreign)
+static inline uint32_t eventheader_u32(const uint8_t *from, bool is_swapped)
 {
 	uint32_t value;
 
 	memcpy(&value, from, sizeof(value));
-	return foreign ? __builtin_bswap32(value) : value;
+	return is_swapped ? __builtin_bswap32(value) : value;
 }
 
 struct eventheader_node {

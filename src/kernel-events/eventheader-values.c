@@ -10,7 +10,7 @@ struct eventheader_reader {
 	const uint8_t *at, *end;
 	struct byte_buffer *to;
 	size_t limit; /* of the output's size */
-	bool foreign;
+	bool is_swapped;
 };
 
 static size_t eventheader_value_left(const struct eventheader_reader *r)
@@ -22,7 +22,7 @@ static bool eventheader_value_read_u16(struct eventheader_reader *r, uint16_t *v
 {
 	if (eventheader_value_left(r) < sizeof(*value))
 		return false;
-	*value = eventheader_u16(r->at, r->foreign);
+	*value = eventheader_u16(r->at, r->is_swapped);
 	r->at += sizeof(*value);
 	return true;
 }
@@ -53,11 +53,11 @@ static void eventheader_value_append_utf8(struct byte_buffer *to, uint32_t c)
 	bytes_put(to, text, size);
 }
 
-static uint32_t eventheader_value_read_unit(const uint8_t *from, unsigned int size, bool foreign)
+static uint32_t eventheader_value_read_unit(const uint8_t *from, unsigned int size, bool is_swapped)
 {
 	if (size == 1)
 		return *from;
-	return size == 2 ? eventheader_u16(from, foreign) : eventheader_u32(from, foreign);
+	return size == 2 ? eventheader_u16(from, is_swapped) : eventheader_u32(from, is_swapped);
 }
 
 /* Append up to the first zero: a CTF string ends there. */
@@ -68,7 +68,7 @@ static void eventheader_value_append_text(
 	size_t i;
 
 	for (i = 0; i < count; i++) {
-		uint32_t c = eventheader_value_read_unit(from + i * size, size, r->foreign), low;
+		uint32_t c = eventheader_value_read_unit(from + i * size, size, r->is_swapped), low;
 
 		if (!c)
 			break;
@@ -77,7 +77,8 @@ static void eventheader_value_append_text(
 			continue;
 		}
 		if (size == 2 && c >= 0xd800 && c < 0xdc00 && i + 1 < count) {
-			low = eventheader_value_read_unit(from + (i + 1) * size, size, r->foreign);
+			low = eventheader_value_read_unit(
+					from + (i + 1) * size, size, r->is_swapped);
 			if (low >= 0xdc00 && low < 0xe000) {
 				c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
 				i++;
@@ -103,8 +104,8 @@ static int eventheader_value_read_text(
 		eventheader_value_append_text(r, count, node->size, latin);
 	} else {
 		while (count < eventheader_value_left(r) / node->size &&
-				eventheader_value_read_unit(
-						r->at + count * node->size, node->size, r->foreign))
+				eventheader_value_read_unit(r->at + count * node->size, node->size,
+						r->is_swapped))
 			count++;
 		if (count == eventheader_value_left(r) / node->size)
 			return -EINVAL;
@@ -145,12 +146,12 @@ static bool eventheader_value_has_byte_order(const struct eventheader_node *node
 }
 
 /* Convert `size` bytes to a number of 8 bytes. Returns false if there is no number of this size. */
-static bool eventheader_value_sign_extend(
-		const uint8_t *from, uint16_t size, uint8_t format, bool foreign, uint64_t *value)
+static bool eventheader_value_sign_extend(const uint8_t *from, uint16_t size, uint8_t format,
+		bool is_swapped, uint64_t *value)
 {
 	bool is_signed = format == EH_FORMAT_SIGNED || format == EH_FORMAT_ERRNO ||
 			format == EH_FORMAT_PID || format == EH_FORMAT_TIME;
-	bool big = CTF_HOST_BIG_ENDIAN != foreign;
+	bool big = CTF_HOST_BIG_ENDIAN != is_swapped;
 	uint32_t half;
 	double number;
 	float small;
@@ -188,7 +189,7 @@ static int eventheader_value_read_optional(
 		return 0;
 	}
 	/* The type of the field can hold only numbers of the known sizes. */
-	if (!eventheader_value_sign_extend(r->at, size, node->format, r->foreign, &value))
+	if (!eventheader_value_sign_extend(r->at, size, node->format, r->is_swapped, &value))
 		return -EINVAL;
 	r->at += size;
 	bytes_put(r->to, &tag, 1);
@@ -233,7 +234,7 @@ static int eventheader_value_read(struct eventheader_reader *r, uint32_t index)
 	if (eventheader_value_left(r) < node->size)
 		return -EINVAL;
 	eventheader_value_append_bytes(r->to, r->at, node->size,
-			r->foreign && eventheader_value_has_byte_order(node));
+			r->is_swapped && eventheader_value_has_byte_order(node));
 	r->at += node->size;
 	return 0;
 }
@@ -274,7 +275,7 @@ int eventheader_convert(const struct eventheader_class *class, const struct even
 			.end = header->payload + header->payload_size,
 			.to = to,
 			.limit = to->size + EVENTHEADER_BYTES_MAX,
-			.foreign = header->foreign,
+			.is_swapped = header->is_swapped,
 	};
 	size_t before = to->size;
 	int ret = eventheader_value_read_fields(&reader, 0, class->nr_nodes);

@@ -47,45 +47,45 @@ static int eventheader_read_extension(
 	}
 }
 
-int eventheader_split(const uint8_t *record, size_t size, struct eventheader *header)
+int eventheader_split(const uint8_t *record, size_t size, struct eventheader *ret_header)
 {
 	size_t at = HEADER_SIZE;
 	bool more;
 
-	*header = (struct eventheader){.flags = 0};
+	*ret_header = (struct eventheader){.flags = 0};
 	if (size < HEADER_SIZE)
 		return -EINVAL;
-	header->flags = record[0];
+	ret_header->flags = record[0];
 	/*
 	 * The other byte order: from an emulated program, or from one that forwards data of another
 	 * machine.
 	 */
-	header->foreign = !(header->flags & FLAG_LITTLE_ENDIAN) != CTF_HOST_BIG_ENDIAN;
-	header->version = record[1];
-	header->id = eventheader_u16(record + 2, header->foreign);
-	header->tag = eventheader_u16(record + 4, header->foreign);
-	header->opcode = record[6];
-	header->level = record[7];
+	ret_header->is_swapped = !(ret_header->flags & FLAG_LITTLE_ENDIAN) != CTF_HOST_BIG_ENDIAN;
+	ret_header->version = record[1];
+	ret_header->id = eventheader_u16(record + 2, ret_header->is_swapped);
+	ret_header->tag = eventheader_u16(record + 4, ret_header->is_swapped);
+	ret_header->opcode = record[6];
+	ret_header->level = record[7];
 	/* The pointer size is not needed: each value contains its size. */
-	if (header->flags & ~(FLAG_POINTER64 | FLAG_LITTLE_ENDIAN | FLAG_EXTENSION))
+	if (ret_header->flags & ~(FLAG_POINTER64 | FLAG_LITTLE_ENDIAN | FLAG_EXTENSION))
 		return -EINVAL;
-	for (more = header->flags & FLAG_EXTENSION; more;) {
+	for (more = ret_header->flags & FLAG_EXTENSION; more;) {
 		uint16_t length, kind;
 
 		if (size - at < 4)
 			return -EINVAL;
-		length = eventheader_u16(record + at, header->foreign);
-		kind = eventheader_u16(record + at + 2, header->foreign);
+		length = eventheader_u16(record + at, ret_header->is_swapped);
+		kind = eventheader_u16(record + at + 2, ret_header->is_swapped);
 		at += 4;
 		if (size - at < length ||
-				eventheader_read_extension(header, kind, record + at, length))
+				eventheader_read_extension(ret_header, kind, record + at, length))
 			return -EINVAL;
 		at += length;
 		more = kind & KIND_MORE;
 	}
-	header->payload = record + at;
-	header->payload_size = size - at;
-	return header->metadata ? 0 : -EINVAL;
+	ret_header->payload = record + at;
+	ret_header->payload_size = size - at;
+	return ret_header->metadata ? 0 : -EINVAL;
 }
 
 /* ---- fields ---- */
@@ -95,7 +95,7 @@ struct eventheader_parser {
 	const uint8_t *at, *end;
 	struct eventheader_node *nodes;
 	uint32_t nr_nodes;
-	bool foreign;
+	bool is_swapped;
 };
 
 /* Read a string. Returns NULL if there is no terminating zero. */
@@ -187,7 +187,7 @@ static int eventheader_parse_field(struct eventheader_parser *d, unsigned int de
 	if (encoding & ENCODING_FIXED) {
 		if (encoding & ENCODING_COUNTED || !eventheader_read_bytes(d, count, 2))
 			return -EINVAL;
-		node->count = eventheader_u16(count, d->foreign);
+		node->count = eventheader_u16(count, d->is_swapped);
 		if (!node->count)
 			return -EINVAL;
 		node->array = EH_FIXED_ARRAY;
@@ -359,7 +359,7 @@ static const char *eventheader_join_names(struct ctf_arena *arena, struct ctf_na
 	if (!text)
 		return NULL;
 	stpcpy(stpcpy(text, name), suffix);
-	return ctf_names_take(names, text);
+	return ctf_names_reserve(names, text);
 }
 
 /* Create the type of an array's element that needs a preceding field: a structure of both. */
@@ -387,7 +387,7 @@ static int eventheader_add_member(struct ctf_arena *arena, struct ctf_names *nam
 	/* The attributes follow the name, after a semicolon. */
 	name = ctf_arena_copy(arena, node->name, strcspn(node->name, ";"));
 	name = name ? ctf_name_escape(arena, name) : NULL;
-	name = name ? ctf_names_take(names, name) : NULL;
+	name = name ? ctf_names_reserve(names, name) : NULL;
 	type = eventheader_value_type(arena, nodes, index, &related, &suffix);
 	if (!name || !type)
 		return -ENOMEM;
@@ -439,21 +439,21 @@ static struct ctf_type *eventheader_fields_type(struct ctf_arena *arena,
 	return ret ? NULL : type;
 }
 
-int eventheader_describe(const struct eventheader *header, struct ctf_arena *arena,
-		struct eventheader_class *class)
+int eventheader_parse(const struct eventheader *header, struct ctf_arena *arena,
+		struct eventheader_class *ret_class)
 {
 	struct eventheader_parser d = {
 			.arena = arena,
 			.at = header->metadata,
 			.end = header->metadata + header->metadata_size,
-			.foreign = header->foreign,
+			.is_swapped = header->is_swapped,
 	};
 	const char *name = eventheader_read_text(&d);
 	size_t most = header->metadata_size / 2 + 1;
 	char *copy;
 	int ret = 0;
 
-	*class = (struct eventheader_class){.name = NULL};
+	*ret_class = (struct eventheader_class){.name = NULL};
 	if (!name)
 		return -EINVAL;
 	/* Each field takes at least two bytes of metadata. */
@@ -473,9 +473,10 @@ int eventheader_describe(const struct eventheader *header, struct ctf_arena *are
 			return -ENOMEM;
 	}
 	copy = ctf_arena_copy(arena, name, strcspn(name, ";"));
-	class->name = copy ? ctf_describe_text(arena, copy, 1, SIDE_TYPE_BYTE_ORDER_HOST) : NULL;
-	class->nodes = d.nodes;
-	class->nr_nodes = d.nr_nodes;
-	class->type = eventheader_fields_type(arena, d.nodes, 0, d.nr_nodes);
-	return class->name && class->type ? 0 : -ENOMEM;
+	ret_class->name =
+			copy ? ctf_describe_text(arena, copy, 1, SIDE_TYPE_BYTE_ORDER_HOST) : NULL;
+	ret_class->nodes = d.nodes;
+	ret_class->nr_nodes = d.nr_nodes;
+	ret_class->type = eventheader_fields_type(arena, d.nodes, 0, d.nr_nodes);
+	return ret_class->name && ret_class->type ? 0 : -ENOMEM;
 }

@@ -28,7 +28,7 @@ struct eventheader {
 	size_t activity_size;
 	const uint8_t *payload;
 	size_t payload_size;
-	bool foreign; /* numbers have the other byte order than this machine */
+	bool is_swapped; /* numbers have the other byte order than this machine */
 };
 
 struct eventheader_node; /* a field of the metadata */
@@ -42,14 +42,14 @@ struct eventheader_class {
 };
 
 /* Splits a record. Returns 0 or -EINVAL. */
-int eventheader_split(const uint8_t *record, size_t size, struct eventheader *header);
+int eventheader_split(const uint8_t *record, size_t size, struct eventheader *ret_header);
 
 /*
  * Parses the metadata. Returns 0, -ENOMEM, or -EINVAL if it is malformed. All memory is in the
  * arena.
  */
-int eventheader_describe(const struct eventheader *header, struct ctf_arena *arena,
-		struct eventheader_class *class);
+int eventheader_parse(const struct eventheader *header, struct ctf_arena *arena,
+		struct eventheader_class *ret_class);
 
 /*
  * Appends the values in the form of the class's type. Returns 0, or -EINVAL if the payload does not

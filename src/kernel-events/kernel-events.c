@@ -218,7 +218,7 @@ static void *kernel_record_run_thread(void *user)
 			kernel_record_scan_late(record);
 			last_scan = clock_monotonic_ms();
 		}
-		record->backend->wait(record, record->waits_for_late ? LATE_MS : ROUND_MS);
+		record->backend->wait(record, record->waits_for_dynamic ? LATE_MS : ROUND_MS);
 		record->backend->drain(record);
 		/*
 		 * Accept notifications after the drain: the threads that send them are known by
@@ -238,7 +238,7 @@ int kernel_record_start(struct kernel_record *record, struct error *error)
 	sigset_t all, old;
 	int ret;
 
-	if (record->waits_for_late)
+	if (record->waits_for_dynamic)
 		kernel_notice_open(record);
 	ret = record->backend->start(record);
 

@@ -57,7 +57,7 @@ void kernel_record_close(struct kernel_record *record);
  * it returns anything but 0, which is then returned.
  */
 typedef int kernel_record_name(void *user, const char *system, const char *name);
-int kernel_record_each(const char *const *patterns, size_t nr, kernel_record_name *call, void *user,
+int kernel_record_each(const char *const *patterns, size_t nr, kernel_record_name *each, void *user,
 		struct error *error);
 
 /* ---- for callers that need each record instead of a trace ---- */

@@ -189,7 +189,7 @@ static int kernel_layout_add_sequence(
 	if (!text || !element)
 		return -ENOMEM;
 	(void)snprintf(text, with, "%s_length", name);
-	length = ctf_names_take(&builder->names, text);
+	length = ctf_names_reserve(&builder->names, text);
 	ret = kernel_layout_add_member(
 			builder, length, ctf_type_integer(builder->arena, 32, false), true);
 	return ret ? ret
@@ -207,7 +207,7 @@ static int kernel_layout_make_field(
 			.size = field->size};
 	struct ctf_type *type;
 
-	name = name ? ctf_names_take(&builder->names, name) : NULL;
+	name = name ? ctf_names_reserve(&builder->names, name) : NULL;
 	if (!name)
 		return -ENOMEM;
 	if (field->kind != FORMAT_LOCATION) {
@@ -234,7 +234,7 @@ static int kernel_layout_make_remainder(struct layout_builder *builder, const st
 {
 	struct layout_step step = {
 			.kind = LAYOUT_REMAINDER, .offset = FORMAT_COMMON_SIZE, .size = 1};
-	const char *name = ctf_names_take(&builder->names, "_rest");
+	const char *name = ctf_names_reserve(&builder->names, "_rest");
 	uint32_t i;
 
 	for (i = 0; i < format->nr_fields; i++) {

@@ -208,7 +208,7 @@ bool kernel_listen_scan(struct kernel_record *record)
 	struct error ignored;
 
 	(void)kernel_classes_scan(record, true, &ignored);
-	return record->waits_for_late;
+	return record->waits_for_dynamic;
 }
 
 bool kernel_listen_is_notified(struct kernel_record *record)

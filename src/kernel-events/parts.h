@@ -95,7 +95,7 @@ struct kernel_record {
 	size_t nr_patterns;
 	char tracefs[64];
 	struct kernel_event_class *event_classes, **by_id;
-	bool waits_for_late; /* programs may still register events that a pattern matches */
+	bool waits_for_dynamic; /* programs may still register events that a pattern matches */
 	uint32_t nr_cpus;
 
 	const struct kernel_backend *backend;
@@ -219,7 +219,7 @@ int kernel_filter_widen(struct kernel_record *record, struct kernel_event_class 
 /* Drop the filter of an event class that is disabled or needs every record. */
 void kernel_filter_drop(struct kernel_event_class *event_class);
 
-/* wanted.c */
+/* select.c */
 
 int kernel_classes_take_choices(struct kernel_record *record, struct error *error);
 /*

@@ -686,7 +686,7 @@ static void test_field_names(void **state)
 				{"_x", "_x_4"}, {"y", "y"}, {"_y", "_y_2"}, {"x_2", "x_2_2"},
 				{"__z", "__z"}};
 
-		assert_string_equal(ctf_names_take(&names, taken[i][0]), taken[i][1]);
+		assert_string_equal(ctf_names_reserve(&names, taken[i][0]), taken[i][1]);
 	}
 	ctf_names_free(&names);
 	assert_null(names.table);

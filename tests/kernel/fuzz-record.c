@@ -51,7 +51,7 @@ static bool take_header(const uint8_t *record, size_t size)
 	struct eventheader_class class;
 	struct eventheader header;
 	bool good = arena && !eventheader_split(record, size, &header) &&
-			!eventheader_describe(&header, arena, &class) &&
+			!eventheader_parse(&header, arena, &class) &&
 			!eventheader_convert(&class, &header, &to);
 
 	require(!to.failed && to.size < 2 * EVENTHEADER_BYTES_MAX, "what comes out is bounded");

@@ -364,7 +364,7 @@ static void test_compounds(void **unused)
 
 	(void)unused;
 	assert_true(builder && own);
-	assert_int_equal(eventheader_describe(&header, own, &class), 0);
+	assert_int_equal(eventheader_parse(&header, own, &class), 0);
 	assert_int_equal(eventheader_convert(&class, &header, &to), 0);
 	assert_int_equal(values_count(class.type), 14);
 	assert_int_equal(values_add_fields(builder, class.type), 0);

@@ -241,8 +241,8 @@ static int played_atfork(void (*prepare)(void), void (*parent)(void), void (*chi
 #define kernel_config_read read_config
 #define kernel_open open_kernel
 #define events_begin begin
-#define events_come played_come
-#define events_go played_go
+#define events_add played_come
+#define events_remove played_go
 #define table_report played_report
 #define environment_get played_variable
 #define environment_is_on played_on
@@ -256,8 +256,8 @@ static int played_atfork(void (*prepare)(void), void (*parent)(void), void (*chi
 #undef kernel_config_read
 #undef kernel_open
 #undef events_begin
-#undef events_come
-#undef events_go
+#undef events_add
+#undef events_remove
 #undef table_report
 #undef environment_is_on
 #undef pthread_atfork

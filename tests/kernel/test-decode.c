@@ -158,7 +158,7 @@ static int decode_bytes(const uint8_t *record, size_t nr)
 	bytes_put(&values, "before", 6);
 	ret = eventheader_split(record, nr, &header);
 	if (!ret)
-		ret = eventheader_describe(&header, arena, &class);
+		ret = eventheader_parse(&header, arena, &class);
 	if (!ret) {
 		assert_string_equal(class.name, "ev");
 		show_type(class.type);
@@ -538,9 +538,9 @@ static void test_parts(void **unused)
 	assert_int_equal(*header.payload, 'p');
 	assert_null(header.activity);
 	assert_int_equal(header.activity_size, 0);
-	assert_false(header.foreign);
+	assert_false(header.is_swapped);
 	assert_int_equal(split("\4\1\2\3\4\5\6\7\0\3\0\1evnp", 16), 0);
-	assert_true(header.foreign);
+	assert_true(header.is_swapped);
 	assert_int_equal(header.id, 0x203);
 	assert_int_equal(header.tag, 0x405);
 	assert_int_equal(header.metadata_size, 3);

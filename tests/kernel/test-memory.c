@@ -95,7 +95,7 @@ static int describe_header(void)
 	const struct eventheader header = {.metadata = (const uint8_t *)metadata,
 			.metadata_size = sizeof(metadata) - 1};
 	struct eventheader_class class;
-	int ret = eventheader_describe(&header, arena, &class);
+	int ret = eventheader_parse(&header, arena, &class);
 
 	CHECK(ret ||
 			(!strcmp(class.name, "ev") && class.nr_nodes == 13 &&

@@ -239,12 +239,12 @@ static __attribute__((noinline)) struct user_event *event_with(
 static void come_one(struct side_event_description *desc)
 {
 	nr_asked = 0;
-	events_come(&desc, 1);
+	events_add(&desc, 1);
 }
 
 static void go_one(struct side_event_description *desc)
 {
-	events_go(&desc, 1);
+	events_remove(&desc, 1);
 }
 
 static const struct side_event_state_0 *state(const struct side_event_description *desc)
@@ -362,7 +362,7 @@ static void test_several(void **unused)
 
 	(void)unused;
 	nr_asked = 0;
-	events_come(both, 2);
+	events_add(both, 2);
 	assert_int_equal(nr_reported, before + 1);
 	assert_int_equal(event_with(&ev_header)->shown.state, SIDE_KERNEL_EVENT_REGISTERED);
 	assert_int_equal(event_with(&ev_native)->shown.state, SIDE_KERNEL_EVENT_REFUSED);
@@ -371,7 +371,7 @@ static void test_several(void **unused)
 	assert_string_equal(asked[0], "+app_L1K1 u8 d");
 	assert_string_equal(event_with(&ev_like_header)->shown.tracepoint, "app_L1K1");
 	/* A refused event is removed, too. */
-	events_go(both, 2);
+	events_remove(both, 2);
 	assert_null(event_with(&ev_header));
 	assert_null(event_with(&ev_native));
 	go_one(&ev_like_header);
@@ -572,25 +572,25 @@ static void test_states(void **unused)
 		assert_true(user_event_hash_slot(&first_slots, &first_states[i]) < 256);
 	for (unsigned int i = 0; i < 400; i++)
 		all[i] = &many[i];
-	events_come(all, 100);
+	events_add(all, 100);
 	assert_int_equal(states->capacity, 256);
 	first = states->used;
 	/* A third of the table stays free. */
 	for (unsigned int i = 100; first + (i - 100) < 171; i++)
-		events_come(all + i, 1);
+		events_add(all + i, 1);
 	assert_int_equal(states->used, 171);
 	assert_int_equal(states->capacity, 256);
 	/* Out of memory for a larger table: the event is unregistered. */
 	nr_maps_left = 0;
 	nr_asked = 0;
-	events_come(all + 398, 1);
+	events_add(all + 398, 1);
 	nr_maps_left = -1;
 	if (event_with(&many[398])) {
 		assert_int_equal(nr_asked, 2);
 		assert_string_equal(asked[1], "-");
 		assert_string_equal(event_with(&many[398])->shown.reason, "out of memory");
 		assert_int_equal(event_with(&many[398])->shown.state, SIDE_KERNEL_EVENT_REFUSED);
-		events_go(all + 398, 1);
+		events_remove(all + 398, 1);
 	}
 	assert_int_equal(states->capacity, 256);
 	{
@@ -598,7 +598,7 @@ static void test_states(void **unused)
 
 		for (size_t i = 0; i < 256; i++)
 			live += states->entries[i].event != NULL;
-		events_come(all + 399, 1);
+		events_add(all + 399, 1);
 		assert_int_equal(states->capacity, 512);
 		assert_int_equal(states->used, live + 1);
 	}
@@ -625,7 +625,7 @@ static void test_states(void **unused)
 					&states->entries[at]);
 	}
 	for (unsigned int i = 0; i < 400; i++)
-		events_go(all + i, 1);
+		events_remove(all + i, 1);
 	assert_int_equal(nr_in_use(), 0);
 	for (unsigned int i = 0; i < 400; i++)
 		assert_null(events_find(state(&many[i])));

@@ -124,12 +124,12 @@ static const struct side_kernel_event_0 *shown(const struct side_event_descripti
 
 static void come(struct side_event_description *desc)
 {
-	events_come(&desc, 1);
+	events_add(&desc, 1);
 }
 
 static void go(struct side_event_description *desc)
 {
-	events_go(&desc, 1);
+	events_remove(&desc, 1);
 }
 
 /* Returns the bytes that the event writes, after its index. */
@@ -259,7 +259,7 @@ static void check_header(const unsigned char *bytes, size_t size, unsigned int l
 	assert_non_null(arena);
 	assert_int_equal(bytes[7], level);
 	assert_int_equal(eventheader_split(bytes, size, &header), 0);
-	assert_int_equal(eventheader_describe(&header, arena, &class), 0);
+	assert_int_equal(eventheader_parse(&header, arena, &class), 0);
 	assert_int_equal(eventheader_convert(&class, &header, &to), 0);
 	for (uint32_t i = 0; class.type && i < class.type->member_count; i++)
 		(void)snprintf(found + strlen(found), sizeof(found) - strlen(found), "%s%s%s ",

@@ -64,7 +64,7 @@ static int describe(uint32_t nr_nodes)
 	record[8] = (uint8_t)metadata;
 	record[9] = (uint8_t)(metadata >> 8);
 	assert_int_equal(eventheader_split(record, size, &header), 0);
-	ret = eventheader_describe(&header, arena, &class);
+	ret = eventheader_parse(&header, arena, &class);
 	if (!ret)
 		assert_int_equal(class.nr_nodes, nr_nodes);
 	ctf_arena_destroy(arena);

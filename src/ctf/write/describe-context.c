@@ -78,7 +78,7 @@ static const char *tag_name(struct ctf_arena *arena, struct ctf_names *names, co
 	if (!text)
 		return NULL;
 	snprintf(text, size, "_%s_tag", name);
-	return ctf_names_take(names, text);
+	return ctf_names_reserve(names, text);
 }
 
 int ctf_describe_contexts(struct ctf_arena *arena, const struct context_spec *contexts,
@@ -100,7 +100,7 @@ int ctf_describe_contexts(struct ctf_arena *arena, const struct context_spec *co
 		const char *name = ctf_name_escape(arena, contexts[i].field), *tag;
 		struct ctf_type *value, *selector;
 
-		name = name ? ctf_names_take(&names, name) : NULL;
+		name = name ? ctf_names_reserve(&names, name) : NULL;
 		if (!name)
 			goto out;
 		if (contexts[i].type == CONTEXT_APPLICATION) {

@@ -142,7 +142,7 @@ static int describe_members(struct ctf_describer *d, const struct side_event_fie
 		static const struct side_type dynamic = {.type = SIDE_ENUM_INIT(SIDE_TYPE_DYNAMIC)};
 		const char *escaped = ctf_name_escape(d->arena, name);
 
-		visible[i] = escaped ? ctf_names_take(&names, escaped) : NULL;
+		visible[i] = escaped ? ctf_names_reserve(&names, escaped) : NULL;
 		ret = visible[i] ? ctf_describe_type(d, i < count ? &fields[i].side_type : &dynamic,
 						   &inner[i])
 				 : -ENOMEM;
@@ -164,7 +164,7 @@ static int describe_members(struct ctf_describer *d, const struct side_event_fie
 			if (!related)
 				goto out;
 			snprintf(related, size, "_%s%s", visible[i], inner[i].related_suffix);
-			taken = ctf_names_take(&names, related);
+			taken = ctf_names_reserve(&names, related);
 			if (!taken)
 				goto out;
 			ctf_member_set(&(*type)->members[members++], taken, inner[i].related, true);

@@ -171,7 +171,7 @@ static int user_event_register_as(struct user_event *event, const char *fields)
  * Tries to register the event with plain fields. Returns false if its fields cannot be plain: try
  * EventHeader.
  */
-static bool user_event_try_native(struct user_event *event, int *ret)
+static bool user_event_try_native(struct user_event *event, int *ret_status)
 {
 	const struct side_event_description *desc = event->desc;
 	char description[KERNEL_DESCRIPTION_SIZE] = "", *name = event->shown.tracepoint;
@@ -196,7 +196,7 @@ static bool user_event_try_native(struct user_event *event, int *ret)
 		return false;
 	}
 	quick_prepare(event);
-	*ret = user_event_register_as(event, description + length + 10);
+	*ret_status = user_event_register_as(event, description + length + 10);
 	return true;
 }
 
@@ -211,24 +211,24 @@ static uint8_t user_event_header_level(unsigned int loglevel)
 static bool user_event_prepare_metadata(struct user_event *event)
 {
 	static unsigned char scratch[KERNEL_RECORD_MAX]; /* protected by the event lock */
-	struct user_event_bytes *kept = &event->metadata;
-	struct user_event_bytes made = {.at = scratch, .capacity = sizeof(scratch)};
+	struct user_event_bytes *stored = &event->metadata;
+	struct user_event_bytes built = {.at = scratch, .capacity = sizeof(scratch)};
 
-	metadata_event(&made, event->desc);
-	if (made.size + 12 > made.capacity)
+	metadata_event(&built, event->desc);
+	if (built.size + 12 > built.capacity)
 		return false;
-	if (kept->capacity < made.size) {
+	if (stored->capacity < built.size) {
 		/*
 		 * A page for each event would be too much memory; the smaller previous block is not
 		 * reused.
 		 */
-		kept->at = kernel_small_memory(made.size);
-		kept->capacity = kept->at ? made.size : 0;
+		stored->at = kernel_small_memory(built.size);
+		stored->capacity = stored->at ? built.size : 0;
 	}
-	if (!kept->at)
+	if (!stored->at)
 		return false;
-	memcpy(kept->at, scratch, made.size);
-	kept->size = made.size;
+	memcpy(stored->at, scratch, built.size);
+	stored->size = built.size;
 	return true;
 }
 
@@ -374,7 +374,7 @@ static struct user_event *user_event_find_any(const struct side_event_state_0 *s
 	return event;
 }
 
-void events_come(struct side_event_description **events, uint32_t nr_events)
+void events_add(struct side_event_description **events, uint32_t nr_events)
 {
 	bool some = false;
 	uint32_t i;
@@ -389,7 +389,7 @@ void events_come(struct side_event_description **events, uint32_t nr_events)
 		notice_send();
 }
 
-void events_go(struct side_event_description **events, uint32_t nr_events)
+void events_remove(struct side_event_description **events, uint32_t nr_events)
 {
 	uint32_t i;
 

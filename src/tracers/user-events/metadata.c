@@ -37,9 +37,9 @@ static unsigned int user_events_metadata_encoding_of_size(unsigned int size)
 {
 	switch (size) {
 	case 1: return HEADER_VALUE8;
-	case 2: return HEADER_VALUE8 + 1;
-	case 4: return HEADER_VALUE8 + 2;
-	case 8: return HEADER_VALUE8 + 3;
+	case 2: return HEADER_VALUE16;
+	case 4: return HEADER_VALUE32;
+	case 8: return HEADER_VALUE64;
 	default: return HEADER_VALUE128;
 	}
 }

@@ -17,9 +17,9 @@ static void user_events_start_handle_batch(enum side_tracer_notification what,
 {
 	(void)unused;
 	if (what == SIDE_TRACER_NOTIFICATION_INSERT_EVENTS)
-		events_come(events, nr_events);
+		events_add(events, nr_events);
 	else
-		events_go(events, nr_events);
+		events_remove(events, nr_events);
 }
 
 /* Report a failure. A second line of the reason is a hint. */

@@ -43,8 +43,8 @@ struct unregister_request {
 } __attribute__((packed));
 
 /* Five seconds at most: the kernel needs longer only for memory that cannot be read. */
-#define FORGET_PAUSE 1000000 /* ns */
-#define FORGET_PAUSES 5000
+#define UNREGISTER_PAUSE_NS 1000000
+#define UNREGISTER_TRIES 5000
 
 #define REQUEST_REGISTER _IOWR('*', 0, void *)
 #define REQUEST_UNREGISTER _IOW('*', 2, void *)
@@ -132,7 +132,7 @@ int kernel_open(char *reason, size_t capacity)
 	return fd;
 }
 
-int kernel_register(int fd, void *word, const char *description, bool multi, int32_t *index)
+int kernel_register(int fd, void *word, const char *description, bool multi, int32_t *ret_index)
 {
 	struct register_request request = {
 			.size = sizeof(request),
@@ -145,7 +145,7 @@ int kernel_register(int fd, void *word, const char *description, bool multi, int
 
 	if (ioctl(fd, REQUEST_REGISTER, &request) < 0)
 		return -errno;
-	*index = (int32_t)request.index;
+	*ret_index = (int32_t)request.index;
 	return 0;
 }
 
@@ -160,7 +160,7 @@ int kernel_register(int fd, void *word, const char *description, bool multi, int
  */
 int kernel_unregister(int fd, void *word)
 {
-	const struct timespec pause = {.tv_nsec = FORGET_PAUSE};
+	const struct timespec pause = {.tv_nsec = UNREGISTER_PAUSE_NS};
 	struct unregister_request request = {
 			.size = sizeof(request),
 			.bit = ENABLED_BIT,
@@ -170,7 +170,7 @@ int kernel_unregister(int fd, void *word)
 
 	if (ioctl(fd, REQUEST_UNREGISTER, &request) < 0)
 		return -errno;
-	for (i = 0; i < FORGET_PAUSES && !ioctl(fd, REQUEST_UNREGISTER, &request); i++) {
+	for (i = 0; i < UNREGISTER_TRIES && !ioctl(fd, REQUEST_UNREGISTER, &request); i++) {
 		/*
 		 * nanosleep() is a cancellation point, and this thread holds libside's event lock.
 		 */

@@ -66,8 +66,8 @@ bool kernel_config_read(const char *text, const char *encoding, struct kernel_co
  * with `reason` set; its second line is a hint.
  */
 int kernel_open(char *reason, size_t capacity);
-/* Returns 0 with *index set, or a negative errno. */
-int kernel_register(int fd, void *word, const char *description, bool multi, int32_t *index);
+/* Returns 0 with *ret_index set, or a negative errno. */
+int kernel_register(int fd, void *word, const char *description, bool multi, int32_t *ret_index);
 int kernel_unregister(int fd, void *word);
 const char *kernel_register_reason(int error);
 
@@ -143,6 +143,9 @@ void bytes_put_u16(struct user_event_bytes *bytes, unsigned int value);
 enum {
 	HEADER_STRUCT = 1,
 	HEADER_VALUE8 = 2,
+	HEADER_VALUE16 = 3,
+	HEADER_VALUE32 = 4,
+	HEADER_VALUE64 = 5,
 	HEADER_VALUE128 = 6,
 	HEADER_CHAR8 = 7,
 	HEADER_BINARY = 13,
@@ -216,8 +219,8 @@ void table_report(const char *sentence);
 /* ---- events.c ---- */
 
 /* Add or remove the events of a batch. The caller holds the event lock. */
-void events_come(struct side_event_description **events, uint32_t nr_events);
-void events_go(struct side_event_description **events, uint32_t nr_events);
+void events_add(struct side_event_description **events, uint32_t nr_events);
+void events_remove(struct side_event_description **events, uint32_t nr_events);
 void events_begin(int fd, const struct kernel_config *config);
 /* Returns the event of a state, or NULL. Async-signal-safe. */
 struct user_event *events_find(const struct side_event_state_0 *state);

@@ -8,7 +8,7 @@
 #include "kernel-events/parts.h"
 
 /* Systems whose events programs register and remove. */
-static const char *const late_systems[] = {"user_events", "user_events_multi"};
+static const char *const dynamic_systems[] = {"user_events", "user_events_multi"};
 
 /* ---- choices ---- */
 
@@ -267,14 +267,14 @@ static bool kernel_select_may_appear(const struct pattern *pattern)
 	(void)snprintf(system, sizeof(system), "%.*s", (int)(colon - pattern->glob), pattern->glob);
 	if (pattern_parse(system, &one, &wrong))
 		return true;
-	for (i = 0; i < sizeof(late_systems) / sizeof(late_systems[0]); i++)
-		if (pattern_matches(&one, late_systems[i], "x", 0))
+	for (i = 0; i < sizeof(dynamic_systems) / sizeof(dynamic_systems[0]); i++)
+		if (pattern_matches(&one, dynamic_systems[i], "x", 0))
 			return true;
 	return false;
 }
 
 static int kernel_select_scan_tracefs(const char *tracefs, const struct pattern *patterns,
-		size_t nr, kernel_record_name *call, void *user)
+		size_t nr, kernel_record_name *each, void *user)
 {
 	struct dirent *system, *event;
 	char path[400];
@@ -293,7 +293,7 @@ static int kernel_select_scan_tracefs(const char *tracefs, const struct pattern 
 			if (event->d_name[0] != '.' && event->d_type != DT_REG &&
 					pattern_set_wants(patterns, nr, system->d_name,
 							event->d_name, 0))
-				ret = call(user, system->d_name, event->d_name);
+				ret = each(user, system->d_name, event->d_name);
 		if (folder)
 			closedir(folder);
 	}
@@ -310,7 +310,7 @@ static int kernel_select_stop_at_first(void *user, const char *system, const cha
 	return 1;
 }
 
-int kernel_record_each(const char *const *texts, size_t nr, kernel_record_name *call, void *user,
+int kernel_record_each(const char *const *texts, size_t nr, kernel_record_name *each, void *user,
 		struct error *error)
 {
 	struct kernel_record *record = calloc(1, sizeof(*record));
@@ -333,7 +333,7 @@ int kernel_record_each(const char *const *texts, size_t nr, kernel_record_name *
 	}
 	if (!ret)
 		ret = kernel_select_scan_tracefs(
-				record->tracefs, record->patterns, record->nr_patterns, call, user);
+				record->tracefs, record->patterns, record->nr_patterns, each, user);
 	free(choices);
 	free(record ? record->patterns : NULL);
 	free(record);
@@ -368,8 +368,8 @@ static void kernel_select_drop_removed(struct kernel_record *record)
 		size_t i;
 		bool late = false, there = true;
 
-		for (i = 0; i < sizeof(late_systems) / sizeof(late_systems[0]); i++)
-			late |= !strcmp(event_class->system, late_systems[i]);
+		for (i = 0; i < sizeof(dynamic_systems) / sizeof(dynamic_systems[0]); i++)
+			late |= !strcmp(event_class->system, dynamic_systems[i]);
 		if (late && !event_class->on) {
 			(void)snprintf(path, sizeof(path), "%s/events/%.255s/%.300s/id",
 					record->tracefs, event_class->system, event_class->name);
@@ -410,7 +410,7 @@ int kernel_classes_scan(struct kernel_record *record, bool late, struct error *e
 	size_t i;
 	int ret;
 
-	if (late && !record->waits_for_late)
+	if (late && !record->waits_for_dynamic)
 		return 0;
 	/* No choices select no events here; an empty list of patterns would select all. */
 	if (record->sink->chooses && !record->nr_patterns)
@@ -418,20 +418,20 @@ int kernel_classes_scan(struct kernel_record *record, bool late, struct error *e
 	if (record->sink->chooses)
 		kernel_select_drop_removed(record);
 	if (late) {
-		for (i = 0; i < sizeof(late_systems) / sizeof(late_systems[0]); i++)
-			(void)kernel_select_scan_system(record, late_systems[i], true, error);
+		for (i = 0; i < sizeof(dynamic_systems) / sizeof(dynamic_systems[0]); i++)
+			(void)kernel_select_scan_system(record, dynamic_systems[i], true, error);
 		return 0;
 	}
-	record->waits_for_late = false;
+	record->waits_for_dynamic = false;
 	ret = kernel_select_scan_all_systems(record, error);
 	for (i = 0; i < record->nr_patterns; i++)
-		record->waits_for_late |= !record->patterns[i].exclude &&
+		record->waits_for_dynamic |= !record->patterns[i].exclude &&
 				kernel_select_may_appear(&record->patterns[i]);
 	/*
 	 * `sched:swich` matches nothing: an error. `user_events:*` matches events that programs
 	 * will register.
 	 */
-	if (ret || record->event_classes || record->waits_for_late ||
+	if (ret || record->event_classes || record->waits_for_dynamic ||
 			(record->sink->chooses && !record->enables_found))
 		return ret;
 	return error_set(error, -EINVAL,
