@@ -13,14 +13,14 @@
 #define FRAME_FIRST (64u << 10)
 #define FRAME_MAX (UINT64_C(4) << 30)
 
-bool ctf_is_compressed(const char *name, size_t *plain)
+bool ctf_is_compressed(const char *name, size_t *ret_plain_length)
 {
 	size_t size = strlen(name), suffix = strlen(CTF_COMPRESSED_SUFFIX);
 
 	if (size <= suffix || strcmp(name + size - suffix, CTF_COMPRESSED_SUFFIX) != 0)
 		return false;
-	if (plain)
-		*plain = size - suffix;
+	if (ret_plain_length)
+		*ret_plain_length = size - suffix;
 	return true;
 }
 
@@ -78,7 +78,7 @@ static int compress_part(ZSTD_CCtx *context, ZSTD_outBuffer *out, const void *by
 }
 
 int ctf_compress(struct ctf_compressor *compressor, const void *head, size_t head_size,
-		const void *body, size_t body_size, const void **frame, size_t *size)
+		const void *body, size_t body_size, const void **ret_frame, size_t *ret_size)
 {
 	size_t most = ZSTD_compressBound(head_size + body_size);
 	ZSTD_CCtx *context = compressor->context;
@@ -101,8 +101,8 @@ int ctf_compress(struct ctf_compressor *compressor, const void *head, size_t hea
 	ret = compress_part(context, &out, head, head_size, ZSTD_e_continue);
 	if (!ret)
 		ret = compress_part(context, &out, body, body_size, ZSTD_e_end);
-	*frame = compressor->frame;
-	*size = out.pos;
+	*ret_frame = compressor->frame;
+	*ret_size = out.pos;
 	return ret;
 }
 
@@ -148,8 +148,8 @@ static int ctf_compress_fill_buffer(struct ctf_frames *frames, size_t *have, siz
 static int bad_frame(struct ctf_frames *frames, size_t size, bool cut, const char *why)
 {
 	frames->size = size;
-	frames->cut = cut;
-	frames->why = why;
+	frames->is_cut = cut;
+	frames->reason = why;
 	return -EBADMSG;
 }
 

@@ -13,21 +13,26 @@
 
 #define CTF_COMPRESSED_SUFFIX ".zst"
 
-/* True if a file of this name contains frames; *plain is the length of the name without suffix.
-   `plain` may be NULL. */
-bool ctf_is_compressed(const char *name, size_t *plain);
+/*
+ * True if a file of this name contains frames; *ret_plain_length is the length of the name without
+ * suffix. `ret_plain_length` may be NULL.
+ */
+bool ctf_is_compressed(const char *name, size_t *ret_plain_length);
 
 /* ---- writing ---- */
 
 struct ctf_compressor;
 
-/* NULL: out of memory. An unsupported level becomes the nearest supported one. */
+/* Returns NULL if out of memory. An unsupported level becomes the nearest supported one. */
 struct ctf_compressor *ctf_compressor_create(int level);
 void ctf_compressor_free(struct ctf_compressor *compressor);
 
-/* Compress both parts into one frame; *frame is valid until the next call. 0, -ENOMEM or -EIO. */
+/*
+ * Compresses both parts into one frame; *ret_frame is valid until the next call. Returns 0, -ENOMEM
+ * or -EIO.
+ */
 int ctf_compress(struct ctf_compressor *compressor, const void *head, size_t head_size,
-		const void *body, size_t body_size, const void **frame, size_t *size);
+		const void *body, size_t body_size, const void **ret_frame, size_t *ret_size);
 
 /* ---- reading frame by frame ---- */
 
@@ -37,8 +42,8 @@ struct ctf_frames {
 	unsigned char *bytes; /* The current frame, compressed. */
 	size_t capacity;
 	size_t size;
-	bool cut;        /* After -EBADMSG: the file ends inside the frame. */
-	const char *why; /* After -EBADMSG. */
+	bool is_cut;        /* After -EBADMSG: the file ends inside the frame. */
+	const char *reason; /* After -EBADMSG. */
 };
 
 /* The caller closes fd. */
@@ -46,8 +51,8 @@ void ctf_frames_start(struct ctf_frames *frames, int fd);
 void ctf_frames_free(struct ctf_frames *frames);
 
 /*
- * Read the next frame. 1: a complete frame; 0: the end of the file; -EBADMSG: no complete frame (if
- * it is cut, bytes and size are what the file contains); or another negative errno.
+ * Reads the next frame. Returns 1: a complete frame; 0: the end of the file; -EBADMSG: no complete
+ * frame (if it is cut, bytes and size are what the file contains); or another negative errno.
  */
 int ctf_frames_next(struct ctf_frames *frames);
 

@@ -98,8 +98,8 @@ static void test_frames(void **state)
 	frame_size++;
 	ctf_frames_start(&frames, -1);
 	assert_int_equal(ctf_frames_next(&frames), -EBADMSG);
-	assert_string_equal(frames.why, "a frame is larger than 4 GiB");
-	assert_true(!frames.size && !frames.cut);
+	assert_string_equal(frames.reason, "a frame is larger than 4 GiB");
+	assert_true(!frames.size && !frames.is_cut);
 }
 
 /* ---- frames, unpacked ---- */

@@ -99,14 +99,14 @@ static void ctf2_scalar_parse_labels(struct ctf2_reader *r, const struct ctf2_js
 	for (const struct ctf2_json *label = json->first; label; label = label->next)
 		count += label->count;
 	type->labels = ctf2_alloc(r, count, sizeof(*type->labels));
-	for (const struct ctf2_json *label = json->first; label && !r->failed;
+	for (const struct ctf2_json *label = json->first; label && !r->first_error;
 			label = label->next) {
 		const char *text = ctf2_copy(r, label->key);
 		const struct ctf2_json *range = label->kind == JSON_ARRAY ? label->first : NULL;
 
 		if (label->kind != JSON_ARRAY)
 			ctf2_error(r, "the ranges of a label must be an array");
-		for (; range && !r->failed; range = range->next) {
+		for (; range && !r->first_error; range = range->next) {
 			struct ctf2_bounds bounds;
 
 			if (!ctf2_bounds(r, range, &bounds) ||

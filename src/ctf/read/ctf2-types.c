@@ -59,7 +59,8 @@ static struct ctf_location *parse_location(
 	location->origin = parse_origin(r, ctf2_text(r, object, "origin"));
 	scope = location->origin < 0 ? r->scope : (enum ctf_scope)location->origin;
 	location->path = ctf2_alloc(r, path->count, sizeof(*location->path));
-	for (const struct ctf2_json *step = path->first; step && !r->failed; step = step->next) {
+	for (const struct ctf2_json *step = path->first; step && !r->first_error;
+			step = step->next) {
 		if (step->kind == JSON_STRING)
 			location->path[location->count++] =
 					ctf2_tree_name(r, step->text, ctf2_is_event_scope(scope));
@@ -70,7 +71,7 @@ static struct ctf_location *parse_location(
 		else
 			location->path[location->count++] = NULL;
 	}
-	return r->failed ? NULL : location;
+	return r->first_error ? NULL : location;
 }
 
 static uint32_t count_ranges(const struct ctf2_json *json)
@@ -85,7 +86,7 @@ static void parse_ranges(struct ctf2_reader *r, const struct ctf2_json *json, ui
 
 	if (!range)
 		ctf2_error(r, "an option has no selector-field-ranges");
-	for (; range && !r->failed; range = range->next) {
+	for (; range && !r->first_error; range = range->next) {
 		struct ctf2_bounds bounds;
 
 		if (ctf2_bounds(r, range, &bounds))
@@ -126,7 +127,7 @@ static bool ctf2_type_parse_member(struct ctf2_reader *r, const struct ctf2_json
 	ctf_member_set(member, name, type, hidden && hidden->kind == JSON_TRUE);
 	member->role = role;
 	ctf2_type_set_depth(r, holder, type);
-	return !r->failed;
+	return !r->first_error;
 }
 
 static struct ctf_type *ctf2_type_parse_struct(struct ctf2_reader *r, const struct ctf2_json *json)
@@ -140,7 +141,7 @@ static struct ctf_type *ctf2_type_parse_struct(struct ctf2_reader *r, const stru
 	if (list && list->kind != JSON_ARRAY)
 		return ctf2_error(r, "the members of a structure must be an array");
 	type->members = ctf2_alloc(r, list ? list->count : 0, sizeof(*type->members));
-	for (const struct ctf2_json *item = list ? list->first : NULL; item && !r->failed;
+	for (const struct ctf2_json *item = list ? list->first : NULL; item && !r->first_error;
 			item = item->next) {
 		const char *name = ctf2_text(r, item, "name");
 
@@ -238,7 +239,7 @@ static struct ctf_type *parse_optional(struct ctf2_reader *r, const struct ctf2_
 	type->members = ctf2_alloc(r, 2, sizeof(*type->members));
 	none->members = ctf2_alloc(r, 0, sizeof(*none->members));
 	location->ranges = ctf2_alloc(r, count_ranges(ranges), sizeof(*location->ranges));
-	if (r->failed)
+	if (r->first_error)
 		return NULL;
 	ctf_member_set(&type->members[0], "none", none, false);
 	ctf2_type_set_depth(r, type, none);
@@ -263,7 +264,7 @@ static struct ctf_type *ctf2_type_parse_variant(struct ctf2_reader *r, const str
 	type->location = location;
 	type->members = ctf2_alloc(r, options->count, sizeof(*type->members));
 	location->ranges = ctf2_alloc(r, ranges, sizeof(*location->ranges));
-	for (option = options->first; option && !r->failed; option = option->next) {
+	for (option = options->first; option && !r->first_error; option = option->next) {
 		const char *name = ctf2_text(r, option, "name");
 		char number[16];
 
@@ -271,13 +272,13 @@ static struct ctf_type *ctf2_type_parse_variant(struct ctf2_reader *r, const str
 		name = ctf2_tree_name(r, name ? name : number, name && *name == '_');
 		parse_ranges(r, json_member(option, "selector-field-ranges"), type->member_count,
 				location);
-		if (r->failed ||
+		if (r->first_error ||
 				!ctf2_type_parse_member(r, option, name, type,
 						&type->members[type->member_count]))
 			return NULL;
 		type->member_count++;
 	}
-	return r->failed ? NULL : type;
+	return r->first_error ? NULL : type;
 }
 
 /* ---- all classes ---- */
@@ -372,7 +373,7 @@ static struct ctf_type *parse_class(
 			    : ctf2_error(r, "a field class has no type");
 	}
 	r->depth--;
-	return r->failed ? NULL : type;
+	return r->first_error ? NULL : type;
 }
 
 struct ctf_type *ctf2_scope_type(struct ctf2_reader *r, const struct ctf2_json *class,

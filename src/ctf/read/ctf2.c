@@ -23,12 +23,13 @@ void *ctf2_error(struct ctf2_reader *r, const char *format, ...)
 	char text[300];
 	va_list arguments;
 
-	if (r->failed)
+	if (r->first_error)
 		return NULL;
 	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
-	r->failed = error_set(r->error, -EINVAL, NULL, "the metadata cannot be read: %s", text);
+	r->first_error =
+			error_set(r->error, -EINVAL, NULL, "the metadata cannot be read: %s", text);
 	return NULL;
 }
 
@@ -36,13 +37,13 @@ void *ctf2_alloc(struct ctf2_reader *r, size_t count, size_t size)
 {
 	void *memory;
 
-	if (r->failed)
+	if (r->first_error)
 		return NULL;
 	if (ctf_arena_used(r->arena) > r->classes->memory_max)
 		return ctf2_error(r, "its field classes take too much memory");
 	memory = ctf_arena_alloc(r->arena, count, size);
 	if (!memory)
-		r->failed = ctf_metadata_set_no_memory(r->error);
+		r->first_error = ctf_metadata_set_no_memory(r->error);
 	return memory;
 }
 
@@ -84,9 +85,9 @@ static uint64_t any_number(struct ctf2_reader *r, const struct ctf2_json *object
 }
 
 uint64_t ctf2_number(struct ctf2_reader *r, const struct ctf2_json *object, const char *key,
-		uint64_t otherwise)
+		uint64_t default_value)
 {
-	return json_member(object, key) ? any_number(r, object, key, false) : otherwise;
+	return json_member(object, key) ? any_number(r, object, key, false) : default_value;
 }
 
 void ctf2_check_extensions(struct ctf2_reader *r, const struct ctf2_json *object)
@@ -112,7 +113,7 @@ static void *ctf2_read_grow_pointers(
 		if (*count)
 			memcpy(pointers, array, *count * sizeof(*pointers));
 	}
-	if (!r->failed)
+	if (!r->first_error)
 		pointers[(*count)++] = pointer;
 	return pointers;
 }
@@ -156,7 +157,7 @@ static void read_environment(struct ctf2_reader *r, const struct ctf2_json *json
 	}
 	r->classes->env = ctf2_alloc(r, json->count, sizeof(*r->classes->env));
 	trace->environment = r->classes->env;
-	for (const struct ctf2_json *entry = json->first; entry && !r->failed;
+	for (const struct ctf2_json *entry = json->first; entry && !r->first_error;
 			entry = entry->next) {
 		struct ctf_environment *env = &r->classes->env[trace->environment_count];
 
@@ -165,7 +166,7 @@ static void read_environment(struct ctf2_reader *r, const struct ctf2_json *json
 		env->key = ctf2_copy(r, entry->key);
 		env->text = entry->kind == JSON_STRING ? ctf2_copy(r, entry->text) : NULL;
 		env->number = (int64_t)entry->number;
-		trace->environment_count += !r->failed;
+		trace->environment_count += !r->first_error;
 	}
 }
 
@@ -196,12 +197,12 @@ static void read_trace(struct ctf2_reader *r, const struct ctf2_json *json)
 	classes->has_trace = true;
 	if (environment)
 		read_environment(r, environment);
-	if (!header || r->failed)
+	if (!header || r->first_error)
 		return;
 	scopes[CTF_SCOPE_PACKET_HEADER] = ctf2_scope_type(r, header, CTF_SCOPE_PACKET_HEADER, NULL);
-	if (!r->failed)
-		r->failed = ctf_resolve(classes, scopes, CTF_SCOPE_PACKET_HEADER, r->error);
-	if (r->failed)
+	if (!r->first_error)
+		r->first_error = ctf_resolve(classes, scopes, CTF_SCOPE_PACKET_HEADER, r->error);
+	if (r->first_error)
 		return;
 	classes->packet_header = scopes[CTF_SCOPE_PACKET_HEADER];
 	note_magic(classes);
@@ -219,7 +220,7 @@ static void ctf2_read_clock(struct ctf2_reader *r, const struct ctf2_json *json)
 
 	if (!id)
 		ctf2_error(r, "a clock class has no id");
-	if (r->failed || !clock || !entry)
+	if (r->first_error || !clock || !entry)
 		return;
 	clock->name = ctf2_copy(r, name ? name : id);
 	clock->description = description ? ctf2_copy(r, description) : NULL;
@@ -232,11 +233,11 @@ static void ctf2_read_clock(struct ctf2_reader *r, const struct ctf2_json *json)
 	if (!clock->frequency)
 		ctf2_error(r, "the clock class \"%s\" has no frequency", id);
 	*entry = (struct ctf2_clock){r->clocks, ctf2_copy(r, id), clock};
-	if (r->failed)
+	if (r->first_error)
 		return;
 	r->clocks = entry;
 	classes->clocks = ctf2_read_grow_pointers(r, classes->clocks, &classes->clock_count, clock);
-	if (!r->failed)
+	if (!r->first_error)
 		classes->trace.clock = classes->clocks[0];
 }
 
@@ -250,7 +251,7 @@ static bool read_alias(
 
 	if (!name || !class)
 		ctf2_error(r, "a field class alias has no name or no field-class");
-	if (r->failed || !alias)
+	if (r->first_error || !alias)
 		return false;
 	*alias = (struct ctf2_alias){r->aliases, name, class, fragment};
 	r->aliases = alias;
@@ -276,11 +277,11 @@ static void read_scope(struct ctf2_reader *r, const struct ctf2_json *json, cons
 {
 	const struct ctf2_json *class = json_member(json, key);
 
-	if (!class || r->failed)
+	if (!class || r->first_error)
 		return;
 	scopes[scope] = ctf2_scope_type(r, class, scope, clock);
-	if (!r->failed)
-		r->failed = ctf_resolve(r->classes, scopes, scope, r->error);
+	if (!r->first_error)
+		r->first_error = ctf_resolve(r->classes, scopes, scope, r->error);
 }
 
 /* No role denotes the CPU of a packet, so use the name that all tracers use. */
@@ -314,7 +315,7 @@ static void read_stream(struct ctf2_reader *r, const struct ctf2_json *json)
 			stream->clock);
 	read_scope(r, json, "event-record-common-context-field-class", scopes,
 			CTF_SCOPE_STREAM_EVENT_CONTEXT, NULL);
-	if (r->failed)
+	if (r->first_error)
 		return;
 	stream->packet_context = scopes[CTF_SCOPE_PACKET_CONTEXT];
 	stream->event_header = scopes[CTF_SCOPE_EVENT_HEADER];
@@ -396,7 +397,7 @@ static void ctf2_read_event(struct ctf2_reader *r, const struct ctf2_json *json)
 	scopes[CTF_SCOPE_STREAM_EVENT_CONTEXT] = stream->event_context;
 	read_scope(r, json, "specific-context-field-class", scopes, CTF_SCOPE_EVENT_CONTEXT, NULL);
 	read_scope(r, json, "payload-field-class", scopes, CTF_SCOPE_EVENT_FIELDS, NULL);
-	if (r->failed)
+	if (r->first_error)
 		return;
 	event->context = scopes[CTF_SCOPE_EVENT_CONTEXT];
 	event->fields = scopes[CTF_SCOPE_EVENT_FIELDS];
@@ -426,7 +427,7 @@ static bool ctf2_read_object(
 	ctf2_check_extensions(r, json);
 	if (!type)
 		ctf2_error(r, "a fragment has no type");
-	if (r->failed || !type)
+	if (r->first_error || !type)
 		return false;
 	if (!r->has_preamble && strcmp(type, "preamble") != 0) {
 		ctf2_error(r, "it does not begin with a preamble");
@@ -460,7 +461,7 @@ static void read_fragment(struct ctf2_reader *r, const char *whole, const char *
 	struct ctf2_json *json;
 
 	if (!arena) {
-		r->failed = ctf_metadata_set_no_memory(r->error);
+		r->first_error = ctf_metadata_set_no_memory(r->error);
 		return;
 	}
 	json = json_parse(arena, text, size, MEMORY_BASE + size * MEMORY_FACTOR, &error);
@@ -468,7 +469,7 @@ static void read_fragment(struct ctf2_reader *r, const char *whole, const char *
 		ctf2_error(r, "line %u is no JSON: %s", ctf2_read_line_number(whole, error.at),
 				error.why);
 	else if (!json)
-		r->failed = ctf_metadata_set_no_memory(r->error);
+		r->first_error = ctf_metadata_set_no_memory(r->error);
 	if (!json || !ctf2_read_object(r, json, arena))
 		ctf_arena_destroy(arena);
 }
@@ -493,10 +494,10 @@ static int read_fragments(struct ctf2_reader *r, const char *text, size_t size, 
 		const char *next = memchr(at + 1, SEPARATOR, (size_t)(end - at) - 1);
 
 		next = next ? next : end;
-		r->failed = 0;
+		r->first_error = 0;
 		r->error = first ? NULL : error;
 		read_fragment(r, text, at + 1, (size_t)(next - at) - 1);
-		first = first ? first : r->failed;
+		first = first ? first : r->first_error;
 		if (!first)
 			r->classes->good_size = (size_t)(next - text);
 		if (!r->has_preamble)

@@ -30,7 +30,7 @@ struct ctf2_reader {
 	bool has_preamble;
 	bool has_magic;
 	struct error *error;
-	int failed; /* The first errno of this fragment; 0: none. */
+	int first_error; /* The first errno of this fragment; 0: none. */
 };
 
 /*
@@ -52,7 +52,7 @@ char *ctf2_copy(struct ctf2_reader *r, const char *text);
  */
 const char *ctf2_text(struct ctf2_reader *r, const struct ctf2_json *object, const char *key);
 uint64_t ctf2_number(struct ctf2_reader *r, const struct ctf2_json *object, const char *key,
-		uint64_t otherwise);
+		uint64_t default_value);
 
 /* Reports an extension that changes decoding and is not supported. */
 void ctf2_check_extensions(struct ctf2_reader *r, const struct ctf2_json *object);

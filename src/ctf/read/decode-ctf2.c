@@ -11,12 +11,13 @@
 
 #include "ctf/read/decode-ctf2.h"
 
-unsigned int ctf_decode_leb128(struct ctf_decoder *d, const struct ctf_type *type, uint64_t *number)
+unsigned int ctf_decode_leb128(
+		struct ctf_decoder *d, const struct ctf_type *type, uint64_t *ret_number)
 {
 	unsigned int bits = 0;
 	uint8_t byte;
 
-	*number = 0;
+	*ret_number = 0;
 	do {
 		uint64_t group;
 
@@ -35,12 +36,12 @@ unsigned int ctf_decode_leb128(struct ctf_decoder *d, const struct ctf_type *typ
 			d->why = "a number takes more than ten bytes";
 			return 0;
 		}
-		*number |= group << bits;
+		*ret_number |= group << bits;
 		bits += 7;
 		d->at += 8;
 	} while (byte & 0x80);
 	if (type->is_signed && bits < 64 && byte & 0x40)
-		*number |= ~UINT64_C(0) << bits;
+		*ret_number |= ~UINT64_C(0) << bits;
 	return bits;
 }
 

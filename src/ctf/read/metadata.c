@@ -87,19 +87,19 @@ static int ctf_metadata_unpack(char *text, size_t *size, struct error *error)
 	return 0;
 }
 
-int ctf_metadata_read(
-		int dir_fd, const char *dir, struct ctf_trace_classes **out, struct error *error)
+int ctf_metadata_read(int dir_fd, const char *dir, struct ctf_trace_classes **ret_classes,
+		struct error *error)
 {
 	struct ctf_trace_classes *classes = calloc(1, sizeof(*classes));
 	char *text = NULL, *path = strdup(dir);
 	size_t size = 0;
 	int ret, unpacked = 0;
 
-	*out = classes;
+	*ret_classes = classes;
 	if (!classes || !path) {
 		free(path);
 		free(classes);
-		*out = NULL;
+		*ret_classes = NULL;
 		return ctf_metadata_set_no_memory(error);
 	}
 	classes->trace.path = path;

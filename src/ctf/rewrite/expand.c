@@ -101,10 +101,10 @@ static int expand_stream(struct expansion *e, int in, int out, const struct expa
 		ret = ctf_frames_next(&frames);
 		if (ret == -EBADMSG)
 			ctf_expand_report(e, "%s/%s, byte %" PRIu64 ", is damaged: %s; %s",
-					from->path, from_name, (uint64_t)frames.next, frames.why,
-					frames.cut ? "its whole part is kept"
-						   : "the following bytes are not expanded");
-		if (ret <= 0 && !(ret == -EBADMSG && frames.cut))
+					from->path, from_name, (uint64_t)frames.next, frames.reason,
+					frames.is_cut ? "its whole part is kept"
+						      : "the following bytes are not expanded");
+		if (ret <= 0 && !(ret == -EBADMSG && frames.is_cut))
 			break;
 		begin = at;
 		code = expand_frame(e, &frames, out, &at, to, name);

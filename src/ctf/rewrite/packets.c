@@ -165,7 +165,7 @@ static int read_frame(int fd, uint64_t at, struct ctf_packet *packet)
 	ctf_frames_start(&frames, fd);
 	frames.next = (off_t)at;
 	ret = ctf_frames_next(&frames);
-	if (ret == -EBADMSG && frames.cut)
+	if (ret == -EBADMSG && frames.is_cut)
 		ret = 0; /* The recorder is writing it. */
 	if (ret > 0) {
 		size = ZSTD_getFrameContentSize(frames.bytes, frames.size);

@@ -87,7 +87,7 @@ static int repair_frames(int dir_fd, const char *name)
 	do
 		ret = ctf_frames_next(&frames);
 	while (ret > 0);
-	if (ret == -EBADMSG && frames.cut)
+	if (ret == -EBADMSG && frames.is_cut)
 		ret = ftruncate(fd, frames.next) ? -errno : 1;
 	else if (ret == -EBADMSG)
 		ret = 0; /* Other damage is reported by readers. */
