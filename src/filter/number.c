@@ -3,13 +3,13 @@
 #include "filter/number.h"
 #include "filter/program.h"
 
-#define SIGN ((uint64_t)1 << 63)
-#define MANTISSA (((uint64_t)1 << 52) - 1)
-#define INFINITE ((uint64_t)0x7ff << 52)
+#define DOUBLE_SIGN ((uint64_t)1 << 63)
+#define DOUBLE_MANTISSA (((uint64_t)1 << 52) - 1)
+#define DOUBLE_INFINITY ((uint64_t)0x7ff << 52)
 
 static bool filter_number_is_nan(uint64_t bits)
 {
-	return (bits & ~SIGN) > INFINITE;
+	return (bits & ~DOUBLE_SIGN) > DOUBLE_INFINITY;
 }
 
 /* ---- conversion ---- */
@@ -20,11 +20,11 @@ static bool filter_number_is_nan(uint64_t bits)
  */
 static uint64_t filter_number_round(bool negative, int exponent, uint64_t significand, bool sticky)
 {
-	uint64_t sign = negative ? SIGN : 0, mantissa, remainder;
+	uint64_t sign = negative ? DOUBLE_SIGN : 0, mantissa, remainder;
 	unsigned int shift = 11;
 
 	if (exponent > 1023)
-		return sign | INFINITE;
+		return sign | DOUBLE_INFINITY;
 	if (exponent < -1022) {
 		/* Subnormal: fewer bits remain. */
 		if (exponent < -1022 - 53)
@@ -33,13 +33,13 @@ static uint64_t filter_number_round(bool negative, int exponent, uint64_t signif
 	}
 	if (shift > 63) {
 		mantissa = 0;
-		sticky |= shift > 64 || significand != SIGN;
-		remainder = shift == 64 ? SIGN : SIGN >> 1;
+		sticky |= shift > 64 || significand != DOUBLE_SIGN;
+		remainder = shift == 64 ? DOUBLE_SIGN : DOUBLE_SIGN >> 1;
 	} else {
 		mantissa = significand >> shift;
 		remainder = significand << (64 - shift);
 	}
-	if (remainder > SIGN || (remainder == SIGN && (sticky || (mantissa & 1))))
+	if (remainder > DOUBLE_SIGN || (remainder == DOUBLE_SIGN && (sticky || (mantissa & 1))))
 		mantissa++;
 	if (exponent < -1022)
 		return sign | mantissa; /* right also if rounded up to a normal number */
@@ -67,7 +67,7 @@ static uint64_t filter_number_widen(uint64_t sign, unsigned int exponent, uint64
 	int zeros;
 
 	if (exponent == top)
-		return sign << 63 | INFINITE | mantissa << (52 - bits);
+		return sign << 63 | DOUBLE_INFINITY | mantissa << (52 - bits);
 	if (exponent)
 		return sign << 63 | (uint64_t)((int)exponent - bias + 1023) << 52 |
 				mantissa << (52 - bits);
@@ -97,10 +97,11 @@ uint64_t filter_double_from_128(uint64_t low, uint64_t high)
 
 	high &= ((uint64_t)1 << 48) - 1;
 	if (exponent == 0x7fff)
-		return (negative ? SIGN : 0) | INFINITE | (high || low ? (uint64_t)1 << 51 : 0);
+		return (negative ? DOUBLE_SIGN : 0) | DOUBLE_INFINITY |
+				(high || low ? (uint64_t)1 << 51 : 0);
 	if (!exponent) /* far below the smallest double */
-		return negative ? SIGN : 0;
-	significand = SIGN | high << 15 | low >> 49;
+		return negative ? DOUBLE_SIGN : 0;
+	significand = DOUBLE_SIGN | high << 15 | low >> 49;
 	return filter_number_round(negative, exponent - 16383, significand, low << 15);
 }
 
@@ -114,7 +115,7 @@ static enum filter_order filter_number_compare_unsigned(uint64_t a, uint64_t b)
 /* Maps bits to an order-preserving integer; both zeros map to the same. */
 static uint64_t filter_number_to_ordered(uint64_t bits)
 {
-	return bits & SIGN ? ~bits + 1 : bits | SIGN;
+	return bits & DOUBLE_SIGN ? ~bits + 1 : bits | DOUBLE_SIGN;
 }
 
 enum filter_order filter_double_order(uint64_t a, uint64_t b)
@@ -136,7 +137,7 @@ static enum filter_order filter_number_reverse_if(bool negative, enum filter_ord
 static enum filter_order filter_number_magnitude_order(uint64_t low, uint64_t high, uint64_t b)
 {
 	int exponent = (int)(b >> 52 & 0x7ff) - 1023;
-	uint64_t mantissa = (b & MANTISSA) | (uint64_t)1 << 52, whole_low, whole_high = 0;
+	uint64_t mantissa = (b & DOUBLE_MANTISSA) | (uint64_t)1 << 52, whole_low, whole_high = 0;
 	bool fraction = false;
 
 	if (exponent >= 128)

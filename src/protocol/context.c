@@ -137,7 +137,7 @@ const char *context_name(size_t index)
 	return NULL;
 }
 
-const char *context_sentence(size_t index)
+const char *context_description(size_t index)
 {
 	size_t i;
 
@@ -477,9 +477,9 @@ static int parse_piece(
 	return 0;
 }
 
-int context_parse(const char *text, struct context_spec *spec, struct context_error *error)
+int context_parse(const char *text, struct context_spec *ret_spec, struct context_error *error)
 {
-	return parse_piece((struct text_slice){text, strlen(text)}, spec, error);
+	return parse_piece((struct text_slice){text, strlen(text)}, ret_spec, error);
 }
 
 static int context_spec_add_field(struct text_slice text, struct context_spec *specs, int nr_specs,
@@ -500,7 +500,7 @@ static int context_spec_add_field(struct text_slice text, struct context_spec *s
 	return nr_specs + 1;
 }
 
-int context_parse_list(const char *text, struct context_spec *specs, size_t max_specs,
+int context_parse_list(const char *text, struct context_spec *ret_specs, size_t max_specs,
 		struct context_error *error)
 {
 	const char *at = text;
@@ -514,8 +514,8 @@ int context_parse_list(const char *text, struct context_spec *specs, size_t max_
 		whole = size = strcspn(at, ",");
 		while (size && (at[size - 1] == ' ' || at[size - 1] == '\t'))
 			size--;
-		ret = context_spec_add_field(
-				(struct text_slice){at, size}, specs, nr_specs, max_specs, error);
+		ret = context_spec_add_field((struct text_slice){at, size}, ret_specs, nr_specs,
+				max_specs, error);
 		if (ret < 0) {
 			error->column += (unsigned int)(at - text);
 			return ret;

@@ -114,13 +114,13 @@ struct context_error {
  * Parses one context. Returns 0, or -EINVAL with the error. The text may have any length and any
  * bytes.
  */
-int context_parse(const char *text, struct context_spec *spec, struct context_error *error);
+int context_parse(const char *text, struct context_spec *ret_spec, struct context_error *error);
 
 /*
  * Parses a list such as "vpid,vtid,perf:thread:cycles". Returns the number of specs, or -EINVAL
  * with the column in the whole text. Ignores spaces around commas and repeated names.
  */
-int context_parse_list(const char *text, struct context_spec *specs, size_t max_specs,
+int context_parse_list(const char *text, struct context_spec *ret_specs, size_t max_specs,
 		struct context_error *error);
 
 /* True if both are the same context. */
@@ -132,7 +132,7 @@ bool context_same(const struct context_spec *one, const struct context_spec *oth
  * applications.
  */
 const char *context_name(size_t index);
-const char *context_sentence(size_t index);
+const char *context_description(size_t index);
 
 /* Returns a name of a counter that may follow "perf:thread:"; NULL after the last one. */
 const char *context_perf_name(size_t index);

@@ -64,12 +64,12 @@ static int pattern_parse_level(const char *word)
  * Returns the byte after the set that starts at `set` (a '['), or NULL and sets *ret_reason. A ']'
  * directly after the opening is a literal.
  */
-static const char *pattern_set_end(const char *set, const char **reason)
+static const char *pattern_set_end(const char *set, const char **ret_reason)
 {
 	const char *at = set + 1;
 	bool first = true;
 
-	*reason = "a set that is not closed by \"]\"";
+	*ret_reason = "a set that is not closed by \"]\"";
 	if (*at == '!' || *at == '^')
 		at++;
 	for (; *at; first = false) {
@@ -86,7 +86,7 @@ static const char *pattern_set_end(const char *set, const char **reason)
 		if (*at == '\\' && !*++at)
 			return NULL;
 		if ((unsigned char)*at++ < low) {
-			*reason = "a range whose end is before its begin";
+			*ret_reason = "a range whose end is before its begin";
 			return NULL;
 		}
 	}
@@ -99,12 +99,12 @@ struct glob_scan {
 	const char *colon;
 };
 
-static int pattern_scan_glob(const char *text, const char *glob, struct glob_scan *scan,
+static int pattern_scan_glob(const char *text, const char *glob, struct glob_scan *ret_scan,
 		struct pattern_error *error)
 {
 	const char *at = glob;
 
-	*scan = (struct glob_scan){0};
+	*ret_scan = (struct glob_scan){0};
 	while (*at && *at != '@') {
 		if (*at == '[') {
 			const char *reason;
@@ -118,11 +118,11 @@ static int pattern_scan_glob(const char *text, const char *glob, struct glob_sca
 		if (*at == '\\' && !*++at)
 			return pattern_set_error(
 					error, text, at - 1, "a \"\\\" with nothing behind it");
-		if (*at == ':' && !scan->colon)
-			scan->colon = at;
+		if (*at == ':' && !ret_scan->colon)
+			ret_scan->colon = at;
 		at++;
 	}
-	scan->end = at;
+	ret_scan->end = at;
 	return 0;
 }
 
@@ -205,7 +205,7 @@ int pattern_parse_kernel(const char *text, struct pattern patterns[PATTERN_KERNE
 		struct pattern_error *error)
 {
 	const char *sign = *text == '!' ? "!" : "", *name = text + (*text == '!');
-	char other[PATTERN_TEXT_MAX + 1];
+	char pattern_text[PATTERN_TEXT_MAX + 1];
 	struct pattern_error ignored;
 	int count = 1;
 	size_t size;
@@ -213,24 +213,27 @@ int pattern_parse_kernel(const char *text, struct pattern patterns[PATTERN_KERNE
 	if (pattern_is_kernel(text))
 		name += sizeof(PATTERN_KERNEL) - 1;
 	size = strlen(name);
-	if (snprintf(other, sizeof(other), "%s%s", sign, name) >= (int)sizeof(other))
+	if (snprintf(pattern_text, sizeof(pattern_text), "%s%s", sign, name) >=
+			(int)sizeof(pattern_text))
 		return pattern_set_error(
 				error, text, text + PATTERN_TEXT_MAX, "more than 511 bytes");
-	if (pattern_parse(other, &patterns[0], error)) {
-		error->column += (unsigned int)(strlen(text) - strlen(other));
+	if (pattern_parse(pattern_text, &patterns[0], error)) {
+		error->column += (unsigned int)(strlen(text) - strlen(pattern_text));
 		return -EINVAL;
 	}
 	if (strchr(name, '@'))
 		return count;
 	/* If "*:NAME" does not fit, NAME is longer than any event name and can be ignored. */
 	if (!strchr(name, ':') &&
-			snprintf(other, sizeof(other), "%s*:%s", sign, name) < (int)sizeof(other) &&
-			!pattern_parse(other, &patterns[count], &ignored))
+			snprintf(pattern_text, sizeof(pattern_text), "%s*:%s", sign, name) <
+					(int)sizeof(pattern_text) &&
+			!pattern_parse(pattern_text, &patterns[count], &ignored))
 		count++;
 	if (size && name[size - 1] != '*' &&
-			snprintf(other, sizeof(other), "%s%s%s:*", sign,
-					strchr(name, ':') ? "" : "*:", name) < (int)sizeof(other) &&
-			!pattern_parse(other, &patterns[count], &ignored))
+			snprintf(pattern_text, sizeof(pattern_text), "%s%s%s:*", sign,
+					strchr(name, ':') ? "" : "*:", name) <
+					(int)sizeof(pattern_text) &&
+			!pattern_parse(pattern_text, &patterns[count], &ignored))
 		count++;
 	return count;
 }
@@ -245,14 +248,14 @@ void pattern_error_text(
 /* ---- matching ---- */
 
 /* "provider:event" without concatenating it. */
-struct subject {
+struct event_name {
 	const char *provider;
 	const char *event;
 	size_t provider_size;
 	size_t size;
 };
 
-static unsigned char pattern_byte_at(const struct subject *subject, size_t index)
+static unsigned char pattern_byte_at(const struct event_name *subject, size_t index)
 {
 	if (index < subject->provider_size)
 		return (unsigned char)subject->provider[index];
@@ -264,7 +267,7 @@ static unsigned char pattern_byte_at(const struct subject *subject, size_t index
 /*
  * Returns the size of the UTF-8 character at `index`: the byte and the continuation bytes after it.
  */
-static size_t pattern_character_size(const struct subject *subject, size_t index)
+static size_t pattern_character_size(const struct event_name *subject, size_t index)
 {
 	size_t size = 1;
 
@@ -305,7 +308,7 @@ static bool pattern_set_contains(const char **at, unsigned char byte)
  * Matches one element of the pattern that is not '*'. Returns the number of matched bytes of the
  * event name; 0: no match.
  */
-static size_t pattern_step(const char **at, const struct subject *subject, size_t index)
+static size_t pattern_step(const char **at, const struct event_name *subject, size_t index)
 {
 	switch (**at) {
 	case '?': (*at)++; return pattern_character_size(subject, index);
@@ -316,14 +319,15 @@ static size_t pattern_step(const char **at, const struct subject *subject, size_
 }
 
 /* Only the last '*' is retried, so the time is at most the product of both lengths. */
-static bool pattern_glob_matches(const char *glob, const char *end, const struct subject *subject)
+static bool pattern_glob_matches(
+		const char *glob, const char *end, const struct event_name *subject)
 {
 	const char *star = NULL;
 	size_t star_index = 0;
 	size_t index = 0;
 
 	for (;;) {
-		size_t taken = 0;
+		size_t matched = 0;
 
 		if (glob < end && *glob == '*') {
 			star = ++glob;
@@ -333,9 +337,9 @@ static bool pattern_glob_matches(const char *glob, const char *end, const struct
 		if (index == subject->size && glob == end)
 			return true;
 		if (index < subject->size && glob < end)
-			taken = pattern_step(&glob, subject, index);
-		if (taken) {
-			index += taken;
+			matched = pattern_step(&glob, subject, index);
+		if (matched) {
+			index += matched;
 			continue;
 		}
 		if (!star || star_index == subject->size)
@@ -348,7 +352,7 @@ static bool pattern_glob_matches(const char *glob, const char *end, const struct
 bool pattern_matches(const struct pattern *pattern, const char *provider, const char *event,
 		unsigned int level)
 {
-	struct subject subject = {.provider = provider, .event = event};
+	struct event_name subject = {.provider = provider, .event = event};
 
 	if (pattern->level_mode == PATTERN_LEVEL_AT_LEAST && level > pattern->level)
 		return false;

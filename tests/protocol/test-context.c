@@ -235,7 +235,7 @@ static void help(void **state)
 		struct context_spec spec;
 		struct context_error error;
 
-		assert_non_null(context_sentence(i));
+		assert_non_null(context_description(i));
 		/* The last two are prefixes. */
 		if (!strcmp(context_name(i), "perf:thread:"))
 			seen |= 1u << CONTEXT_PERF;
@@ -246,7 +246,7 @@ static void help(void **state)
 		else
 			fail_msg("%s: %s", context_name(i), error.text);
 	}
-	assert_null(context_sentence(i));
+	assert_null(context_description(i));
 	assert_int_equal(seen, (1u << CONTEXT_KINDS) - 1);
 }
 
