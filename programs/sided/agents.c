@@ -40,7 +40,7 @@ static struct sided_agent *sided_agent_oldest_unidentified(const struct daemon *
 {
 	struct sided_agent *agent, *oldest = NULL;
 
-	for (agent = daemon->agents; agent; agent = agent->next)
+	for (agent = daemon->unidentified; agent; agent = agent->next)
 		if (agent->peer.uid == uid)
 			oldest = agent;
 	return oldest;
@@ -56,8 +56,8 @@ static struct sided_agent *sided_agent_oldest_of_largest_user(const struct daemo
 	uint64_t most = 0;
 	uid_t uid = 0;
 
-	for (agent = daemon->agents; agent; agent = agent->next) {
-		uint64_t used = shares_used(&daemon->stranger_shares, agent->peer.uid);
+	for (agent = daemon->unidentified; agent; agent = agent->next) {
+		uint64_t used = shares_used(&daemon->unidentified_shares, agent->peer.uid);
 
 		if (used <= most)
 			continue;
@@ -85,7 +85,7 @@ void loop_pause_listening(struct daemon *daemon)
 	loop_timer(daemon, &daemon->relisten, PAUSE_MS, sided_agents_resume_listening);
 }
 
-/* ---- strangers ---- */
+/* ---- connections that have not identified themselves ---- */
 
 static void sided_agent_set_identified(struct daemon *daemon, struct sided_agent *agent)
 {
@@ -96,20 +96,20 @@ static void sided_agent_set_identified(struct daemon *daemon, struct sided_agent
 		agent->next->at = agent->at;
 	agent->at = NULL;
 	agent->next = NULL;
-	daemon->nr_strangers--;
-	shares_give_back(&daemon->stranger_shares, agent->peer.uid, 1);
+	daemon->nr_unidentified--;
+	shares_give_back(&daemon->unidentified_shares, agent->peer.uid, 1);
 	loop_cancel(daemon, &agent->timer);
 }
 
 static void sided_agent_set_unidentified(struct daemon *daemon, struct sided_agent *agent)
 {
-	agent->next = daemon->agents;
-	agent->at = &daemon->agents;
+	agent->next = daemon->unidentified;
+	agent->at = &daemon->unidentified;
 	if (agent->next)
 		agent->next->at = &agent->next;
-	daemon->agents = agent;
-	daemon->nr_strangers++;
-	shares_charge(&daemon->stranger_shares, agent->peer.uid, 1);
+	daemon->unidentified = agent;
+	daemon->nr_unidentified++;
+	shares_charge(&daemon->unidentified_shares, agent->peer.uid, 1);
 }
 
 static void sided_agent_destroy(struct daemon *daemon, struct sided_object *object)
@@ -130,8 +130,8 @@ void agent_close(struct daemon *daemon, struct sided_agent *agent)
 	peer_close(loop_release(daemon, &agent->watch), agent->refuses_fds);
 	object_close(daemon, &agent->object);
 	/* The program no longer waits: count it for sessions that have no recorder. */
-	if (agent->held && agent->program)
-		workers_miss(daemon, agent->program);
+	if (agent->is_delayed && agent->program)
+		workers_count_unrecorded(daemon, agent->program);
 	rendezvous_disconnected(daemon, agent);
 	program_disconnected(daemon, agent);
 }
@@ -144,7 +144,7 @@ static void sided_agent_silence_ended(struct daemon *daemon, struct timer *timer
 /* ---- WELCOME ---- */
 
 /* The parts of a WELCOME before they are joined. */
-struct parts {
+struct welcome_buffers {
 	char sessions[WIRE_WELCOME_SESSIONS_BYTES_MAX];
 	char pushes[WIRE_MESSAGE_MAX - WIRE_WELCOME_SESSIONS_BYTES_MAX - WELCOME_REMAINDER];
 	size_t pushes_size;
@@ -152,7 +152,7 @@ struct parts {
 };
 
 static void sided_agent_add_sessions(struct daemon *daemon, const struct sided_program *program,
-		struct wire_welcome *welcome, struct parts *parts)
+		struct wire_welcome *welcome, struct welcome_buffers *buffers)
 {
 	struct session_entry *entry;
 
@@ -164,48 +164,49 @@ static void sided_agent_add_sessions(struct daemon *daemon, const struct sided_p
 		if (!session_is_present(entry) ||
 				!is_in_scope(session_scope(daemon, entry), program->uid) ||
 				!session_socket(daemon, entry, path, sizeof(path)) ||
-				wire_welcome_add(welcome, parts->sessions, sizeof(parts->sessions),
-						&session))
+				wire_welcome_add(welcome, buffers->sessions,
+						sizeof(buffers->sessions), &session))
 			continue;
-		parts->pushes_size += push_add(entry, program, welcome->nr_sessions - 1,
-				parts->pushes + parts->pushes_size,
-				sizeof(parts->pushes) - parts->pushes_size);
+		buffers->pushes_size += push_add(entry, program, welcome->nr_sessions - 1,
+				buffers->pushes + buffers->pushes_size,
+				sizeof(buffers->pushes) - buffers->pushes_size);
 	}
 }
 
 static int sided_agent_send_welcome(
 		struct daemon *daemon, struct sided_agent *agent, const char *refusal)
 {
-	static struct parts parts;
+	static struct welcome_buffers buffers;
 	struct wire_welcome welcome = {.accepted = !refusal,
 			.serial = daemon->serial,
-			.sessions = parts.sessions,
+			.sessions = buffers.sessions,
 			.reason = refusal ? refusal : ""};
 	ssize_t size;
 
-	parts.pushes_size = 0;
+	buffers.pushes_size = 0;
 	if (!refusal && agent->program)
-		sided_agent_add_sessions(daemon, agent->program, &welcome, &parts);
-	size = wire_encode_welcome(parts.message, sizeof(parts.message), &welcome);
+		sided_agent_add_sessions(daemon, agent->program, &welcome, &buffers);
+	size = wire_encode_welcome(buffers.message, sizeof(buffers.message), &welcome);
 	if (size < 0)
 		return (int)size;
-	memcpy(parts.message + size, parts.pushes, parts.pushes_size);
-	return wire_send(agent->watch.fd, parts.message, (size_t)size + parts.pushes_size, NULL, 0,
-			0);
+	memcpy(buffers.message + size, buffers.pushes, buffers.pushes_size);
+	return wire_send(agent->watch.fd, buffers.message, (size_t)size + buffers.pushes_size, NULL,
+			0, 0);
 }
 
 void agent_welcome(struct daemon *daemon, struct sided_agent *agent)
 {
 	int ret = sided_agent_send_welcome(daemon, agent, NULL);
 
-	agent->held = false;
+	agent->is_delayed = false;
 	loop_cancel(daemon, &agent->timer);
-	agent->due = ret == -EAGAIN || ret == -ENOBUFS;
-	if (ret && !agent->due) {
+	agent->welcome_is_pending = ret == -EAGAIN || ret == -ENOBUFS;
+	if (ret && !agent->welcome_is_pending) {
 		agent_close(daemon, agent);
 		return;
 	}
-	loop_change(daemon, &agent->watch, agent->due ? EPOLLIN | EPOLLOUT : EPOLLIN);
+	loop_change(daemon, &agent->watch,
+			agent->welcome_is_pending ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }
 
 /* ---- messages of programs ---- */
@@ -226,7 +227,7 @@ static void sided_agent_delay_ended(struct daemon *daemon, struct timer *timer)
 	struct sided_agent *agent = container_of(timer, struct sided_agent, timer);
 
 	if (agent->program)
-		workers_miss(daemon, agent->program);
+		workers_count_unrecorded(daemon, agent->program);
 	agent_welcome(daemon, agent);
 }
 
@@ -237,13 +238,13 @@ static void sided_agent_delay_ended(struct daemon *daemon, struct timer *timer)
  */
 static void sided_agent_welcome_when_ready(struct daemon *daemon, struct sided_agent *agent)
 {
-	agent->held = sided_agent_session_is_starting(daemon);
-	if (agent->held) {
+	agent->is_delayed = sided_agent_session_is_starting(daemon);
+	if (agent->is_delayed) {
 		loop_timer(daemon, &agent->timer, LIMIT_HOLD_MS, sided_agent_delay_ended);
 		return;
 	}
 	if (agent->program)
-		workers_miss(daemon, agent->program);
+		workers_count_unrecorded(daemon, agent->program);
 	agent_welcome(daemon, agent);
 }
 
@@ -386,7 +387,7 @@ static void sided_agent_ready(struct daemon *daemon, struct sided_watch *watch, 
 	static char message[WIRE_MESSAGE_MAX];
 	ssize_t size;
 
-	if (events & EPOLLOUT && agent->due)
+	if (events & EPOLLOUT && agent->welcome_is_pending)
 		agent_welcome(daemon, agent);
 	if (agent->object.is_closed)
 		return;
@@ -413,9 +414,9 @@ static void sided_agent_evict_unidentified(struct daemon *daemon, uid_t uid)
 {
 	struct sided_agent *oldest = NULL;
 
-	if (shares_used(&daemon->stranger_shares, uid) >= LIMIT_STRANGERS_OF_USER)
+	if (shares_used(&daemon->unidentified_shares, uid) >= LIMIT_UNIDENTIFIED_OF_USER)
 		oldest = sided_agent_oldest_unidentified(daemon, uid);
-	else if (daemon->nr_strangers >= LIMIT_STRANGERS)
+	else if (daemon->nr_unidentified >= LIMIT_UNIDENTIFIED)
 		oldest = sided_agent_oldest_of_largest_user(daemon);
 	if (oldest)
 		agent_close(daemon, oldest);
@@ -486,7 +487,7 @@ static void sided_agent_accept(struct daemon *daemon, int fd, struct rendezvous 
 	}
 	sided_agent_evict_unidentified(daemon, agent->peer.uid);
 	sided_agent_set_unidentified(daemon, agent);
-	loop_timer(daemon, &agent->timer, LIMIT_STRANGER_MS, sided_agent_silence_ended);
+	loop_timer(daemon, &agent->timer, LIMIT_UNIDENTIFIED_MS, sided_agent_silence_ended);
 }
 
 void agents_ready(struct daemon *daemon, struct sided_watch *watch, uint32_t events)
@@ -509,8 +510,8 @@ void agents_ready(struct daemon *daemon, struct sided_watch *watch, uint32_t eve
 
 void agents_close(struct daemon *daemon)
 {
-	while (daemon->agents)
-		agent_close(daemon, daemon->agents);
-	shares_free(&daemon->stranger_shares);
+	while (daemon->unidentified)
+		agent_close(daemon, daemon->unidentified);
+	shares_free(&daemon->unidentified_shares);
 	loop_cancel(daemon, &daemon->relisten);
 }

@@ -60,10 +60,10 @@
 #define LIMIT_CLIENTS_OF_USER 64 /* of one user */
 #define LIMIT_CLIENT_FLOORS \
 	16 /* users with a floor; the floors are half of all connections (shares.h) */
-#define LIMIT_STRANGERS 512 /* connections of programs that have not identified themselves */
-#define LIMIT_STRANGERS_OF_USER 256
-#define LIMIT_STRANGER_MS 3000 /* timeout of their identification */
-#define LIMIT_HOLD_MS 1500     /* maximum delay of a new program while a session's process starts */
+#define LIMIT_UNIDENTIFIED 512 /* connections of programs that have not identified themselves */
+#define LIMIT_UNIDENTIFIED_OF_USER 256
+#define LIMIT_UNIDENTIFIED_MS 3000 /* timeout of their identification */
+#define LIMIT_HOLD_MS 1500 /* maximum delay of a new program while a session's process starts */
 #define LIMIT_PROGRAMS_OF_USER 16384
 #define LIMIT_PROGRAM_FLOORS 16
 #define LIMIT_SESSIONS 256
@@ -162,9 +162,9 @@ struct daemon {
 	struct client *clients;
 	struct shares client_shares;
 	/* connections that have not identified themselves; the oldest one is last */
-	struct sided_agent *agents;
-	unsigned int nr_strangers;
-	struct shares stranger_shares; /* counts these agents for each user; has no floors */
+	struct sided_agent *unidentified;
+	unsigned int nr_unidentified;
+	struct shares unidentified_shares; /* counts these agents for each user; has no floors */
 
 	struct rendezvous *rendezvous_list;
 	struct closed_rendezvous *closed_list;
@@ -435,7 +435,7 @@ pid_t worker_pid(const struct session_entry *entry);
 /*
  * Call when a program has started: sessions that should record it, but have no recorder, count it.
  */
-void workers_miss(struct daemon *daemon, struct sided_program *program);
+void workers_count_unrecorded(struct daemon *daemon, struct sided_program *program);
 void workers_reap(struct daemon *daemon);
 
 /* ---- operations.c ---- */
@@ -481,8 +481,9 @@ struct sided_program {
 	uint64_t known; /* the last WELCOME of which it has confirmed everything */
 	char *name;
 	char *exe;
-	bool remembered;    /* saved in a state file */
-	bool is_unrecorded; /* workers_miss() has counted it: a program can connect several times */
+	bool remembered; /* saved in a state file */
+	/* workers_count_unrecorded() has counted it: a program can connect several times */
+	bool is_unrecorded;
 };
 
 /* A connection of a program. */
@@ -492,13 +493,13 @@ struct sided_agent {
 	/* its pidfd, until a program has one; fd -1: the daemon does not see the process */
 	struct sided_watch process;
 	bool refuses_fds;               /* result of peer_refuse_fds() */
-	struct sided_agent *next, **at; /* list of strangers */
+	struct sided_agent *next, **at; /* list of daemon->unidentified */
 	struct peer peer;
 	struct timer timer;            /* until ARRIVE; then until its first WELCOME */
 	struct sided_program *program; /* NULL until ARRIVE (a reference) */
 	struct rendezvous *rendezvous; /* or NULL (a reference) */
-	bool due;                      /* a WELCOME must be sent when the socket accepts it */
-	bool held;                     /* its first WELCOME waits for a recorder */
+	bool welcome_is_pending;       /* a WELCOME must be sent when the socket accepts it */
+	bool is_delayed;               /* its first WELCOME waits for a recorder */
 };
 
 void agents_ready(struct daemon *daemon, struct sided_watch *watch, uint32_t events);

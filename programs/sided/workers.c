@@ -247,7 +247,7 @@ static uint64_t ticks_since_boot(void)
 	return now / CLOCK_NS_PER_S * frequency + now % CLOCK_NS_PER_S * frequency / CLOCK_NS_PER_S;
 }
 
-void workers_miss(struct daemon *daemon, struct sided_program *program)
+void workers_count_unrecorded(struct daemon *daemon, struct sided_program *program)
 {
 	uint64_t started = program->is_unrecorded ? 0 : session_process_start(program->pid);
 	struct session_entry *entry;

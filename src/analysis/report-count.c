@@ -426,7 +426,7 @@ static struct report_process *report_count_get_process(struct report *report, ui
 
 int report_take(struct report *report, const struct ctf_item *item, struct walk_class *class)
 {
-	struct report_class *own = class->own;
+	struct report_class *own = class->user_data;
 	struct pair_open here = {.ns = item->ns,
 			.cpu = (int32_t)item->stream->cpu,
 			.trace = item->trace->index};

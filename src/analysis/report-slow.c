@@ -250,7 +250,7 @@ static int report_slow_store_event(struct again *again, const struct walk_class 
 static int take_again(
 		struct again *again, const struct walk_class *class, const struct ctf_item *item)
 {
-	struct identity_class *identity = class->own;
+	struct identity_class *identity = class->user_data;
 	uint32_t process = identity_process(&again->identity, identity, item);
 	uint32_t scope = process == KEYS_NONE ? KEYS_NONE
 					      : report_scope(&again->around->scopes, process,
@@ -305,8 +305,8 @@ int report_around_read(struct report_around *around, struct report *report, stru
 	again.walk.sink.ops = report->json ? &view_json_ops
 			: report->colour   ? &view_colour_ops
 					   : &view_text_ops;
-	again.walk.own_create = report_slow_create_class;
-	again.walk.own_free = free;
+	again.walk.create_user_data = report_slow_create_class;
+	again.walk.free_user_data = free;
 	while (!ret && (ret = walk_next(&again.walk, &item, &class)) > 0)
 		ret = take_any(&again, class, &item);
 	walk_close(&again.walk);

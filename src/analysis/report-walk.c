@@ -85,7 +85,7 @@ int walk_open_again(struct report_walk *walk, const struct report_walk *first, s
 {
 	int ret;
 
-	*walk = (struct report_walk){.options = first->options, .again = true};
+	*walk = (struct report_walk){.options = first->options, .is_second = true};
 	ret = report_walk_parse(walk, error);
 	return ret ? ret : report_walk_open_reader(walk, error);
 }
@@ -101,8 +101,8 @@ static void free_classes(struct report_walk *walk)
 
 			if (!class)
 				continue;
-			if (class->own && walk->own_free)
-				walk->own_free(class->own);
+			if (class->user_data && walk->free_user_data)
+				walk->free_user_data(class->user_data);
 			where_bound_free(class->where);
 			view_event_free(class->view);
 			free(class);
@@ -169,9 +169,9 @@ static struct walk_class *report_walk_make_class(
 			return NULL;
 		class->wanted = class->where != NULL;
 	}
-	if (class->wanted && walk->own_create) {
-		class->own = walk->own_create(walk->user, class, item);
-		if (!class->own)
+	if (class->wanted && walk->create_user_data) {
+		class->user_data = walk->create_user_data(walk->user, class, item);
+		if (!class->user_data)
 			return NULL;
 	}
 	return class;
@@ -185,7 +185,7 @@ static void report_walk_show_progress(const struct report_walk *walk)
 	const struct analysis_listener *listener = &walk->options.listener;
 
 	if (listener->progress)
-		listener->progress(listener->user, walk->read);
+		listener->progress(listener->user, walk->nr_items);
 }
 
 static void report_walk_report(const struct report_walk *walk, const struct ctf_item *item)
@@ -201,40 +201,41 @@ static void report_walk_report(const struct report_walk *walk, const struct ctf_
 				item->text);
 }
 
-int walk_next(struct report_walk *walk, struct ctf_item *item, struct walk_class **out)
+int walk_next(struct report_walk *walk, struct ctf_item *ret_item, struct walk_class **ret_class)
 {
 	struct walk_class *class;
 	int ret;
 
-	while ((ret = ctf_reader_next(walk->reader, item)) > 0) {
-		*out = NULL;
-		walk->read++;
-		if (__builtin_expect(walk->read % PROGRESS_INTERVAL == 0, 0))
+	while ((ret = ctf_reader_next(walk->reader, ret_item)) > 0) {
+		*ret_class = NULL;
+		walk->nr_items++;
+		if (__builtin_expect(walk->nr_items % PROGRESS_INTERVAL == 0, 0))
 			report_walk_show_progress(walk);
-		if (__builtin_expect(item->ns < walk->from_ns || item->ns > walk->to_ns, 0) &&
-				item->timed && item->kind != CTF_ITEM_DAMAGE)
+		if (__builtin_expect(ret_item->ns < walk->from_ns || ret_item->ns > walk->to_ns,
+				    0) &&
+				ret_item->timed && ret_item->kind != CTF_ITEM_DAMAGE)
 			continue;
-		if (__builtin_expect(item->kind == CTF_ITEM_EVENT, 1)) {
-			class = item->event->user;
+		if (__builtin_expect(ret_item->kind == CTF_ITEM_EVENT, 1)) {
+			class = ret_item->event->user;
 			if (__builtin_expect(!class, 0)) {
-				class = report_walk_make_class(walk, item);
+				class = report_walk_make_class(walk, ret_item);
 				if (!class)
 					return -ENOMEM;
 			}
 			if (!class->wanted)
 				continue;
-			if (class->where && !where_matches(class->where, item))
+			if (class->where && !where_matches(class->where, ret_item))
 				continue;
-			*out = class;
-			walk->events += !class->lost;
+			*ret_class = class;
+			walk->nr_events += !class->lost;
 			return 1;
 		}
-		if (item->kind == CTF_ITEM_DISCARDED || item->kind == CTF_ITEM_LOST_PACKETS)
+		if (ret_item->kind == CTF_ITEM_DISCARDED || ret_item->kind == CTF_ITEM_LOST_PACKETS)
 			return 1;
-		if (item->kind == CTF_ITEM_DAMAGE)
+		if (ret_item->kind == CTF_ITEM_DAMAGE)
 			walk->damaged = true;
-		if (!walk->again)
-			report_walk_report(walk, item);
+		if (!walk->is_second)
+			report_walk_report(walk, ret_item);
 	}
 	return ret;
 }
@@ -250,7 +251,7 @@ uint64_t walk_lost_count(const struct ctf_item *item)
 	return count && count->type->kind == CTF_INTEGER ? count->u : 0;
 }
 
-const char *walk_lost_text(const struct ctf_item *item, const char *name, size_t *size)
+const char *walk_lost_text(const struct ctf_item *item, const char *name, size_t *ret_size)
 {
 	char prefixed[32];
 	const struct ctf_value *text;
@@ -259,8 +260,8 @@ const char *walk_lost_text(const struct ctf_item *item, const char *name, size_t
 	text = ctf_value_member(item->fields, prefixed);
 	if (!text)
 		text = ctf_value_member(item->fields, name);
-	*size = text && text->is_text ? text->size : 0;
-	return *size ? text->text : "";
+	*ret_size = text && text->is_text ? text->size : 0;
+	return *ret_size ? text->text : "";
 }
 
 bool walk_lost_is_bytes(const struct ctf_item *item)

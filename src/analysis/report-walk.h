@@ -23,7 +23,7 @@ struct walk_class {
 	bool lost; /* a record of lost events, written by the recorder */
 	struct view_event *view;
 	struct where_bound *where; /* NULL although there is an expression: no record is wanted */
-	void *own;                 /* the result of create_user_data() */
+	void *user_data;           /* the result of create_user_data() */
 };
 
 struct report_walk_options {
@@ -40,12 +40,12 @@ struct report_walk {
 	struct ctf_reader *reader;
 	struct pattern *patterns;
 	struct where where;
-	bool again;      /* a second walk, which reports nothing */
+	bool is_second;  /* a second walk, which reports nothing */
 	bool damaged;    /* a part of the trace could not be read, which was reported */
 	int64_t from_ns; /* wanted times in ns since 1970, both included */
 	int64_t to_ns;
-	uint64_t events; /* number of wanted events so far */
-	uint64_t read;   /* number of items so far */
+	uint64_t nr_events; /* number of wanted events so far */
+	uint64_t nr_items;  /* number of items so far */
 	struct view_out scratch;
 	/* The format of values in view_event: JSON, unless it is changed before the first event. */
 	struct view_sink sink;
@@ -54,8 +54,9 @@ struct report_walk {
 	 * The caller may set these functions after walk_open(). walk_next() calls
 	 * create_user_data() for the first record of each event; it returns NULL if out of memory.
 	 */
-	void *(*own_create)(void *user, struct walk_class *class, const struct ctf_item *item);
-	void (*own_free)(void *own);
+	void *(*create_user_data)(
+			void *user, struct walk_class *class, const struct ctf_item *item);
+	void (*free_user_data)(void *user_data);
 	void *user;
 };
 
@@ -86,7 +87,7 @@ void walk_close(struct report_walk *walk);
  * Reads the next wanted event, record of losses (class->lost), or loss that the packets counted
  * (class NULL). Returns 1, 0 at the end, or -ENOMEM.
  */
-int walk_next(struct report_walk *walk, struct ctf_item *item, struct walk_class **class);
+int walk_next(struct report_walk *walk, struct ctf_item *ret_item, struct walk_class **ret_class);
 
 /* Returns the number of lost events or bytes in a record of losses. */
 uint64_t walk_lost_count(const struct ctf_item *item);
@@ -96,7 +97,7 @@ bool walk_lost_is_bytes(const struct ctf_item *item);
  * Returns the text field `name` of the record ("ring", "event" or "reason"), without a NUL at its
  * end; "" if it has none.
  */
-const char *walk_lost_text(const struct ctf_item *item, const char *name, size_t *size);
+const char *walk_lost_text(const struct ctf_item *item, const char *name, size_t *ret_size);
 
 /* Returns the member of a structure with this index. */
 const struct ctf_value *walk_member_at(const struct ctf_value *structure, uint32_t index);

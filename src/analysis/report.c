@@ -142,8 +142,8 @@ int report_open(struct report *report, struct error *error)
 	if (!ret && (options->calls || options->tree || options->pairs.count) &&
 			gaps_read(&report->gaps, report->walk.options.dir))
 		ret = error_set_no_memory(error);
-	report->walk.own_create = report_create_class;
-	report->walk.own_free = report_free_class;
+	report->walk.create_user_data = report_create_class;
+	report->walk.free_user_data = report_free_class;
 	report->walk.user = report;
 	return ret;
 }

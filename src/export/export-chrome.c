@@ -101,7 +101,7 @@ static int export_chrome_write_name(struct export *export, const char *what, int
 static int export_chrome_write_names(struct export *export, const struct ctf_item *item,
 		const struct walk_class *class, int64_t pid, int64_t tid)
 {
-	const struct export_class *own = class->own;
+	const struct export_class *own = class->user_data;
 	char text[512];
 	const char *name;
 	size_t size;
@@ -151,7 +151,7 @@ static int64_t lane_tid(struct export *export, const struct export_slice *slice,
 static int export_chrome_write_event(struct export *export, const struct ctf_item *item,
 		struct walk_class *class, const struct export_slice *slice)
 {
-	const struct export_class *own = class->own;
+	const struct export_class *own = class->user_data;
 	int64_t pid = export_pid(export, own->process);
 	int64_t tid = export_tid(item, own->thread);
 	/* An end must have the name and the category of its begin. */

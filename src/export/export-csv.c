@@ -195,7 +195,7 @@ static int event_in_one(struct export *export, const struct ctf_item *item,
 	const struct view_event *event = class->view;
 
 	(void)slice;
-	csv_put_first(export, out, item, class->own);
+	csv_put_first(export, out, item, class->user_data);
 	view_out_char(out, ',');
 	csv_put_text(out, scratch, item->event->name, strlen(item->event->name));
 	view_out_char(out, ',');

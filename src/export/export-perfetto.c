@@ -117,7 +117,7 @@ struct track {
 static void put_thread(struct export *export, const struct track *track,
 		const struct ctf_item *item, const struct walk_class *class)
 {
-	const struct export_class *own = class->own;
+	const struct export_class *own = class->user_data;
 	struct view_out *out = &export->out;
 	size_t begin_offset = proto_begin(out, TRACK_THREAD), size;
 	const char *name = identity_thread_name(&own->identity, item, &size);
@@ -296,7 +296,7 @@ static int export_perfetto_write_event(struct export *export, const struct ctf_i
 		struct walk_class *class, const struct export_slice *slice)
 {
 	struct perfetto *state = export->state;
-	const struct export_class *own = class->own;
+	const struct export_class *own = class->user_data;
 	struct export_annotations to = {&export->out, &state->fresh, &state->annotations};
 	struct track track = slice ? slice_track(item, own, slice, export->pairs.has_key)
 				   : usual_track(item, own);

@@ -404,7 +404,7 @@ static int event_in_many(struct export *export, const struct ctf_item *item,
 		struct walk_class *class, const struct export_slice *slice)
 {
 	struct csv_files *files = export->state;
-	struct export_class *own = class->own;
+	struct export_class *own = class->user_data;
 	struct csv_file *file;
 	struct export_row row;
 	uint32_t number;

@@ -114,7 +114,7 @@ static int take_lane(struct export_lanes *lanes, uint32_t *lane)
 static int begin_slice(struct export *export, const struct ctf_item *item, struct walk_class *class,
 		struct export_slice *slice, const struct pair_key *key)
 {
-	struct export_class *own = class->own;
+	struct export_class *own = class->user_data;
 	/* Names live as long as the trace is open. */
 	struct pair_open open = {.ns = item->ns,
 			.number = (uintptr_t)item->event->name,
@@ -167,7 +167,7 @@ static int end_slice(struct export *export, const struct ctf_item *item, struct 
 /* 1: the event is the begin or end of slices. 0: it is not. */
 static int take_slices(struct export *export, const struct ctf_item *item, struct walk_class *class)
 {
-	struct export_class *own = class->own;
+	struct export_class *own = class->user_data;
 	uint64_t rules = own->pair.begins | own->pair.ends;
 	struct pair_key key =
 			pairs_key(&export->pairs, &own->pair, item, own->process, own->thread);
@@ -206,7 +206,7 @@ static int export_write_item(
 			return -ENOMEM;
 		return export->ops->loss ? export->ops->loss(export, item, class) : 0;
 	}
-	own = class->own;
+	own = class->user_data;
 	own->process = identity_process(&export->identity, &own->identity, item);
 	if (own->process == KEYS_NONE)
 		return -ENOMEM;
@@ -296,8 +296,8 @@ int export_write(struct export *export, int fd, const char *path, struct error *
 		return ret;
 	export->fd = fd;
 	export->path = path;
-	export->walk.own_create = export_create_class;
-	export->walk.own_free = export_free_class;
+	export->walk.create_user_data = export_create_class;
+	export->walk.free_user_data = export_free_class;
 	export->walk.user = export;
 	ret = export_write_all(export);
 	if (ret && export->write_error)

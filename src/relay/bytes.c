@@ -47,14 +47,14 @@ struct in_flight {
 struct byte_sink {
 	struct sink sink;
 	int fd;
-	bool shared;
+	bool is_stdout;
 	bool serial;
-	bool answers; /* The receiver has acknowledged something. */
-	bool mute;    /* It has acknowledged nothing within ANSWER_MS. */
-	uint64_t acknowledged;
-	size_t piece;
-	time_t repeated;  /* by a clock that no user can set */
-	uint64_t packets; /* Packets sent, of all traces. */
+	bool has_answered; /* The receiver has acknowledged something. */
+	bool is_silent;    /* It has acknowledged nothing within ANSWER_MS. */
+	uint64_t next_unacknowledged;
+	size_t piece_size;
+	time_t repeated_s; /* by a clock that no user can set */
+	uint64_t packets;  /* Packets sent, of all traces. */
 	uint64_t events;
 	struct in_flight queue[WINDOW];
 	unsigned int head;
@@ -89,8 +89,8 @@ static int relay_bytes_send_frame(
 	framing_head(bytes->out, type, bytes->sink.id, bytes->sink.sequence++, (uint32_t)size);
 	writer->end += FRAME_TAIL;
 	framing_put_u32(writer, sum);
-	return line_write(bytes->fd, bytes->out, (size_t)(writer->at - bytes->out), bytes->shared,
-			&bytes->sink.timeout);
+	return line_write(bytes->fd, bytes->out, (size_t)(writer->at - bytes->out),
+			bytes->is_stdout, &bytes->sink.timeout);
 }
 
 static int relay_bytes_send_hello(struct byte_sink *bytes)
@@ -190,8 +190,8 @@ static int bytes_open(struct sink *sink, struct error *error)
 
 	bytes->head = bytes->count = 0;
 	bytes->in_size = 0;
-	bytes->answers = bytes->mute = false;
-	bytes->piece = FRAME_PIECE;
+	bytes->has_answered = bytes->is_silent = false;
+	bytes->piece_size = FRAME_PIECE;
 	switch (sink->url.kind) {
 	case URL_TCP:
 		fd = line_connect(sink->url.host, sink->url.port, &sink->timeout, error);
@@ -199,7 +199,7 @@ static int bytes_open(struct sink *sink, struct error *error)
 	case URL_PATH: fd = relay_bytes_open_path(bytes, error); break;
 	default:
 		fd = STDOUT_FILENO;
-		bytes->shared = true;
+		bytes->is_stdout = true;
 		bytes->serial = isatty(fd);
 		break;
 	}
@@ -207,9 +207,9 @@ static int bytes_open(struct sink *sink, struct error *error)
 		return fd;
 	bytes->fd = fd;
 	if (bytes->serial)
-		bytes->piece = FRAME_PIECE_SERIAL;
+		bytes->piece_size = FRAME_PIECE_SERIAL;
 	sink->watch_fd = sink->url.kind == URL_TCP ? fd : -1;
-	bytes->repeated = relay_bytes_steady_seconds();
+	bytes->repeated_s = relay_bytes_steady_seconds();
 	is_first = !sink->sequence;
 	fd = relay_bytes_send_hello(bytes);
 	/* If frame 0 is missing, the receiver counts a lost frame. */
@@ -241,7 +241,7 @@ static int bytes_text(struct sink *sink, struct follow_trace *trace, bool is_map
 
 		file.offset = offset + done;
 		file.bytes = (const unsigned char *)text + done;
-		file.size = size - done < bytes->piece ? size - done : bytes->piece;
+		file.size = size - done < bytes->piece_size ? size - done : bytes->piece_size;
 		framing_put_file(&writer, &file);
 		ret = relay_bytes_send_frame(bytes, &writer, FRAME_FILE);
 		if (ret)
@@ -273,9 +273,9 @@ static int bytes_packet(struct sink *sink, struct follow_stream *stream,
 		int ret;
 
 		frame.bytes = packet->bytes + frame.offset;
-		frame.size = packet->size - frame.offset < bytes->piece
+		frame.size = packet->size - frame.offset < bytes->piece_size
 				? packet->size - frame.offset
-				: bytes->piece;
+				: bytes->piece_size;
 		framing_put_packet(&writer, &frame);
 		ret = relay_bytes_send_frame(bytes, &writer, FRAME_PACKET);
 		if (ret)
@@ -349,15 +349,15 @@ static void relay_bytes_read_answers(struct byte_sink *bytes)
 		sequence = framing_get_u64(&reader);
 		if (reader.bad || frame.session != bytes->sink.id)
 			continue;
-		bytes->answers = true;
-		if (sequence > bytes->acknowledged)
-			bytes->acknowledged = sequence;
+		bytes->has_answered = true;
+		if (sequence > bytes->next_unacknowledged)
+			bytes->next_unacknowledged = sequence;
 	}
 	memmove(bytes->in, bytes->in + at, bytes->in_size - at);
 	bytes->in_size -= at;
 	if (bytes->in_size == sizeof(bytes->in))
 		bytes->in_size = 0; /* Not from a receiver of side. */
-	while (bytes->count && bytes->queue[bytes->head].sequence < bytes->acknowledged)
+	while (bytes->count && bytes->queue[bytes->head].sequence < bytes->next_unacknowledged)
 		relay_bytes_deliver_first(bytes);
 }
 
@@ -384,7 +384,7 @@ static void bytes_close(struct sink *sink)
 	   packets. */
 	while (bytes->fd >= 0 && sink->url.kind == URL_TCP && relay_bytes_receive(bytes) > 0)
 		;
-	if (bytes->fd >= 0 && !bytes->shared)
+	if (bytes->fd >= 0 && !bytes->is_stdout)
 		close(bytes->fd);
 	bytes->fd = sink->watch_fd = -1;
 }
@@ -412,9 +412,9 @@ static int bytes_flush(struct sink *sink, struct follow *follow, bool wait)
 	int ret = 0;
 
 	if (sink->url.kind != URL_TCP) {
-		if (now - bytes->repeated < REPEAT_S)
+		if (now - bytes->repeated_s < REPEAT_S)
 			return 0;
-		bytes->repeated = now;
+		bytes->repeated_s = now;
 		for (struct follow_trace *trace = follow->traces; trace; trace = trace->next) {
 			if (!trace->since_repeat || trace->done)
 				continue;
@@ -427,9 +427,9 @@ static int bytes_flush(struct sink *sink, struct follow *follow, bool wait)
 		ret = relay_bytes_receive(bytes);
 	while (ret > 0);
 	/* Wait if the window is half full, or at the end. */
-	while (!ret && !bytes->mute && bytes->count && (wait || bytes->count > WINDOW / 2)) {
+	while (!ret && !bytes->is_silent && bytes->count && (wait || bytes->count > WINDOW / 2)) {
 		ret = relay_bytes_await_answer(bytes, ANSWER_MS);
-		bytes->mute = ret == -ETIMEDOUT && !bytes->answers;
+		bytes->is_silent = ret == -ETIMEDOUT && !bytes->has_answered;
 		if (wait || ret == -ETIMEDOUT)
 			break;
 	}
@@ -455,7 +455,7 @@ static int relay_bytes_send_trace_end(struct byte_sink *bytes, struct follow_tra
 		framing_put_u32(&writer, trace->number);
 		framing_put_name(&writer, trace->name);
 		/* As many as fit. */
-		for (; stream && (size_t)(writer.at - bytes->out) < bytes->piece;
+		for (; stream && (size_t)(writer.at - bytes->out) < bytes->piece_size;
 				stream = stream->next) {
 			framing_put_u32(&writer, stream->number);
 			framing_put_name(&writer, stream->plain);
@@ -536,11 +536,11 @@ static int relay_bytes_await_end(struct byte_sink *bytes)
 {
 	int ret = 0;
 
-	if (!bytes->answers)
+	if (!bytes->has_answered)
 		shutdown(bytes->fd, SHUT_WR);
-	while (!ret && bytes->acknowledged < bytes->sink.sequence)
+	while (!ret && bytes->next_unacknowledged < bytes->sink.sequence)
 		ret = relay_bytes_await_answer(bytes, -1);
-	if (ret == -ECONNRESET && !bytes->answers) {
+	if (ret == -ECONNRESET && !bytes->has_answered) {
 		while (bytes->count)
 			relay_bytes_deliver_first(bytes);
 		return 0;

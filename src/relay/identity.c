@@ -13,8 +13,8 @@
 
 #include "relay/identity.h"
 
-#define UUID_TEXT 36        /* 16 bytes in hexadecimal and four hyphens. */
-#define SEARCH_AT_MOST 4096 /* The UUID is in the first block of either format. */
+#define UUID_TEXT 36    /* 16 bytes in hexadecimal and four hyphens. */
+#define SEARCH_MAX 4096 /* The UUID is in the first block of either format. */
 #define AT_VERSION 6
 #define AT_VARIANT 8
 
@@ -146,7 +146,7 @@ static void identity_replace_json(struct identity *identity, unsigned char *byte
 
 void identity_replace_in_metadata(struct identity *identity, unsigned char *bytes, size_t size)
 {
-	size = size < SEARCH_AT_MOST ? size : SEARCH_AT_MOST;
+	size = size < SEARCH_MAX ? size : SEARCH_MAX;
 	if (identity->is_own && !identity_replace_tsdl(identity, bytes, size))
 		identity_replace_json(identity, bytes, size);
 }

@@ -1069,7 +1069,7 @@ static int relay_send_spawn_thread(struct send *send)
 	return -ret;
 }
 
-int send_start(const struct send_options *options, struct send **out, struct error *error)
+int send_start(const struct send_options *options, struct send **ret_send, struct error *error)
 {
 	struct send *send;
 	struct stat status;
@@ -1105,7 +1105,7 @@ int send_start(const struct send_options *options, struct send **out, struct err
 					       : "cannot start a sender: %s",
 				ret == -EBUSY ? "another one is at work there" : strerror(-ret));
 	}
-	*out = send;
+	*ret_send = send;
 	return 0;
 }
 

@@ -69,12 +69,12 @@ struct send;
  * Checks a URL. Returns 0, or -EINVAL with an error of the kind ERROR_USAGE, whose hint is the form
  * of a valid URL. *ret_ctf1_only: the receiver reads only CTF 1.8.
  */
-int send_check(const char *url, bool *ctf1_only, struct error *error);
+int url_check(const char *url, bool *ret_ctf1_only, struct error *error);
 
 /*
  * Starts the thread. Copies the strings. Returns 0, or a negative errno with a message in *error.
  */
-int send_start(const struct send_options *options, struct send **send, struct error *error);
+int send_start(const struct send_options *options, struct send **ret_send, struct error *error);
 
 /* Copies the status. Any thread may call it at any time. */
 void send_status(struct send *send, struct send_status *status);
@@ -95,7 +95,7 @@ void send_stop(struct send *send, struct send_status *status);
  * Starts the process that resolves host names, if the URL contains a host name; else sets
  * *ret_socket to -1. Returns 0 or a negative errno.
  */
-int send_resolver(const char *url, int *socket);
+int send_resolver(const char *url, int *ret_socket);
 
 /* ---- for receivers ---- */
 
@@ -105,10 +105,11 @@ int send_resolver(const char *url, int *socket);
  * the descriptor, or a negative errno with a message in *error: -EINVAL if the URL is invalid.
  * *ret_answers: the sender reads what is written to the descriptor.
  */
-int send_source(const char *url, uint32_t speed, int stop_fd, bool *answers, struct error *error);
+int send_source(const char *url, uint32_t speed, int stop_fd, bool *ret_answers,
+		struct error *error);
 
 /* Parses PORT, HOST:PORT or [HOST]:PORT; the host is "" if it is left out. Returns 0 or -EINVAL. */
-int send_host_port(const char *text, char *host, size_t host_capacity, char *port,
+int url_parse_host_port(const char *text, char *ret_host, size_t host_capacity, char *ret_port,
 		size_t port_capacity);
 
 #endif /* SIDE_RELAY_SEND_H */

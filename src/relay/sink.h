@@ -24,7 +24,7 @@ struct url {
 };
 
 /* Returns 0, or -EINVAL with a message and a hint in *error. */
-int url_parse(const char *text, struct url *url, struct error *error);
+int url_parse(const char *text, struct url *ret_url, struct error *error);
 
 /* ---- lines: nonblocking descriptors, and what a wait for them does meanwhile ---- */
 

@@ -34,14 +34,15 @@ static int relay_open_source(
 	return fd < 0 ? relay_source_set_error(error, -errno, text) : fd;
 }
 
-int send_source(const char *text, uint32_t speed, int stop_fd, bool *answers, struct error *error)
+int send_source(const char *text, uint32_t speed, int stop_fd, bool *ret_answers,
+		struct error *error)
 {
 	struct url url;
 	int ret = url_parse(text, &url, error), fd;
 
 	if (ret)
 		return ret;
-	*answers = url.kind == URL_TCP;
+	*ret_answers = url.kind == URL_TCP;
 	fd = relay_open_source(&url, text, stop_fd, error);
 	if (fd < 0)
 		return fd;

@@ -45,9 +45,11 @@ static bool relay_url_copy_part(char *to, size_t capacity, const char *from, siz
 	return true;
 }
 
-/* Reads the host, which is in brackets if it contains colons, and sets the text after it. */
+/*
+ * Reads the host, which is in brackets if it contains colons; *ret_remainder is the text after it.
+ */
 static bool relay_url_read_host(
-		const char *text, char *host, size_t capacity, const char **remainder)
+		const char *text, char *ret_host, size_t capacity, const char **ret_remainder)
 {
 	size_t size;
 
@@ -56,42 +58,43 @@ static bool relay_url_read_host(
 
 		if (!end)
 			return false;
-		*remainder = end + 1;
-		return relay_url_copy_part(host, capacity, text + 1, (size_t)(end - text - 1));
+		*ret_remainder = end + 1;
+		return relay_url_copy_part(ret_host, capacity, text + 1, (size_t)(end - text - 1));
 	}
 	size = strcspn(text, ":/");
-	*remainder = text + size;
-	return relay_url_copy_part(host, capacity, text, size);
+	*ret_remainder = text + size;
+	return relay_url_copy_part(ret_host, capacity, text, size);
 }
 
 /* Reads ":PORT" if there is one. False: it is invalid. */
-static bool relay_url_read_port(const char **remainder, char *port, size_t capacity)
+static bool relay_url_read_port(const char **ret_remainder, char *ret_port, size_t capacity)
 {
 	size_t size;
 
-	if (**remainder != ':')
+	if (**ret_remainder != ':')
 		return true;
-	size = strcspn(*remainder + 1, ":/");
-	if (!relay_url_is_port(*remainder + 1, size) ||
-			!relay_url_copy_part(port, capacity, *remainder + 1, size))
+	size = strcspn(*ret_remainder + 1, ":/");
+	if (!relay_url_is_port(*ret_remainder + 1, size) ||
+			!relay_url_copy_part(ret_port, capacity, *ret_remainder + 1, size))
 		return false;
-	*remainder += 1 + size;
+	*ret_remainder += 1 + size;
 	return true;
 }
 
-int send_host_port(const char *text, char *host, size_t host_capacity, char *port,
+int url_parse_host_port(const char *text, char *ret_host, size_t host_capacity, char *ret_port,
 		size_t port_capacity)
 {
 	const char *remainder;
 
-	*port = '\0';
+	*ret_port = '\0';
 	if (relay_url_is_port(text, strlen(text))) {
-		*host = '\0';
-		return relay_url_copy_part(port, port_capacity, text, strlen(text)) ? 0 : -EINVAL;
+		*ret_host = '\0';
+		return relay_url_copy_part(ret_port, port_capacity, text, strlen(text)) ? 0
+											: -EINVAL;
 	}
-	if (!relay_url_read_host(text, host, host_capacity, &remainder) ||
-			!relay_url_read_port(&remainder, port, port_capacity) || *remainder ||
-			!*port)
+	if (!relay_url_read_host(text, ret_host, host_capacity, &remainder) ||
+			!relay_url_read_port(&remainder, ret_port, port_capacity) || *remainder ||
+			!*ret_port)
 		return -EINVAL;
 	return 0;
 }
@@ -164,20 +167,20 @@ static bool relay_url_is_host(const char *name)
 }
 
 /*
- * True if the text before the first slash is HOST:PORT, or a HOST that relay_url_is_host() knows, and no file
- * or directory has that name. Sets the host, and sets the port to "" if there is none.
+ * True if the text before the first slash is HOST:PORT, or a HOST that relay_url_is_host() knows,
+ * and no file or directory has that name. *ret_port is "" if there is none.
  */
-static bool relay_url_is_like_host(const char *text, char host[256], char port[16])
+static bool relay_url_is_like_host(const char *text, char ret_host[256], char ret_port[16])
 {
 	size_t size = strcspn(text, "/");
 	char first[256];
 
 	if (!size || !relay_url_copy_part(first, sizeof(first), text, size) || !access(first, F_OK))
 		return false;
-	if (!send_host_port(first, host, 256, port, 16))
-		return *host;
-	*port = '\0';
-	return relay_url_is_host(first) && relay_url_copy_part(host, 256, first, size);
+	if (!url_parse_host_port(first, ret_host, 256, ret_port, 16))
+		return *ret_host;
+	*ret_port = '\0';
+	return relay_url_is_host(first) && relay_url_copy_part(ret_host, 256, first, size);
 }
 
 static int relay_url_parse_path(const char *text, struct url *url, struct error *error)
@@ -198,16 +201,16 @@ static int relay_url_parse_path(const char *text, struct url *url, struct error 
 	return relay_url_set_error(error, text, "is a host without a scheme", hint);
 }
 
-int url_parse(const char *text, struct url *url, struct error *error)
+int url_parse(const char *text, struct url *ret_url, struct error *error)
 {
-	memset(url, 0, sizeof(*url));
+	memset(ret_url, 0, sizeof(*ret_url));
 	if (!strncmp(text, "net://", 6))
-		return relay_url_parse_relay(text, url, error);
+		return relay_url_parse_relay(text, ret_url, error);
 	if (!strncmp(text, "tcp://", 6)) {
-		url->kind = URL_TCP;
-		if (send_host_port(text + 6, url->host, sizeof(url->host), url->port,
-				    sizeof(url->port)) ||
-				!*url->host)
+		ret_url->kind = URL_TCP;
+		if (url_parse_host_port(text + 6, ret_url->host, sizeof(ret_url->host),
+				    ret_url->port, sizeof(ret_url->port)) ||
+				!*ret_url->host)
 			return relay_url_set_error(
 					error, text, "is no address", "write `tcp://HOST:PORT`");
 		return 0;
@@ -216,19 +219,19 @@ int url_parse(const char *text, struct url *url, struct error *error)
 		return relay_url_set_error(error, text, "has an unknown scheme",
 				"the addresses are tcp://HOST:PORT, net://HOST (a relay daemon), a path, and `-`");
 	if (!strcmp(text, "-")) {
-		url->kind = URL_STANDARD;
+		ret_url->kind = URL_STANDARD;
 		return 0;
 	}
-	return relay_url_parse_path(text, url, error);
+	return relay_url_parse_path(text, ret_url, error);
 }
 
 /* In this file, so that a program that only checks URLs links nothing else of the module. */
-int send_check(const char *text, bool *ctf1_only, struct error *error)
+int url_check(const char *text, bool *ret_ctf1_only, struct error *error)
 {
 	struct url url;
 	int ret = url_parse(text, &url, error);
 
-	if (!ret && ctf1_only)
-		*ctf1_only = url.kind == URL_RELAY;
+	if (!ret && ret_ctf1_only)
+		*ret_ctf1_only = url.kind == URL_RELAY;
 	return ret;
 }

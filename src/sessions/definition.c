@@ -203,7 +203,7 @@ static int check_sending(const struct definition *definition, struct error *erro
 				? error_set_kind(error, ERROR_USAGE, -EINVAL, "add `--to URL`",
 						  "`--spool`, `--speed` and `--send-timeout` belong to `--to`")
 				: 0;
-	ret = send_check(definition->to, &ctf1_only, error);
+	ret = url_check(definition->to, &ctf1_only, error);
 	if (ret)
 		return ret;
 	if (!strstr(definition->to, "://") && *definition->to != '/')

@@ -628,7 +628,7 @@ static void test_reports(void)
 	CHECK(ret == -ENOENT && error.kind == ERROR_FAILED);
 	CHECK(!strcmp(error.text, "cannot report /nothing: No such file or directory"));
 	old = begin_printed();
-	report.walk.events = 1;
+	report.walk.nr_events = 1;
 	report.groups.refused = 1;
 	report_notes_print(&report);
 	end_printed(old);

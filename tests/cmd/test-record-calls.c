@@ -202,11 +202,11 @@ static int played_printing_prepare(struct printing *printing, bool wanted, const
 }
 
 static int played_printing_start(struct printing *printing, const struct parsed *parsed,
-		const char *output, bool beside_command)
+		const char *output, bool has_command)
 {
 	(void)printing;
 	(void)parsed;
-	called("printer %s %d;", output, beside_command);
+	called("printer %s %d;", output, has_command);
 	return printing_start_status;
 }
 

@@ -514,12 +514,12 @@ static void test_callers_printed(void **unused)
 	assert_string_equal(text, "libc.");
 	/* Notes. */
 	begin_output();
-	report.walk.events = 1;
+	report.walk.nr_events = 1;
 	report_callers_note(&report);
 	options.callers = 1;
-	report.walk.events = 0;
+	report.walk.nr_events = 0;
 	report_callers_note(&report);
-	report.walk.events = report.caller_events = 1;
+	report.walk.nr_events = report.caller_events = 1;
 	report_callers_note(&report);
 	assert_output("");
 	begin_output();

@@ -62,7 +62,7 @@ static int played_next(
 		return 0;
 	*item = (struct ctf_item){.event = &classes[nr_events++]};
 	known = (struct walk_class){.view = (struct view_event *)(void *)&memory};
-	known.own = walk->own_create(walk->user, &known, item);
+	known.user_data = walk->create_user_data(walk->user, &known, item);
 	*class = &known;
 	return 1;
 }

@@ -216,7 +216,7 @@ static void played_reader_close(const struct ctf_reader *reader)
 #define sigtimedwait played_signal
 #define send_finish played_finish
 #define send_stop played_stop
-#define send_check(url, parts, error) played_check(url, parts, error)
+#define url_check(url, parts, error) played_check(url, parts, error)
 #define send_start played_start
 #define send_resolver played_resolver
 #define confine_sender played_confine

@@ -311,11 +311,11 @@ static void test_opening(void **unused)
 	open_result = 0;
 	assert_int_equal(walk_open(&walk, &error), 0);
 	assert_called("open /tmp;resolve /tmp;");
-	assert_true(walk.from_ns == 100 && walk.to_ns == 200 && !walk.again);
+	assert_true(walk.from_ns == 100 && walk.to_ns == 200 && !walk.is_second);
 	has_times = true;
 	assert_int_equal(walk_open_again(&again, &walk, &error), 0);
 	assert_called("parse filter x == 1;open /tmp;resolve /tmp;times 100 200;");
-	assert_true(again.again && again.patterns != walk.patterns && again.patterns);
+	assert_true(again.is_second && again.patterns != walk.patterns && again.patterns);
 	has_times = false;
 	walk_close(&again);
 	walk_close(&walk);
@@ -388,8 +388,8 @@ static void begin_walk(struct report_walk *walk, const struct report_walk_option
 	nr_items = count;
 	assert_int_equal(walk_prepare(walk, options, NULL), 0);
 	assert_int_equal(walk_open(walk, NULL), 0);
-	walk->own_create = create_own;
-	walk->own_free = free_own;
+	walk->create_user_data = create_own;
+	walk->free_user_data = free_own;
 	walk->user = &own;
 	*calls = '\0';
 }
@@ -448,14 +448,14 @@ static void test_walking(void **unused)
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(walk_next(&walk, &item, &class), 1);
 		assert_int_equal(item.ns, ((int[]){100, 200, 5})[i]);
-		assert_ptr_equal(class->own, &own);
+		assert_ptr_equal(class->user_data, &own);
 		assert_false(class->lost);
 	}
 	assert_called("view db:open;own db:open;");
-	assert_int_equal(walk.events, 3);
+	assert_int_equal(walk.nr_events, 3);
 	assert_int_equal(walk_next(&walk, &item, &class), 1);
 	assert_true(class->lost);
-	assert_int_equal(walk.events, 3);
+	assert_int_equal(walk.nr_events, 3);
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(walk_next(&walk, &item, &class), 1);
 		assert_null(class);
@@ -463,7 +463,7 @@ static void test_walking(void **unused)
 	assert_false(walk.damaged);
 	assert_int_equal(walk_next(&walk, &item, &class), 0);
 	assert_true(walk.damaged);
-	assert_int_equal(walk.read, 12);
+	assert_int_equal(walk.nr_items, 12);
 	assert_output("side: 50 % of it\nside: 100 % done\nhint: `side view --repair` shortens the file to its whole packets\nside: two\n");
 	assert_called("");
 	walk_close(&walk);
@@ -472,8 +472,8 @@ static void test_walking(void **unused)
 		assert_null(classes[i].user);
 	/* A second walk prints nothing. */
 	begin_walk(&walk, &options, list, sizeof(list) / sizeof(list[0]));
-	walk.again = true;
-	walk.read = 4095;
+	walk.is_second = true;
+	walk.nr_items = 4095;
 	next_result = -ENOMEM;
 	begin_output(false);
 	while (walk_next(&walk, &item, &class) > 0)
@@ -540,7 +540,7 @@ static void test_filters(void **unused)
 		assert_int_equal(walk_next(&walk, &item, &class), i ? 0 : 1);
 		assert_called(i < 2 ? "view db:open;bind x db:open;own db:open;"
 				    : "view db:open;bind x db:open;");
-		assert_int_equal(walk.events, !i);
+		assert_int_equal(walk.nr_events, !i);
 		walk_close(&walk);
 		assert_called(i < 2 ? "disown;unbind;unview;close;free x;"
 				    : "unview;close;free x;");
@@ -696,7 +696,7 @@ static int played_unmap(void *at, size_t size)
 	return munmap(at, size);
 }
 
-#define send_check played_send_check
+#define url_check played_send_check
 #define sending_options played_options
 #define sending_process_make played_make
 #define sending_process_start played_start

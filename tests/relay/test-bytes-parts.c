@@ -277,11 +277,12 @@ static void test_opened(void)
 
 	bytes->head = bytes->count = 3;
 	bytes->in_size = 4;
-	bytes->answers = bytes->mute = true;
+	bytes->has_answered = bytes->is_silent = true;
 	CHECK(!bytes_open(&bytes->sink, &error) && has_noted("connect there 11;write 0;"));
 	CHECK(!bytes->fd && !bytes->sink.watch_fd && !bytes->head && !bytes->count &&
-			!bytes->in_size && !bytes->answers && !bytes->mute && !bytes->shared);
-	CHECK(bytes->piece == FRAME_PIECE && bytes->sink.sequence == 1);
+			!bytes->in_size && !bytes->has_answered && !bytes->is_silent &&
+			!bytes->is_stdout);
+	CHECK(bytes->piece_size == FRAME_PIECE && bytes->sink.sequence == 1);
 	/*
 	 * If the first frame was not written, the next one has the number 0 again; later numbers
 	 * are not reused.
@@ -298,15 +299,15 @@ static void test_opened(void)
 	free(bytes);
 	bytes = begin(URL_PATH, "/a");
 	is_terminal = true;
-	CHECK(!bytes_open(&bytes->sink, &error) && bytes->piece == FRAME_PIECE_SERIAL &&
-			bytes->sink.watch_fd == -1 && bytes->fd == 4 && !bytes->shared);
+	CHECK(!bytes_open(&bytes->sink, &error) && bytes->piece_size == FRAME_PIECE_SERIAL &&
+			bytes->sink.watch_fd == -1 && bytes->fd == 4 && !bytes->is_stdout);
 	free(bytes);
 	for (unsigned int i = 0; i < 2; i++) {
 		bytes = begin(URL_STANDARD, "");
 		is_terminal = i;
 		CHECK(!bytes_open(&bytes->sink, &error) && has_noted("write 1 shared;"));
-		CHECK(bytes->fd == 1 && bytes->shared && bytes->serial == (i == 1));
-		CHECK(bytes->piece == (i ? FRAME_PIECE_SERIAL : FRAME_PIECE));
+		CHECK(bytes->fd == 1 && bytes->is_stdout && bytes->serial == (i == 1));
+		CHECK(bytes->piece_size == (i ? FRAME_PIECE_SERIAL : FRAME_PIECE));
 		free(bytes);
 	}
 }
@@ -349,32 +350,35 @@ static void test_answers(void)
 	/* Byte by byte. */
 	all = one;
 	for (size_t i = 0; i < all; i++) {
-		CHECK(!bytes->acknowledged && !bytes->answers && bytes->in_size == i);
+		CHECK(!bytes->next_unacknowledged && !bytes->has_answered && bytes->in_size == i);
 		memcpy(bytes->in + bytes->in_size++, received + i, 1);
 		relay_bytes_read_answers(bytes);
 	}
-	CHECK(bytes->acknowledged == 7 && bytes->answers && !bytes->in_size);
+	CHECK(bytes->next_unacknowledged == 7 && bytes->has_answered && !bytes->in_size);
 	/* Two answers and a part of a third one. An older answer changes nothing. */
 	all = put_answer(put_answer(put_answer(0, FRAME_ACK, id, 9, 8), FRAME_ACK, id, 8, 8),
 			FRAME_ACK, id, 10, 8);
 	received_size = (ssize_t)all - 1;
-	CHECK(relay_bytes_receive(bytes) == 1 && bytes->acknowledged == 9 &&
+	CHECK(relay_bytes_receive(bytes) == 1 && bytes->next_unacknowledged == 9 &&
 			bytes->in_size == one - 1);
 	memmove(received, received + all - 1, 1);
 	received_size = 1;
-	CHECK(relay_bytes_receive(bytes) == 1 && bytes->acknowledged == 10 && !bytes->in_size);
+	CHECK(relay_bytes_receive(bytes) == 1 && bytes->next_unacknowledged == 10 &&
+			!bytes->in_size);
 	/*
 	 * A frame of another type, of another sender, a short one, and bytes that are not a frame.
 	 */
-	bytes->answers = false;
+	bytes->has_answered = false;
 	all = put_answer(0, FRAME_HELLO, id, 20, 8);
 	all = put_answer(all, FRAME_ACK, id + 1, 21, 8);
 	all = put_answer(all, FRAME_ACK, id, 22, 7);
 	memset(received + all, 0x55, 40);
 	received_size = (ssize_t)all + 40;
-	CHECK(relay_bytes_receive(bytes) == 1 && bytes->acknowledged == 10 && !bytes->answers);
+	CHECK(relay_bytes_receive(bytes) == 1 && bytes->next_unacknowledged == 10 &&
+			!bytes->has_answered);
 	received_size = (ssize_t)put_answer(0, FRAME_ACK, id, 30, 8);
-	CHECK(relay_bytes_receive(bytes) == 1 && bytes->acknowledged == 30 && bytes->answers);
+	CHECK(relay_bytes_receive(bytes) == 1 && bytes->next_unacknowledged == 30 &&
+			bytes->has_answered);
 	/* No bytes, a signal, an error, and the end. */
 	received_size = -EAGAIN;
 	CHECK(!relay_bytes_receive(bytes));

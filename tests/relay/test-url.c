@@ -44,9 +44,9 @@ static void accepted(const char *text, enum url_kind kind, const char *host, con
 	assert_string_equal(url.data_port, data_port);
 	assert_string_equal(url.session, session);
 	assert_string_equal(url.path, kind == URL_PATH ? text : "");
-	assert_int_equal(send_check(text, &ctf1_only, &error), 0);
+	assert_int_equal(url_check(text, &ctf1_only, &error), 0);
 	assert_int_equal(ctf1_only, kind == URL_RELAY);
-	assert_int_equal(send_check(text, NULL, &error), 0);
+	assert_int_equal(url_check(text, NULL, &error), 0);
 }
 
 static void refused(const char *text, const char *problem, const char *hint)
@@ -60,7 +60,7 @@ static void refused(const char *text, const char *problem, const char *hint)
 	assert_int_equal(url_parse(text, &url, &error), -EINVAL);
 	assert_string_equal(error.text, expected);
 	assert_string_equal(error.hint, hint);
-	assert_int_equal(send_check(text, &ctf1_only, &error), -EINVAL);
+	assert_int_equal(url_check(text, &ctf1_only, &error), -EINVAL);
 	assert_true(ctf1_only);
 }
 
@@ -128,18 +128,20 @@ static void test_host_port(void **unused)
 	char host[4], port[3];
 
 	(void)unused;
-	assert_int_equal(send_host_port("90", host, sizeof(host), port, sizeof(port)), 0);
+	assert_int_equal(url_parse_host_port("90", host, sizeof(host), port, sizeof(port)), 0);
 	assert_string_equal(host, "");
 	assert_string_equal(port, "90");
-	assert_int_equal(send_host_port("900", host, sizeof(host), port, sizeof(port)), -EINVAL);
-	assert_int_equal(send_host_port("abc:90", host, sizeof(host), port, sizeof(port)), 0);
+	assert_int_equal(url_parse_host_port("900", host, sizeof(host), port, sizeof(port)),
+			-EINVAL);
+	assert_int_equal(url_parse_host_port("abc:90", host, sizeof(host), port, sizeof(port)), 0);
 	assert_string_equal(host, "abc");
 	assert_string_equal(port, "90");
-	assert_int_equal(
-			send_host_port("abcd:90", host, sizeof(host), port, sizeof(port)), -EINVAL);
-	assert_int_equal(
-			send_host_port("abc:900", host, sizeof(host), port, sizeof(port)), -EINVAL);
-	assert_int_equal(send_host_port("abc", host, sizeof(host), port, sizeof(port)), -EINVAL);
+	assert_int_equal(url_parse_host_port("abcd:90", host, sizeof(host), port, sizeof(port)),
+			-EINVAL);
+	assert_int_equal(url_parse_host_port("abc:900", host, sizeof(host), port, sizeof(port)),
+			-EINVAL);
+	assert_int_equal(url_parse_host_port("abc", host, sizeof(host), port, sizeof(port)),
+			-EINVAL);
 }
 
 static void test_paths(void **unused)

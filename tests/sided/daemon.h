@@ -338,7 +338,7 @@ static int remove_one(const char *path, const struct stat *status, int kind, str
 static inline void end(void)
 {
 	close_daemon(&the_daemon);
-	CHECK(!the_daemon.client_shares.users && !the_daemon.stranger_shares.users &&
+	CHECK(!the_daemon.client_shares.users && !the_daemon.unidentified_shares.users &&
 			!the_daemon.rendezvous_shares.users && !the_daemon.program_shares.users);
 	CHECK(!objects_left() && !exists("run/sided.pid") && !exists("run/control.sock"));
 	CHECK(!nftw(work, remove_one, 16, FTW_DEPTH | FTW_PHYS));

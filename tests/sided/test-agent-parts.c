@@ -124,7 +124,7 @@ bool worker_pass(struct daemon *daemon, struct session_entry *entry, int fd)
 	return takes_pass;
 }
 
-void workers_miss(struct daemon *daemon, struct sided_program *program)
+void workers_count_unrecorded(struct daemon *daemon, struct sided_program *program)
 {
 	(void)daemon;
 	called("miss(%llu) ", (unsigned long long)program->token);
@@ -270,7 +270,7 @@ static struct sided_agent *come(void)
 	accepts[1] = -EAGAIN;
 	agents_ready(&daemon_of_test, &daemon_of_test.agents_listener, EPOLLIN);
 	assert_int_equal(nr_accepts, 2);
-	return daemon_of_test.agents;
+	return daemon_of_test.unidentified;
 }
 
 static struct sided_agent *come_quietly(void)
@@ -323,15 +323,15 @@ static void test_accept(void **state)
 	agent = come();
 	assert_called("watch(process,1) watch(socket,1) door(0) timer(3000) ");
 	assert_true(agent->peer.pid == PID && agent->peer.uid == UID && agent->peer.gid == 48 &&
-			!agent->refuses_fds && !agent->held && !agent->due);
-	assert_int_equal(shares_used(&daemon_of_test.stranger_shares, UID), 1);
-	assert_int_equal(daemon_of_test.nr_strangers, 1);
+			!agent->refuses_fds && !agent->is_delayed && !agent->welcome_is_pending);
+	assert_int_equal(shares_used(&daemon_of_test.unidentified_shares, UID), 1);
+	assert_int_equal(daemon_of_test.nr_unidentified, 1);
 	loop_expire(&daemon_of_test, &agent->timer);
 	assert_called("release(process) release(socket) close(1,0) left disconnected(0) ");
 	agent_close(&daemon_of_test, agent);
 	assert_called("");
-	assert_int_equal(daemon_of_test.nr_strangers, 0);
-	assert_int_equal(shares_used(&daemon_of_test.stranger_shares, UID), 0);
+	assert_int_equal(daemon_of_test.nr_unidentified, 0);
+	assert_int_equal(shares_used(&daemon_of_test.unidentified_shares, UID), 0);
 	/* Its process ends. */
 	agent = come_quietly();
 	agent->process.ready(&daemon_of_test, &agent->process, EPOLLIN);
@@ -396,12 +396,12 @@ static void test_accept(void **state)
 	daemon_of_test.any_user = true;
 	agent = come_quietly();
 	/* The next connection of a user whose share is used up. */
-	shares_charge(&daemon_of_test.stranger_shares, UID + 1, LIMIT_STRANGERS_OF_USER - 1);
+	shares_charge(&daemon_of_test.unidentified_shares, UID + 1, LIMIT_UNIDENTIFIED_OF_USER - 1);
 	assert_non_null(come());
 	assert_true(agent->object.is_closed);
 	assert_called("watch(process,1) watch(socket,1) door(0) cancel release(process) release(socket) close(1,1) left disconnected(0) timer(3000) ");
 	agents_close(&daemon_of_test);
-	assert_null(daemon_of_test.stranger_shares.users);
+	assert_null(daemon_of_test.unidentified_shares.users);
 	objects_free_unused(&daemon_of_test);
 	assert_int_equal(objects_left(), 0);
 	assert_int_equal(resources_now().descriptors, before.descriptors);
@@ -471,18 +471,18 @@ static void test_strangers(void **state)
 	/* In the middle, at the end, at the beginning of the list. */
 	sided_agent_set_identified(&daemon_of_test, agents[3]);
 	assert_called("cancel ");
-	assert_int_equal(daemon_of_test.nr_strangers, 5);
-	assert_int_equal(shares_used(&daemon_of_test.stranger_shares, 6), 2);
+	assert_int_equal(daemon_of_test.nr_unidentified, 5);
+	assert_int_equal(shares_used(&daemon_of_test.unidentified_shares, 6), 2);
 	sided_agent_set_identified(&daemon_of_test, agents[3]);
 	assert_called("");
-	assert_int_equal(daemon_of_test.nr_strangers, 5);
+	assert_int_equal(daemon_of_test.nr_unidentified, 5);
 	/* Of two users with the same number, the one with the newest connection. */
 	assert_ptr_equal(sided_agent_oldest_of_largest_user(&daemon_of_test), agents[1]);
 	sided_agent_set_identified(&daemon_of_test, agents[0]);
 	assert_ptr_equal(sided_agent_oldest_unidentified(&daemon_of_test, 5), agents[2]);
 	sided_agent_set_identified(&daemon_of_test, agents[5]);
-	assert_ptr_equal(daemon_of_test.agents, agents[4]);
-	assert_ptr_equal(agents[4]->at, &daemon_of_test.agents);
+	assert_ptr_equal(daemon_of_test.unidentified, agents[4]);
+	assert_ptr_equal(agents[4]->at, &daemon_of_test.unidentified);
 	assert_ptr_equal(agents[4]->next, agents[2]);
 	assert_ptr_equal(agents[2]->at, &agents[4]->next);
 	assert_null(agents[0]->next);
@@ -493,20 +493,20 @@ static void test_strangers(void **state)
 	assert_true(agents[1]->object.is_closed);
 	assert_called(GONE);
 	/* The limits of all users, and of one user. */
-	shares_charge(&daemon_of_test.stranger_shares, 5, LIMIT_STRANGERS_OF_USER - 2);
+	shares_charge(&daemon_of_test.unidentified_shares, 5, LIMIT_UNIDENTIFIED_OF_USER - 2);
 	sided_agent_evict_unidentified(&daemon_of_test, 5);
 	assert_called("");
-	shares_charge(&daemon_of_test.stranger_shares, 5, 1);
+	shares_charge(&daemon_of_test.unidentified_shares, 5, 1);
 	sided_agent_evict_unidentified(&daemon_of_test, 6);
 	assert_called("");
-	daemon_of_test.nr_strangers = LIMIT_STRANGERS - 1;
+	daemon_of_test.nr_unidentified = LIMIT_UNIDENTIFIED - 1;
 	sided_agent_evict_unidentified(&daemon_of_test, 6);
 	assert_called("");
-	daemon_of_test.nr_strangers++;
+	daemon_of_test.nr_unidentified++;
 	sided_agent_evict_unidentified(&daemon_of_test, 6);
 	assert_true(agents[2]->object.is_closed && !agents[4]->object.is_closed);
 	assert_called(GONE);
-	shares_charge(&daemon_of_test.stranger_shares, 6, LIMIT_STRANGERS_OF_USER);
+	shares_charge(&daemon_of_test.unidentified_shares, 6, LIMIT_UNIDENTIFIED_OF_USER);
 	sided_agent_evict_unidentified(&daemon_of_test, 6);
 	assert_true(agents[4]->object.is_closed);
 	assert_called(GONE);
@@ -514,7 +514,7 @@ static void test_strangers(void **state)
 		agent_close(&daemon_of_test, agents[i]);
 	objects_free_unused(&daemon_of_test);
 	assert_int_equal(objects_left(), 0);
-	shares_free(&daemon_of_test.stranger_shares);
+	shares_free(&daemon_of_test.unidentified_shares);
 }
 
 /* ---- Messages ---- */
@@ -608,7 +608,7 @@ static void test_arrive(void **state)
 				: "arrive(77) cancel miss(77) send ");
 		assert_true(welcome_sent().accepted && welcome_sent().serial == 9);
 		assert_string_equal(welcome_sent().reason, "");
-		assert_int_equal(daemon_of_test.nr_strangers, 0);
+		assert_int_equal(daemon_of_test.nr_unidentified, 0);
 		receive_arrive(agent);
 		assert_called(i ? "send release(socket) close(1,0) left disconnected(1) "
 				: "send release(process) release(socket) close(1,0) left disconnected(1) ");
@@ -616,7 +616,7 @@ static void test_arrive(void **state)
 	}
 	program_of_test.watch.fd = -1;
 	end_of_program();
-	shares_free(&daemon_of_test.stranger_shares);
+	shares_free(&daemon_of_test.unidentified_shares);
 }
 
 /* The first WELCOME waits for a starting recorder. */
@@ -648,16 +648,16 @@ static void test_held(void **state)
 		agent = come_quietly();
 		receive_arrive(agent);
 		assert_called("arrive(77) cancel timer(1500) ");
-		assert_true(agent->held);
+		assert_true(agent->is_delayed);
 		daemon_of_test.sessions = NULL;
 		if (i == 0) {
 			loop_expire(&daemon_of_test, &agent->timer);
 			assert_called("miss(77) send ");
-			assert_false(agent->held);
+			assert_false(agent->is_delayed);
 		} else if (i == 1) {
 			agent_welcome(&daemon_of_test, agent);
 			assert_called("send cancel ");
-			assert_false(agent->held);
+			assert_false(agent->is_delayed);
 		}
 		agent_close(&daemon_of_test, agent);
 		assert_called(i == 2 ? "cancel release(process) release(socket) close(1,0) miss(77) left disconnected(1) "
@@ -672,11 +672,11 @@ static void test_held(void **state)
 	daemon_of_test.sessions = NULL;
 	loop_expire(&daemon_of_test, &agent->timer);
 	assert_called("send ");
-	agent->held = true;
+	agent->is_delayed = true;
 	agent_close(&daemon_of_test, agent);
 	assert_called("release(process) release(socket) close(1,0) left disconnected(0) ");
 	end_of_program();
-	shares_free(&daemon_of_test.stranger_shares);
+	shares_free(&daemon_of_test.unidentified_shares);
 }
 
 /* The sessions in a WELCOME, and the messages after it. */
@@ -747,14 +747,14 @@ static void test_welcome(void **state)
 		send_error = i ? -EAGAIN : -ENOBUFS;
 		agent_welcome(&daemon_of_test, agent);
 		assert_called("send change(socket,5) ");
-		assert_true(agent->due);
+		assert_true(agent->welcome_is_pending);
 		send_error = 0;
 		received = -EAGAIN;
 		agent->watch.ready(&daemon_of_test, &agent->watch, EPOLLIN);
 		assert_called("");
 		agent->watch.ready(&daemon_of_test, &agent->watch, EPOLLOUT);
 		assert_called("send change(socket,1) ");
-		assert_false(agent->due);
+		assert_false(agent->welcome_is_pending);
 		agent->watch.ready(&daemon_of_test, &agent->watch, EPOLLOUT);
 		assert_called("");
 		received = 0;
@@ -776,7 +776,7 @@ static void test_welcome(void **state)
 	}
 	received = 0;
 	end_of_program();
-	shares_free(&daemon_of_test.stranger_shares);
+	shares_free(&daemon_of_test.unidentified_shares);
 }
 
 static void test_pass(void **state)
@@ -828,7 +828,7 @@ static void test_pass(void **state)
 	assert_called("send release(process) release(socket) close(1,0) left disconnected(1) ");
 	check_refused("protocol error: PASS after ARRIVE");
 	end_of_program();
-	shares_free(&daemon_of_test.stranger_shares);
+	shares_free(&daemon_of_test.unidentified_shares);
 }
 
 static void test_done(void **state)
@@ -870,7 +870,7 @@ static void test_done(void **state)
 	}
 	agent_close(&daemon_of_test, agent);
 	end_of_program();
-	shares_free(&daemon_of_test.stranger_shares);
+	shares_free(&daemon_of_test.unidentified_shares);
 }
 
 /*
@@ -950,7 +950,7 @@ static void test_versions(void **state)
 	one.pid = daemon_of_test.foreign[5].pid;
 	assert_false(sided_agent_is_counted(&daemon_of_test, &one));
 	end_of_program();
-	shares_free(&daemon_of_test.stranger_shares);
+	shares_free(&daemon_of_test.unidentified_shares);
 }
 
 int main(void)

@@ -243,28 +243,28 @@ static void test_protocol(void)
 static void test_strangers(void)
 {
 	struct resources before = resources_now();
-	static int fds[LIMIT_STRANGERS_OF_USER + 1];
+	static int fds[LIMIT_UNIDENTIFIED_OF_USER + 1];
 
-	for (int i = 0; i <= LIMIT_STRANGERS_OF_USER; i++) {
+	for (int i = 0; i <= LIMIT_UNIDENTIFIED_OF_USER; i++) {
 		fds[i] = dial("run/agents.sock");
 		turn();
-		CHECK(the_daemon.nr_strangers ==
-				(i < LIMIT_STRANGERS_OF_USER ? (unsigned int)i + 1
-							     : LIMIT_STRANGERS_OF_USER));
-		CHECK(is_hung_up(fds[0]) == (i == LIMIT_STRANGERS_OF_USER));
+		CHECK(the_daemon.nr_unidentified ==
+				(i < LIMIT_UNIDENTIFIED_OF_USER ? (unsigned int)i + 1
+								: LIMIT_UNIDENTIFIED_OF_USER));
+		CHECK(is_hung_up(fds[0]) == (i == LIMIT_UNIDENTIFIED_OF_USER));
 	}
-	CHECK(!is_hung_up(fds[1]) && !is_hung_up(fds[LIMIT_STRANGERS_OF_USER]));
+	CHECK(!is_hung_up(fds[1]) && !is_hung_up(fds[LIMIT_UNIDENTIFIED_OF_USER]));
 	/*
 	 * The same without a free descriptor. If no connection can be closed, the daemon listens
 	 * again after a pause.
 	 */
 	loop_pause_listening(&the_daemon);
 	CHECK(is_hung_up(fds[1]) && !is_hung_up(fds[2]) && !the_daemon.relisten.base.is_set);
-	for (int i = 0; i <= LIMIT_STRANGERS_OF_USER; i++)
+	for (int i = 0; i <= LIMIT_UNIDENTIFIED_OF_USER; i++)
 		close(fds[i]);
-	while (the_daemon.agents)
+	while (the_daemon.unidentified)
 		turn();
-	CHECK(!the_daemon.nr_strangers && the_daemon.control_listener.events == EPOLLIN);
+	CHECK(!the_daemon.nr_unidentified && the_daemon.control_listener.events == EPOLLIN);
 	loop_pause_listening(&the_daemon);
 	CHECK(!the_daemon.control_listener.events && !the_daemon.agents_listener.events &&
 			the_daemon.relisten.base.is_set);
@@ -786,22 +786,22 @@ static void test_users(void)
 	turn();
 	fds[1] = dial("run/agents.sock");
 	turn();
-	CHECK(the_daemon.nr_strangers == 3);
+	CHECK(the_daemon.nr_unidentified == 3);
 	loop_pause_listening(&the_daemon);
-	CHECK(the_daemon.nr_strangers == 2);
+	CHECK(the_daemon.nr_unidentified == 2);
 	CHECK(!is_hung_up(fds[1]));
 	CHECK(is_hung_up(fds[0]));
 	close(fds[0]);
 	fds[0] = dial("run/agents.sock");
 	turn();
 	loop_pause_listening(&the_daemon);
-	CHECK(the_daemon.nr_strangers == 2 && is_hung_up(fds[1]) && !is_hung_up(fds[0]));
+	CHECK(the_daemon.nr_unidentified == 2 && is_hung_up(fds[1]) && !is_hung_up(fds[0]));
 	CHECK(write(other, "x", 1) == 1);
 	CHECK(waitpid(-1, &status, 0) > 0 && WIFEXITED(status) && !WEXITSTATUS(status));
 	close(other);
 	close(fds[0]);
 	close(fds[1]);
-	while (the_daemon.agents)
+	while (the_daemon.unidentified)
 		turn();
 	the_daemon.any_user = false;
 }

@@ -346,24 +346,25 @@ static void test_strangers(void)
 	uint64_t then = loop_now();
 	int fds[3] = {dial("run/agents.sock")};
 
-	CHECK(LIMIT_STRANGERS == 512 && LIMIT_STRANGER_MS == 3000);
-	CHECK(the_daemon.nr_strangers == 1 && ends_after(&the_daemon.agents->timer, then, 3000));
-	the_daemon.nr_strangers = 511;
+	CHECK(LIMIT_UNIDENTIFIED == 512 && LIMIT_UNIDENTIFIED_MS == 3000);
+	CHECK(the_daemon.nr_unidentified == 1 &&
+			ends_after(&the_daemon.unidentified->timer, then, 3000));
+	the_daemon.nr_unidentified = 511;
 	fds[1] = dial("run/agents.sock");
-	CHECK(the_daemon.nr_strangers == 512 && !is_hung_up(fds[0]));
+	CHECK(the_daemon.nr_unidentified == 512 && !is_hung_up(fds[0]));
 	fds[2] = dial("run/agents.sock");
-	CHECK(the_daemon.nr_strangers == 512 && is_hung_up(fds[0]) && !is_hung_up(fds[1]) &&
+	CHECK(the_daemon.nr_unidentified == 512 && is_hung_up(fds[0]) && !is_hung_up(fds[1]) &&
 			!is_hung_up(fds[2]));
-	the_daemon.nr_strangers = 2;
+	the_daemon.nr_unidentified = 2;
 	/* The deadline passes. */
-	the_daemon.agents->timer.expired(&the_daemon, &the_daemon.agents->timer);
-	CHECK(the_daemon.nr_strangers == 1 && is_hung_up(fds[2]) && !is_hung_up(fds[1]));
+	the_daemon.unidentified->timer.expired(&the_daemon, &the_daemon.unidentified->timer);
+	CHECK(the_daemon.nr_unidentified == 1 && is_hung_up(fds[2]) && !is_hung_up(fds[1]));
 	for (int i = 0; i < 3; i++)
 		close(fds[i]);
-	while (the_daemon.agents)
+	while (the_daemon.unidentified)
 		one_turn();
 	one_turn();
-	CHECK(!the_daemon.nr_strangers && resources_now().descriptors == before.descriptors);
+	CHECK(!the_daemon.nr_unidentified && resources_now().descriptors == before.descriptors);
 }
 
 static unsigned char message[WIRE_MESSAGE_MAX];
@@ -448,11 +449,11 @@ static void test_held(void)
 	entry->absent = 1;
 	fd = arrive();
 	agent = only_program()->agent;
-	CHECK(LIMIT_HOLD_MS == 1500 && agent->held && ends_after(&agent->timer, then, 1500));
+	CHECK(LIMIT_HOLD_MS == 1500 && agent->is_delayed && ends_after(&agent->timer, then, 1500));
 	CHECK(!has_welcome(fd, &welcome) && !entry->nr_unrecorded);
 	loop_cancel(&the_daemon, &agent->timer);
 	agent->timer.expired(&the_daemon, &agent->timer);
-	CHECK(!agent->held && has_welcome(fd, &welcome) && welcome.accepted &&
+	CHECK(!agent->is_delayed && has_welcome(fd, &welcome) && welcome.accepted &&
 			entry->nr_unrecorded == 1);
 	close(fd);
 	entry->state = SESSION_DEFINED;
@@ -534,13 +535,13 @@ static void test_accepts(void)
 		for (const struct client *client = the_daemon.clients; client;
 				client = client->next)
 			nr++;
-		CHECK(nr == 32 + round && the_daemon.nr_strangers == 32 + round);
+		CHECK(nr == 32 + round && the_daemon.nr_unidentified == 32 + round);
 	}
 	for (unsigned int i = 0; i < 33; i++) {
 		close(fds[0][i]);
 		close(fds[1][i]);
 	}
-	while (the_daemon.agents || the_daemon.clients)
+	while (the_daemon.unidentified || the_daemon.clients)
 		one_turn();
 	one_turn();
 	CHECK(resources_now().descriptors == before.descriptors);

@@ -8,7 +8,7 @@
 
 void report_callers_note(const struct report *report)
 {
-	if (!report->options->callers || !report->walk.events)
+	if (!report->options->callers || !report->walk.nr_events)
 		return;
 	if (report->exact_events)
 		message_note_hint("record callers with `side trace --context backtrace`",
@@ -85,7 +85,7 @@ static void report_note_misspelled(const struct report *report)
 
 void report_notes_print(const struct report *report)
 {
-	if (!report->walk.events)
+	if (!report->walk.nr_events)
 		command_note_no_event(&report->walk);
 	report_note_misspelled(report);
 	for (uint32_t i = 0; i < report->histogram_count; i++) {

@@ -161,7 +161,7 @@ static void select_search_classes(
 		message_library_error(&error);
 		return;
 	}
-	walk.own_create = select_search_class;
+	walk.create_user_data = select_search_class;
 	walk.user = search;
 	while (!search->missing.is_bound && events++ < SEARCH_EVENTS_MAX &&
 			walk_next(&walk, &item, &class) > 0)

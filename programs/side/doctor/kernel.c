@@ -42,7 +42,7 @@ static void doctor_check_kernel(const struct doctor *doctor, struct doctor_findi
 	static const char pidfd[] = "pidfd_open (5.3)", range[] = "close_range (5.9)",
 			  memory[] = "memfd_create (3.17)", vm[] = "process_vm_readv (3.2)",
 			  barrier[] = "membarrier (4.14)";
-	char lack[256] = "";
+	char text[256] = "";
 	const char *missing[5];
 	struct utsname name;
 	size_t count = 0;
@@ -62,7 +62,7 @@ static void doctor_check_kernel(const struct doctor *doctor, struct doctor_findi
 	if (!doctor_kernel_has_syscall(SYS_membarrier, 0, 0, 0))
 		missing[count++] = barrier;
 	for (size_t i = 0; i < count; i++)
-		snprintf(lack + strlen(lack), sizeof(lack) - strlen(lack), "%s%s", i ? ", " : "",
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s", i ? ", " : "",
 				missing[i]);
 	if (!count) {
 		doctor_found(finding, DOCTOR_OK, "%s %s, %s", name.sysname, name.release,
@@ -70,7 +70,7 @@ static void doctor_check_kernel(const struct doctor *doctor, struct doctor_findi
 		return;
 	}
 	doctor_found(finding, DOCTOR_NOTE, "%s %s, %s lacks %s, or a sandbox forbids them",
-			name.sysname, name.release, name.machine, lack);
+			name.sysname, name.release, name.machine, text);
 	doctor_set_hint(finding,
 			"use Linux 5.9 or later; in a container, a seccomp profile that allows them");
 }

@@ -135,7 +135,7 @@ static int export_items(const struct export_options *options, const char *dir)
 	if (!status && export_write(&export, output.fd, output.path, &error))
 		status = export_print_error(&error);
 	progress_clear();
-	if (!status && !export.walk.events)
+	if (!status && !export.walk.nr_events)
 		command_note_no_event(&export.walk);
 	if (!status && export_lacks_threads(&export))
 		message_note("%s", PAIRS_NO_THREAD);
@@ -177,7 +177,7 @@ static int export_trace(const struct export_options *options, const char *dir)
 	if (!status && export_ctf_write(ctf, &error))
 		status = message_library_error(&error);
 	progress_clear();
-	if (!status && !export_ctf_walk(ctf)->events)
+	if (!status && !export_ctf_walk(ctf)->nr_events)
 		command_note_no_event(export_ctf_walk(ctf));
 	(void)keeper_end(&keeper, !status);
 	if (!status && export_ctf_walk(ctf)->damaged)

@@ -40,14 +40,14 @@ int printing_prepare(struct printing *printing, bool wanted, const char **output
 
 static bool printing_has_trace(const char *output)
 {
-	static const char *const prefixes[] = {"metadata", "*/metadata"};
+	static const char *const metadata_names[] = {"metadata", "*/metadata"};
 	bool found = false;
 
 	for (unsigned int i = 0; i < 2 && !found; i++) {
 		char *pattern = NULL;
 		glob_t names = {.gl_pathc = 0};
 
-		if (asprintf(&pattern, "%s/%s", output, prefixes[i]) < 0)
+		if (asprintf(&pattern, "%s/%s", output, metadata_names[i]) < 0)
 			return true;
 		found = !glob(pattern, GLOB_NOSORT, NULL, &names);
 		globfree(&names);
@@ -83,7 +83,7 @@ __attribute__((noreturn)) static void printing_run_viewer(
 }
 
 __attribute__((noreturn)) static void printing_watch(
-		const struct parsed *parsed, const char *output, bool beside_command, int end)
+		const struct parsed *parsed, const char *output, bool has_command, int end)
 {
 	pid_t recorder = getppid(), viewer;
 	sigset_t none;
@@ -104,7 +104,7 @@ __attribute__((noreturn)) static void printing_watch(
 	signal(SIGPIPE, SIG_DFL);
 	/* The viewer writes to the terminal from the background. */
 	signal(SIGTTOU, SIG_IGN);
-	if (beside_command)
+	if (has_command)
 		dup2(STDERR_FILENO, STDOUT_FILENO);
 	if (!printing_wait_for_trace(output, end))
 		_exit(0);
@@ -113,14 +113,14 @@ __attribute__((noreturn)) static void printing_watch(
 		printing_run_viewer(parsed, output);
 	while (viewer > 0 && waitpid(viewer, &status, 0) < 0 && errno == EINTR)
 		;
-	if (!beside_command && (viewer < 0 || !WIFEXITED(status) || WEXITSTATUS(status)) &&
+	if (!has_command && (viewer < 0 || !WIFEXITED(status) || WEXITSTATUS(status)) &&
 			getppid() == recorder)
 		kill(recorder, SIGINT);
 	_exit(0);
 }
 
 int printing_start(struct printing *printing, const struct parsed *parsed, const char *output,
-		bool beside_command)
+		bool has_command)
 {
 	int ends[2];
 
@@ -133,7 +133,7 @@ int printing_start(struct printing *printing, const struct parsed *parsed, const
 	printing->watcher = fork();
 	if (!printing->watcher) {
 		close(ends[1]);
-		printing_watch(parsed, output, beside_command, ends[0]);
+		printing_watch(parsed, output, has_command, ends[0]);
 	}
 	close(ends[0]);
 	printing->end = ends[1];

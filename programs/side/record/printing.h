@@ -29,7 +29,7 @@ int printing_prepare(struct printing *printing, bool wanted, const char **output
  * strace. Without a command the recording ends when the reader of the output has gone.
  */
 int printing_start(struct printing *printing, const struct parsed *parsed, const char *output,
-		bool beside_command);
+		bool has_command);
 /* Waits until all events are shown. Call it when the recorder has finished the directory. */
 void printing_finish(struct printing *printing);
 

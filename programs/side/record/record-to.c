@@ -66,7 +66,7 @@ int sending_prepare(struct sending_state *sending, const struct parsed *parsed,
 				? message_error(COMMAND_USAGE, NULL,
 						  "`--spool` and `--timeout` belong to `--to`")
 				: COMMAND_DONE;
-	if (send_check(options->to, &ctf1_only, &error))
+	if (url_check(options->to, &ctf1_only, &error))
 		return message_library_error(&error);
 	if (ctf1_only && session->format != SESSION_FORMAT_CTF1)
 		return message_error(COMMAND_USAGE, "leave `--format` out",

@@ -179,7 +179,7 @@ static int receive_start_listening(struct reception *reception, const char *text
 	char host[256], port[16];
 	int ret;
 
-	if (send_host_port(text, host, sizeof(host), port, sizeof(port)))
+	if (url_parse_host_port(text, host, sizeof(host), port, sizeof(port)))
 		return message_error(COMMAND_USAGE, "write PORT or ADDRESS:PORT",
 				"`--listen %s` is no port", text);
 	ret = getaddrinfo(*host ? host : "localhost", port, &hints, &addresses);

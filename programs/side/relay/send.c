@@ -215,7 +215,7 @@ int cmd_send(const struct parsed *parsed)
 	sigset_t signals;
 	int ret, resolver;
 
-	if (send_check(url, NULL, &error))
+	if (url_check(url, NULL, &error))
 		return message_library_error(&error);
 	if (arguments->speed > UINT32_MAX)
 		return message_error(COMMAND_USAGE, NULL, "serial lines do not know that speed");

@@ -28,7 +28,7 @@
 
 #define ANSWER_MAX 4096
 #define TIMEOUT_S 60 /* enabling thousands of events takes some seconds */
-#define VARIABLE "SIDE_AGENT_KERNEL"
+#define KERNEL_AGENT_VARIABLE "SIDE_AGENT_KERNEL"
 
 /* ---- requests to side-kernel ---- */
 
@@ -114,7 +114,7 @@ static int kernel_session_start_for_daemon(const struct ask *ask, char ***args)
 
 	if (directory)
 		(void)setenv(WIRE_RUNTIME_ENV, directory, 1);
-	status = helper_start(args, VARIABLE, "1");
+	status = helper_start(args, KERNEL_AGENT_VARIABLE, "1");
 	if (kept)
 		(void)setenv(WIRE_RUNTIME_ENV, kept, 1);
 	else

@@ -141,7 +141,7 @@ static int session_request_add_url(struct json_object *request, const char *text
 {
 	struct error error;
 
-	if (send_check(text, NULL, &error))
+	if (url_check(text, NULL, &error))
 		return message_library_error(&error);
 	if (!strcmp(text, "-"))
 		return message_error(COMMAND_USAGE, "write to a FIFO",
@@ -378,7 +378,7 @@ static int session_request_add_contexts(struct json_object *request, const struc
 
 /* ---- the whole request ---- */
 
-int session_request_takes_operand(const struct parsed *parsed)
+int session_request_nr_names(const struct parsed *parsed)
 {
 	switch (parsed->verb->id) {
 	case VERB_ENABLE_EVENT:

@@ -14,6 +14,6 @@ int session_request(
 		const struct parsed *parsed, const char *session, struct json_object **ret_request);
 
 /* The number of operands that name a session: 0 or 1. */
-int session_request_takes_operand(const struct parsed *parsed);
+int session_request_nr_names(const struct parsed *parsed);
 
 #endif /* PROGRAMS_SIDE_SESSION_REQUEST_H */

@@ -503,7 +503,7 @@ static int sessions_request(struct ask *ask, const struct parsed *parsed)
 	/* Without a name, the daemon chooses one. */
 	if (parsed->verb->id == VERB_CREATE)
 		return sessions_request_one(ask, parsed, parsed->operands[0]);
-	status = ask_which(ask, session_request_takes_operand(parsed) ? parsed->operands[0] : NULL,
+	status = ask_which(ask, session_request_nr_names(parsed) ? parsed->operands[0] : NULL,
 			options->session, buffer, &name);
 	return status ? status : sessions_request_one(ask, parsed, name);
 }
