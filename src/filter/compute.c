@@ -342,7 +342,7 @@ static enum filter_order number_order(const struct filter_value *a, const struct
 	return integer_order(a, b);
 }
 
-static int filter_compute_set_bool(unsigned int code, enum filter_order order)
+static int filter_compute_order_matches(unsigned int code, enum filter_order order)
 {
 	switch (code) {
 	case FILTER_CODE_EQUAL: return order == FILTER_ORDER_EQUAL;
@@ -366,7 +366,7 @@ static int filter_compute_compare_texts(
 	if (filter_value_is_glob(b))
 		return filter_text_glob(b, a) == (code == FILTER_CODE_EQUAL);
 	difference = filter_text_compare(a, b);
-	return filter_compute_set_bool(code,
+	return filter_compute_order_matches(code,
 			difference < 0                   ? FILTER_ORDER_LESS
 					: difference > 0 ? FILTER_ORDER_GREATER
 							 : FILTER_ORDER_EQUAL);
@@ -402,5 +402,5 @@ int filter_compare(unsigned int code, const struct filter_value *a, const struct
 		return is_integer(a) ? compare_label(code, a, b, loader) : -1;
 	if (a->kind == FILTER_STRING)
 		return is_integer(b) ? compare_label(code, b, a, loader) : -1;
-	return filter_compute_set_bool(code, number_order(a, b));
+	return filter_compute_order_matches(code, number_order(a, b));
 }

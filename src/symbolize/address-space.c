@@ -398,7 +398,7 @@ static void address_space_query_worker(struct symbols *symbols, struct known_mod
 }
 
 /* `offset` as in struct worker_question. */
-static const struct symbol *address_space_set_answer(
+static const struct symbol *address_space_get_symbol(
 		struct symbols *symbols, struct known_module *module, uint64_t offset, bool call)
 {
 	struct address_answer wanted = {.module = module, .address = offset, .call = call}, *slot;
@@ -466,12 +466,12 @@ static const struct symbol *address_space_find_symbol(struct symbols *symbols,
 	const struct address_mapping *mapping;
 
 	if (library)
-		return address_space_set_answer(
+		return address_space_get_symbol(
 				symbols, library->module, address - library->base, call);
 	mapping = mapping_at(process, address - call);
 	if (!mapping)
 		return &nothing;
-	return address_space_set_answer(
+	return address_space_get_symbol(
 			symbols, mapping->module, address - mapping->begin + mapping->offset, call);
 }
 

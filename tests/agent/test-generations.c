@@ -42,7 +42,7 @@ static struct {
 	int set_result, verify_result, each_result;
 	bool is_sandboxed;
 	const char *names[CONTEXT_SET_MAX + 2]; /* of the filter's contexts */
-	uint64_t grace, context_watch_count;
+	uint64_t grace, context_watch_mark_changed;
 } played;
 
 static void *play_take(struct agent_memory *memory, size_t size)
@@ -104,7 +104,7 @@ static uint64_t play_grace_begin(void)
 
 static bool play_grace_passed(uint64_t grace)
 {
-	return grace <= played.context_watch_count;
+	return grace <= played.context_watch_mark_changed;
 }
 
 static bool play_sandboxed(void)
@@ -378,7 +378,7 @@ static void test_over(void **unused)
 	assert_ptr_equal(agent.rules.over, made[0]);
 	played.grace = 5;
 	/* Nothing is freed before a grace period has begun and passed. */
-	played.context_watch_count = UINT64_MAX;
+	played.context_watch_mark_changed = UINT64_MAX;
 	agent_over_free();
 	assert_ptr_equal(agent.rules.over, made[0]);
 	assert_called("");
@@ -396,10 +396,10 @@ static void test_over(void **unused)
 	assert_int_equal(agent_over_begin(), 8);
 	assert_called("grace 8\n");
 	assert_true(made[0]->grace == 5 && made[1]->grace == 8 && made[2]->grace == 8);
-	played.context_watch_count = 4;
+	played.context_watch_mark_changed = 4;
 	agent_over_free();
 	assert_called("");
-	played.context_watch_count = 5;
+	played.context_watch_mark_changed = 5;
 	played.is_sandboxed = true;
 	agent_over_free();
 	played.is_sandboxed = false;
@@ -410,14 +410,14 @@ static void test_over(void **unused)
 	agent_over_free();
 	assert_called("batches none\n");
 	assert_ptr_equal(agent.rules.over, made[1]);
-	played.context_watch_count = 8;
+	played.context_watch_mark_changed = 8;
 	agent_over_free();
 	assert_called("batches some\ndrop\nbatches none\n");
 	assert_null(agent.rules.over);
 	/* A new list begins. */
 	agent_generation_over(made[3]);
 	assert_true(agent.rules.over == made[3] && agent.rules.over_end == &made[3]->next);
-	played.grace = played.context_watch_count = 9;
+	played.grace = played.context_watch_mark_changed = 9;
 	assert_int_equal(agent_over_begin(), 9);
 	agent_over_free();
 	assert_null(agent.rules.over);

@@ -308,11 +308,11 @@ static void test_overwrites(void)
 	char folder[] = "/tmp/side-trace-XXXXXX", file[64];
 	int fd;
 
-	CHECK(mkdtemp(folder) && !trace_is_overwrite(NULL) && !trace_is_overwrite("/nowhere") &&
-			!trace_is_overwrite(folder));
+	CHECK(mkdtemp(folder) && !trace_dir_has_entries(NULL) &&
+			!trace_dir_has_entries("/nowhere") && !trace_dir_has_entries(folder));
 	(void)snprintf(file, sizeof(file), "%s/x", folder);
 	fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-	CHECK(fd >= 0 && !close(fd) && trace_is_overwrite(folder) && !unlink(file) &&
+	CHECK(fd >= 0 && !close(fd) && trace_dir_has_entries(folder) && !unlink(file) &&
 			!rmdir(folder));
 }
 

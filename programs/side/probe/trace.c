@@ -669,7 +669,7 @@ static void add_threads(struct tracing *tracing)
 }
 
 /* Whether the directory contains anything. If so, `--force` only permits to overwrite it. */
-static bool trace_is_overwrite(const char *output)
+static bool trace_dir_has_entries(const char *output)
 {
 	DIR *directory = output ? opendir(output) : NULL;
 	const struct dirent *entry;
@@ -690,7 +690,7 @@ static int trace_run(
 
 	tracing->filter = options->filter;
 	tracing->forced = options->allow_unsafe_exit ||
-			(options->force && !trace_is_overwrite(options->output));
+			(options->force && !trace_dir_has_entries(options->output));
 	tracing->starts = count > 0;
 	if (!status)
 		status = probe_global_check(&options->global);

@@ -1143,7 +1143,7 @@ int patch_hit_follow(void)
 
 /* ---- hits ---- */
 
-static inline void patch_hit_record(struct patch_hit *hit, const struct patch_hot *probe)
+static inline void patch_hit_set_probe(struct patch_hit *hit, const struct patch_hot *probe)
 {
 	/* Acquire: what it points to. Pairs with the release in patch_change_user(). */
 	hit->user = __atomic_load_n(&probe->user, __ATOMIC_ACQUIRE);
@@ -1245,7 +1245,7 @@ static inline __attribute__((always_inline)) patch_handler patch_hit_begin(
 
 	patch_hit_enter_thread(thread, probe);
 	handler = __atomic_load_n(&probe->entry, __ATOMIC_RELAXED);
-	patch_hit_record(hit, probe);
+	patch_hit_set_probe(hit, probe);
 	hit->stack = (uint64_t *)((char *)&hit->registers.rbp + PATCH_FRAME_BYTES);
 	return handler;
 }
@@ -1365,7 +1365,7 @@ static inline __attribute__((always_inline)) void patch_hit_leave(struct hit_thr
 		hit->elapsed = (uint64_t)((unsigned __int128)(hit->now - each->began) *
 						__atomic_load_n(&clock_unit, __ATOMIC_RELAXED) >>
 				32);
-		patch_hit_record(hit, probe);
+		patch_hit_set_probe(hit, probe);
 		hit->stack = each->slot + 1;
 		hit->call = each->call;
 		hit->returns_to = each->address;

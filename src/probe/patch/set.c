@@ -860,7 +860,7 @@ void patch_settle(struct patch *const *patches, size_t count)
 
 void patch_change_user(struct patch *patch, void *user)
 {
-	/* Release: what it points to. Pairs with the acquire in patch_hit_record(). */
+	/* Release: what it points to. Pairs with the acquire in patch_hit_set_probe(). */
 	__atomic_store_n(&patch->hot->user, user, __ATOMIC_RELEASE);
 }
 

@@ -293,7 +293,7 @@ int perf_watch(struct global *global, bool on, struct error *error)
 
 /* ---- life ---- */
 
-static int uprobe_perf_prepare_buffer(struct uprobe_perf *perf, const struct global *global)
+static int uprobe_perf_allocate(struct uprobe_perf *perf, const struct global *global)
 {
 	perf->nr_buffers = perf_count_cpus();
 	perf->definitions = calloc(global->nr_sides + 1, sizeof(*perf->definitions));
@@ -320,7 +320,7 @@ int perf_open(struct global *global, struct error *error)
 		return error_set_no_memory(error);
 	perf->epoll = perf->tracefs = -1;
 	global_tracefs_group(perf->group, sizeof(perf->group));
-	ret = uprobe_perf_prepare_buffer(perf, global) ? error_set_no_memory(error) : 0;
+	ret = uprobe_perf_allocate(perf, global) ? error_set_no_memory(error) : 0;
 	if (!ret) {
 		perf->tracefs = global_tracefs_open(error);
 		ret = perf->tracefs < 0 ? perf->tracefs : 0;
@@ -466,7 +466,7 @@ static bool perf_is_of_user(
 	return false;
 }
 
-static bool uprobe_perf_filter_sample(struct uprobe_perf *perf, const struct global_filter *filter,
+static bool uprobe_perf_accepts_sample(struct uprobe_perf *perf, const struct global_filter *filter,
 		const struct uprobe_sample *sample, const struct hit_record *record)
 {
 	bool found = !filter->nr_pids;
@@ -525,7 +525,7 @@ static void perf_add_sample(struct global *global, const struct uprobe_sample *s
 		if (side->fields[i].source == GLOBAL_FETCHED)
 			uprobe_perf_read_value(record, sample, &definition->fields[i],
 					&side->fields[i], i);
-	if (uprobe_perf_filter_sample(perf, &global->filter, sample, record))
+	if (uprobe_perf_accepts_sample(perf, &global->filter, sample, record))
 		hits_add(&global->hits, record, sizeof(*record) + side->size);
 }
 

@@ -142,7 +142,7 @@ static bool event_class_id_is_used(
 	return taken;
 }
 
-static bool event_class_reserve_id(
+static bool event_class_ensure_capacity(
 		struct instance *instance, struct instance_channel *channel, uint32_t id)
 {
 	if (instance->nr_classes == instance->classes_capacity) {
@@ -184,7 +184,7 @@ static enum wire_refusal event_class_add(struct session *session, struct instanc
 			instance->description_bytes + size > LIMIT_INSTANCE_DESCRIPTIONS ||
 			size > shares_left(&session->description_shares, instance->account)) {
 		refusal = WIRE_REFUSAL_TOO_MANY;
-	} else if (!event_class_reserve_id(instance, channel, event_class->id) ||
+	} else if (!event_class_ensure_capacity(instance, channel, event_class->id) ||
 			!shares_take(&session->description_shares, instance->account, size)) {
 		refusal = WIRE_REFUSAL_MEMORY;
 	} else {

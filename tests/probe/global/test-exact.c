@@ -481,24 +481,24 @@ static void test_filter(void)
 	struct hit_record record = {.comm = "cook"};
 	struct uprobe_perf perf = {.nr_unknown_users = 0};
 
-	CHECK(uprobe_perf_filter_sample(&perf, &filter, &sample, &record));
+	CHECK(uprobe_perf_accepts_sample(&perf, &filter, &sample, &record));
 	filter.pids[filter.nr_pids++] = sample.pid + 1;
-	CHECK(!uprobe_perf_filter_sample(&perf, &filter, &sample, &record));
+	CHECK(!uprobe_perf_accepts_sample(&perf, &filter, &sample, &record));
 	filter.pids[filter.nr_pids++] = sample.pid;
-	CHECK(uprobe_perf_filter_sample(&perf, &filter, &sample, &record));
+	CHECK(uprobe_perf_accepts_sample(&perf, &filter, &sample, &record));
 	filter.cgroups[filter.nr_cgroups++] = 78;
-	CHECK(!uprobe_perf_filter_sample(&perf, &filter, &sample, &record));
+	CHECK(!uprobe_perf_accepts_sample(&perf, &filter, &sample, &record));
 	filter.cgroups[filter.nr_cgroups++] = 77;
-	CHECK(uprobe_perf_filter_sample(&perf, &filter, &sample, &record));
+	CHECK(uprobe_perf_accepts_sample(&perf, &filter, &sample, &record));
 	strcpy(filter.comms[filter.nr_comms++], "cooks");
-	CHECK(!uprobe_perf_filter_sample(&perf, &filter, &sample, &record));
+	CHECK(!uprobe_perf_accepts_sample(&perf, &filter, &sample, &record));
 	strcpy(filter.comms[filter.nr_comms++], "cook");
-	CHECK(uprobe_perf_filter_sample(&perf, &filter, &sample, &record));
+	CHECK(uprobe_perf_accepts_sample(&perf, &filter, &sample, &record));
 	filter.uids[filter.nr_uids++] = getuid() + 1;
-	CHECK(!uprobe_perf_filter_sample(&perf, &filter, &sample, &record) &&
+	CHECK(!uprobe_perf_accepts_sample(&perf, &filter, &sample, &record) &&
 			perf.nr_unknown_users == 0);
 	filter.uids[filter.nr_uids++] = getuid();
-	CHECK(uprobe_perf_filter_sample(&perf, &filter, &sample, &record));
+	CHECK(uprobe_perf_accepts_sample(&perf, &filter, &sample, &record));
 	/* The first entry of each list fits, too. */
 	filter.pids[0] = sample.pid;
 	filter.pids[1]++;
@@ -508,9 +508,9 @@ static void test_filter(void)
 	strcpy(filter.comms[1], "book");
 	filter.uids[0] = getuid();
 	filter.uids[1]++;
-	CHECK(uprobe_perf_filter_sample(&perf, &filter, &sample, &record));
+	CHECK(uprobe_perf_accepts_sample(&perf, &filter, &sample, &record));
 	sample.pid = filter.pids[0] = INT32_MAX;
-	CHECK(!uprobe_perf_filter_sample(&perf, &filter, &sample, &record) &&
+	CHECK(!uprobe_perf_accepts_sample(&perf, &filter, &sample, &record) &&
 			perf.nr_unknown_users == 1);
 }
 

@@ -104,7 +104,7 @@ static int context_watch_report_no_function(void)
 	return -1;
 }
 
-static int context_watch_count(int result, uint32_t groups)
+static int context_watch_mark_changed(int result, uint32_t groups)
 {
 	if (result != -1)
 		context_changed(groups);
@@ -123,14 +123,14 @@ static void context_watch_wait_for_thread(void)
 	errno = saved_errno;
 }
 
-#define PASS(which, function, groups, ...)                             \
-	({                                                             \
-		void *found = context_watch_find_next_function(which); \
-		context_watch_wait_for_thread();                       \
-		__typeof__(&(function)) real;                          \
-		memcpy(&real, &found, sizeof(real));                   \
-		real ? context_watch_count(real(__VA_ARGS__), groups)  \
-		     : context_watch_report_no_function();             \
+#define PASS(which, function, groups, ...)                                   \
+	({                                                                   \
+		void *found = context_watch_find_next_function(which);       \
+		context_watch_wait_for_thread();                             \
+		__typeof__(&(function)) real;                                \
+		memcpy(&real, &found, sizeof(real));                         \
+		real ? context_watch_mark_changed(real(__VA_ARGS__), groups) \
+		     : context_watch_report_no_function();                   \
 	})
 
 /* ---- ids ---- */
