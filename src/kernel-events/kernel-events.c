@@ -18,7 +18,7 @@
 #include "kernel-events/parts.h"
 
 #define ROUND_MS 100
-#define LATE_MS 50 /* interval of the scans for events that programs have registered */
+#define DYNAMIC_SCAN_MS 50 /* interval of the scans for events that programs have registered */
 
 /* ---- options ---- */
 
@@ -214,11 +214,12 @@ static void *kernel_record_run_thread(void *user)
 	 * store are drained.
 	 */
 	while (!atomic_load_explicit(&record->stop, memory_order_acquire)) {
-		if (clock_monotonic_ms() - last_scan >= LATE_MS) {
+		if (clock_monotonic_ms() - last_scan >= DYNAMIC_SCAN_MS) {
 			kernel_record_scan_late(record);
 			last_scan = clock_monotonic_ms();
 		}
-		record->backend->wait(record, record->waits_for_dynamic ? LATE_MS : ROUND_MS);
+		record->backend->wait(
+				record, record->waits_for_dynamic ? DYNAMIC_SCAN_MS : ROUND_MS);
 		record->backend->drain(record);
 		/*
 		 * Accept notifications after the drain: the threads that send them are known by
