@@ -18,12 +18,12 @@ static size_t eventheader_value_left(const struct eventheader_reader *r)
 	return (size_t)(r->end - r->at);
 }
 
-static bool eventheader_value_read_u16(struct eventheader_reader *r, uint16_t *value)
+static bool eventheader_value_read_u16(struct eventheader_reader *r, uint16_t *ret_value)
 {
-	if (eventheader_value_left(r) < sizeof(*value))
+	if (eventheader_value_left(r) < sizeof(*ret_value))
 		return false;
-	*value = eventheader_u16(r->at, r->is_swapped);
-	r->at += sizeof(*value);
+	*ret_value = eventheader_u16(r->at, r->is_swapped);
+	r->at += sizeof(*ret_value);
 	return true;
 }
 
@@ -147,7 +147,7 @@ static bool eventheader_value_has_byte_order(const struct eventheader_node *node
 
 /* Convert `size` bytes to a number of 8 bytes. Returns false if there is no number of this size. */
 static bool eventheader_value_sign_extend(const uint8_t *from, uint16_t size, uint8_t format,
-		bool is_swapped, uint64_t *value)
+		bool is_swapped, uint64_t *ret_value)
 {
 	bool is_signed = format == EH_FORMAT_SIGNED || format == EH_FORMAT_ERRNO ||
 			format == EH_FORMAT_PID || format == EH_FORMAT_TIME;
@@ -156,22 +156,23 @@ static bool eventheader_value_sign_extend(const uint8_t *from, uint16_t size, ui
 	double number;
 	float small;
 
-	*value = 0;
+	*ret_value = 0;
 	if (size != 1 && size != 2 && size != 4 && size != 8)
 		return false;
 	for (uint16_t i = 0; i < size; i++)
-		*value |= (uint64_t)from[big ? size - 1 - i : i] << 8 * i;
+		*ret_value |= (uint64_t)from[big ? size - 1 - i : i] << 8 * i;
 	if (format == EH_FORMAT_FLOAT) {
 		if (size == sizeof(small)) {
-			half = (uint32_t)*value;
+			half = (uint32_t)*ret_value;
 			memcpy(&small, &half, sizeof(small));
 			number = small;
-			memcpy(value, &number, sizeof(number));
+			memcpy(ret_value, &number, sizeof(number));
 		}
 		return size >= sizeof(small);
 	}
 	if (is_signed && size < 8)
-		*value = (uint64_t)((int64_t)(*value << (64 - 8 * size)) >> (64 - 8 * size));
+		*ret_value = (uint64_t)((int64_t)(*ret_value << (64 - 8 * size)) >>
+				(64 - 8 * size));
 	return true;
 }
 

@@ -607,16 +607,16 @@ static size_t whole_part(const char *text, size_t size, bool is_metadata)
 	return 0;
 }
 
-int follow_text(struct follow_trace *trace, const char *name, uint64_t offset, char **text,
-		size_t *size)
+int follow_text(struct follow_trace *trace, const char *name, uint64_t offset, char **ret_text,
+		size_t *ret_size)
 {
 	char path[4096];
 	struct stat status;
 	ssize_t got = -1;
 	int fd;
 
-	*text = NULL;
-	*size = 0;
+	*ret_text = NULL;
+	*ret_size = 0;
 	if ((size_t)snprintf(path, sizeof(path), "%s/%s", trace->path, name) >= sizeof(path))
 		return -ENAMETOOLONG;
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -627,21 +627,22 @@ int follow_text(struct follow_trace *trace, const char *name, uint64_t offset, c
 		close(fd);
 		return 0;
 	}
-	*size = (size_t)status.st_size - offset;
-	*text = malloc(*size + 1);
-	if (*text)
-		got = pread(fd, *text, *size, (off_t)offset);
+	*ret_size = (size_t)status.st_size - offset;
+	*ret_text = malloc(*ret_size + 1);
+	if (*ret_text)
+		got = pread(fd, *ret_text, *ret_size, (off_t)offset);
 	close(fd);
 	if (got <= 0) {
-		int ret = *text ? -EIO : -ENOMEM;
+		int ret = *ret_text ? -EIO : -ENOMEM;
 
-		free(*text);
-		*text = NULL;
-		*size = 0;
+		free(*ret_text);
+		*ret_text = NULL;
+		*ret_size = 0;
 		return ret;
 	}
-	*size = trace->ended ? (size_t)got
-			     : whole_part(*text, (size_t)got, strcmp(name, "metadata") == 0);
+	*ret_size = trace->ended
+			? (size_t)got
+			: whole_part(*ret_text, (size_t)got, strcmp(name, "metadata") == 0);
 	return 0;
 }
 

@@ -153,10 +153,10 @@ uint64_t follow_count(struct follow_trace *trace, const struct ctf_packet *packe
 
 /*
  * Read the metadata from `offset` on, up to the end of a block; of .maps: up to the end of a line.
- * The caller frees *text; *size 0: nothing.
+ * The caller frees *ret_text; *ret_size 0: nothing.
  */
-int follow_text(struct follow_trace *trace, const char *name, uint64_t offset, char **text,
-		size_t *size);
+int follow_text(struct follow_trace *trace, const char *name, uint64_t offset, char **ret_text,
+		size_t *ret_size);
 
 /* Bytes of all files that still exist. */
 uint64_t follow_bytes(const struct follow *follow);

@@ -1109,26 +1109,26 @@ int send_start(const struct send_options *options, struct send **ret_send, struc
 	return 0;
 }
 
-int send_resolver(const char *text, int *socket)
+int send_resolver(const char *text, int *ret_socket)
 {
 	struct error error;
 	struct url url;
 	int ret = url_parse(text, &url, &error);
 
-	*socket = -1;
+	*ret_socket = -1;
 	if (ret || (url.kind != URL_TCP && url.kind != URL_RELAY))
 		return ret;
 	ret = resolver_start();
 	if (ret < 0)
 		return ret;
-	*socket = ret;
+	*ret_socket = ret;
 	return 0;
 }
 
-void send_status(struct send *send, struct send_status *status)
+void send_status(struct send *send, struct send_status *ret_status)
 {
 	pthread_mutex_lock(&send->lock);
-	*status = send->status;
+	*ret_status = send->status;
 	pthread_mutex_unlock(&send->lock);
 }
 

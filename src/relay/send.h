@@ -77,7 +77,7 @@ int url_check(const char *url, bool *ret_ctf1_only, struct error *error);
 int send_start(const struct send_options *options, struct send **ret_send, struct error *error);
 
 /* Copies the status. Any thread may call it at any time. */
-void send_status(struct send *send, struct send_status *status);
+void send_status(struct send *send, struct send_status *ret_status);
 
 /* Declares that the recording is over and its files are complete. Does not wait. */
 void send_finish(struct send *send);

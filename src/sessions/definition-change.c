@@ -379,21 +379,21 @@ static int definition_change_track_one(
 
 /* Reads a JSON number, or a text of digits. */
 static int definition_change_read_track_number(struct definition_edit *change, const char *name,
-		struct json_object *value, uint64_t *number)
+		struct json_object *value, uint64_t *ret_number)
 {
 	const char *text;
 	char *end;
 
 	if (json_object_is_type(value, json_type_int) && json_object_get_int64(value) >= 0) {
-		*number = json_object_get_uint64(value);
+		*ret_number = json_object_get_uint64(value);
 	} else {
 		text = json_object_is_type(value, json_type_string) ? json_object_get_string(value)
 								    : "";
-		*number = strtoull(text, &end, 10);
+		*ret_number = strtoull(text, &end, 10);
 		if (*text < '0' || *text > '9' || *end)
-			*number = UINT64_MAX;
+			*ret_number = UINT64_MAX;
 	}
-	if (*number <= UINT32_MAX)
+	if (*ret_number <= UINT32_MAX)
 		return 0;
 	return error_set_kind(change->error, ERROR_USAGE, -EINVAL, NULL,
 			"\"%s\" has an element that is not a number of that kind", name);
@@ -552,14 +552,14 @@ static int definition_change_check_size(const struct definition *definition, str
 }
 
 int definition_change(struct definition *definition, const char *name, struct json_object *request,
-		bool fixed, bool *changed, struct error *error)
+		bool fixed, bool *ret_changed, struct error *error)
 {
 	const struct verb *verb = definition_change_find_verb(name);
 	struct definition_edit change = {.request = request, .fixed = fixed, .error = error};
 	struct definition old;
 	int ret;
 
-	*changed = false;
+	*ret_changed = false;
 	if (!verb)
 		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"\"%.60s\" changes no definition", name);
@@ -577,7 +577,7 @@ int definition_change(struct definition *definition, const char *name, struct js
 		old = *definition;
 		*definition = *change.definition;
 		*change.definition = old;
-		*changed = true;
+		*ret_changed = true;
 	}
 	definition_free(change.definition);
 	return ret;

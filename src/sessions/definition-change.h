@@ -27,11 +27,11 @@ struct json_object;
  *     track, untrack   pid[] uid[] gid[] name[] cgroup[] container[] exclude all
  *
  * The default channel is SESSION_CHANNEL_NAME; enable-event creates it if it does not exist. Sets
- * *changed to false if the definition is unchanged. Returns 0, or a negative errno with *error filled
- * in.
+ * *ret_changed to false if the definition is unchanged. Returns 0, or a negative errno with *error
+ * filled in.
  */
 int definition_change(struct definition *definition, const char *verb, struct json_object *request,
-		bool fixed, bool *changed, struct error *error);
+		bool fixed, bool *ret_changed, struct error *error);
 /* True if definition_change() handles this verb. */
 bool definition_is_change(const char *verb);
 
