@@ -43,7 +43,7 @@ int visit_walk_differs(const struct visit_argument_walk *walk, const struct visi
 int visit_walk_wrong_number(const struct visit_argument_walk *walk, const struct visit_step *step,
 		const char *what, uint32_t expected, uint32_t actual)
 {
-	bool is_array = what[0] == 'e';
+	bool is_array = what[0] == 'e'; /* `what` is "element" or "argument" */
 	const char *plural = expected == 1 ? "" : "s";
 	int ret = visit_fail(walk->error, step, -EINVAL,
 			is_array ? "the described array has %u element%s, the argument has %u"

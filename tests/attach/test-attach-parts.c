@@ -535,7 +535,7 @@ static bool begins(const char *operand, const char *more, uint64_t pid, enum ver
 	catch ();
 	status = attach_open(&attached, &parsed, &options);
 	CHECK(attached.dir.parent == -1 && attached.dir.own == -1 && attached.dir.network == -1 &&
-			attached.printing.end == -1);
+			attached.printing.end_fd == -1);
 	if (!status)
 		note("%d %s %d %d; ", attached.pid, attached.agent, attached.signals >= 0,
 				attached.program >= 0);

@@ -195,7 +195,7 @@ static char made[] = "/made";
 static int played_printing_prepare(struct printing *printing, bool wanted, const char **output)
 {
 	called("print %d %s;", wanted, *output ? *output : "-");
-	*printing = (struct printing){.end = -1, .temporary = is_made ? made : NULL};
+	*printing = (struct printing){.end_fd = -1, .temporary = is_made ? made : NULL};
 	if (is_made)
 		*output = made;
 	return printing_status;

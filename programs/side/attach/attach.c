@@ -475,7 +475,7 @@ static int attach_open(struct attached *attached, const struct parsed *parsed,
 	*attached = (struct attached){.parsed = parsed,
 			.options = options,
 			.dir = {.parent = -1, .own = -1, .network = -1},
-			.printing = {.end = -1},
+			.printing = {.end_fd = -1},
 			.signals = -1,
 			.program = -1};
 	if (parsed->operand_count > from_operand)

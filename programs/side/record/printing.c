@@ -26,7 +26,7 @@ int printing_prepare(struct printing *printing, bool wanted, const char **output
 {
 	int status;
 
-	*printing = (struct printing){.wanted = wanted, .end = -1};
+	*printing = (struct printing){.wanted = wanted, .end_fd = -1};
 	if (!wanted || *output)
 		return COMMAND_DONE;
 	status = temporary_directory_make("side-print", "the recording", &printing->temporary);
@@ -57,11 +57,11 @@ static bool printing_has_trace(const char *output)
 }
 
 /* Waits for the first trace. False if the recording ended without one. */
-static bool printing_wait_for_trace(const char *output, int end)
+static bool printing_wait_for_trace(const char *output, int end_fd)
 {
-	struct pollfd over = {.fd = end, .events = POLLIN};
+	struct pollfd end_poll = {.fd = end_fd, .events = POLLIN};
 
-	while (!poll(&over, 1, PAUSE_MS))
+	while (!poll(&end_poll, 1, PAUSE_MS))
 		if (printing_has_trace(output))
 			return true;
 	return printing_has_trace(output);
@@ -83,7 +83,7 @@ __attribute__((noreturn)) static void printing_run_viewer(
 }
 
 __attribute__((noreturn)) static void printing_watch(
-		const struct parsed *parsed, const char *output, bool has_command, int end)
+		const struct parsed *parsed, const char *output, bool has_command, int end_fd)
 {
 	pid_t recorder = getppid(), viewer;
 	sigset_t none;
@@ -94,9 +94,9 @@ __attribute__((noreturn)) static void printing_watch(
 	 * An inherited descriptor would keep the lock on the directory, whose release shows the end
 	 * of the recording.
 	 */
-	if (end > STDERR_FILENO + 1)
-		close_range(STDERR_FILENO + 1, (unsigned int)end - 1, 0);
-	close_range((unsigned int)end + 1, ~0u, 0);
+	if (end_fd > STDERR_FILENO + 1)
+		close_range(STDERR_FILENO + 1, (unsigned int)end_fd - 1, 0);
+	close_range((unsigned int)end_fd + 1, ~0u, 0);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGINT, SIG_DFL);
@@ -106,7 +106,7 @@ __attribute__((noreturn)) static void printing_watch(
 	signal(SIGTTOU, SIG_IGN);
 	if (has_command)
 		dup2(STDERR_FILENO, STDOUT_FILENO);
-	if (!printing_wait_for_trace(output, end))
+	if (!printing_wait_for_trace(output, end_fd))
 		_exit(0);
 	viewer = fork();
 	if (!viewer)
@@ -136,7 +136,7 @@ int printing_start(struct printing *printing, const struct parsed *parsed, const
 		printing_watch(parsed, output, has_command, ends[0]);
 	}
 	close(ends[0]);
-	printing->end = ends[1];
+	printing->end_fd = ends[1];
 	if (printing->watcher > 0)
 		return COMMAND_DONE;
 	return message_error(COMMAND_FAILED, NULL, "cannot start a process that shows events: %s",
@@ -145,10 +145,10 @@ int printing_start(struct printing *printing, const struct parsed *parsed, const
 
 void printing_finish(struct printing *printing)
 {
-	if (printing->end >= 0)
-		close(printing->end);
+	if (printing->end_fd >= 0)
+		close(printing->end_fd);
 	while (printing->watcher > 0 && waitpid(printing->watcher, NULL, 0) < 0 && errno == EINTR)
 		;
 	temporary_directory_remove(&printing->temporary);
-	*printing = (struct printing){.end = -1};
+	*printing = (struct printing){.end_fd = -1};
 }

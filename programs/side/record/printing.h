@@ -15,7 +15,7 @@ struct printing {
 	bool wanted;
 	char *temporary; /* the temporary directory of a recording that is only printed */
 	pid_t watcher;
-	int end; /* closed at the end of the recording */
+	int end_fd; /* closed at the end of the recording */
 };
 
 /*

@@ -640,7 +640,7 @@ int cmd_record(const struct parsed *parsed)
 	struct channel_list *channels;
 	struct sending_state sending = {.url = NULL};
 	struct kernel_recording kernel = {.wanted = false};
-	struct printing printing = {.end = -1};
+	struct printing printing = {.end_fd = -1};
 	int status;
 
 	/* For libside's loader in COMMAND and in its child processes. */
