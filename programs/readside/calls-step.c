@@ -124,16 +124,16 @@ static struct calls_value calls_step_register_value(const struct instruction *i,
 }
 
 /*
- * Returns the address of a memory operand. `*steps` is not 0 if an address in the frame has an
+ * Returns the address of a memory operand. `*ret_steps` is not 0 if an address in the frame has an
  * unknown index, with this scale.
  */
 static struct calls_value calls_step_operand_address(const struct instruction *i,
-		const ZydisDecodedOperand *operand, unsigned int *steps)
+		const ZydisDecodedOperand *operand, unsigned int *ret_steps)
 {
 	const ZydisDecodedOperandMem *memory = &operand->mem;
 	struct calls_value sum = calls_constant((uint64_t)memory->disp.value, 8), index;
 
-	*steps = 0;
+	*ret_steps = 0;
 	if (memory->segment == ZYDIS_REGISTER_FS || memory->segment == ZYDIS_REGISTER_GS)
 		return calls_unknown;
 	if (memory->base == ZYDIS_REGISTER_RIP)
@@ -147,7 +147,7 @@ static struct calls_value calls_step_operand_address(const struct instruction *i
 		return calls_step_add_offset(
 				sum, calls_constant((uint64_t)index.number * memory->scale, 8));
 	if (sum.kind == KNOWN_STACK && index.kind == KNOWN_BYTES) {
-		*steps = memory->scale;
+		*ret_steps = memory->scale;
 		return (struct calls_value){KNOWN_ABOVE, 0, sum.number};
 	}
 	return calls_step_add_offset(sum, index);
@@ -610,22 +610,22 @@ static int64_t calls_step_frame_offset(const struct instruction *i)
 }
 
 void calls_step(const uint8_t *bytes, size_t size, uint64_t address, struct calls_state *state,
-		struct image *image, struct calls_step *step)
+		struct image *image, struct calls_step *ret_step)
 {
 	struct instruction i = {.state = state, .image = image};
 	ZydisDecoder decoder;
 
-	*step = (struct calls_step){.goes = GOES_NOT};
+	*ret_step = (struct calls_step){.goes = GOES_NOT};
 	if (!ZYAN_SUCCESS(ZydisDecoderInit(
 			    &decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
 			!ZYAN_SUCCESS(ZydisDecoderDecodeFull(
 					&decoder, bytes, size, &i.head, i.operands)))
 		return;
 	i.next = address + i.head.length;
-	step->length = i.head.length;
-	step->goes = calls_step_control_flow(&i, step);
-	step->frame = calls_step_frame_offset(&i);
-	if (state && (step->goes == GOES_ON))
+	ret_step->length = i.head.length;
+	ret_step->goes = calls_step_control_flow(&i, ret_step);
+	ret_step->frame = calls_step_frame_offset(&i);
+	if (state && (ret_step->goes == GOES_ON))
 		calls_step_execute(&i);
 }
 

@@ -108,7 +108,7 @@ struct calls_step {
 
 /* Decode one instruction. `state` may be NULL: report only the control flow. */
 void calls_step(const uint8_t *bytes, size_t size, uint64_t address, struct calls_state *state,
-		struct image *image, struct calls_step *step);
+		struct image *image, struct calls_step *ret_step);
 /* Remove from the state what a call may change. */
 void calls_called(struct calls_state *state);
 /* Read bytes that are never written, at an address of the file. Returns false if there are none. */

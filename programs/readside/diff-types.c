@@ -252,9 +252,9 @@ void diff_attributes(struct diff *diff, const char *location, struct visit_attri
 /* ---- labels and options ---- */
 
 static bool diff_types_name_labels(
-		struct diff_names *names, const struct side_enum_mappings *mappings)
+		struct diff_names *ret_names, const struct side_enum_mappings *mappings)
 {
-	if (!names_start(names, side_array_length(&mappings->mappings)))
+	if (!names_start(ret_names, side_array_length(&mappings->mappings)))
 		return false;
 	for (uint32_t i = 0; i < side_array_length(&mappings->mappings); i++) {
 		const struct side_enum_mapping *mapping = side_array_at(&mappings->mappings, i);
@@ -263,9 +263,9 @@ static bool diff_types_name_labels(
 		size_t size;
 		char *label = form_utf8(&text, &size);
 
-		names_add(names, label, size);
+		names_add(ret_names, label, size);
 	}
-	names_sort(names);
+	names_sort(ret_names);
 	return true;
 }
 
@@ -435,9 +435,9 @@ static void diff_type(struct diff *diff, const char *location, const struct side
 /* ---- fields ---- */
 
 static bool diff_types_name_fields(
-		struct diff_names *names, const struct side_event_field *fields, uint32_t nr)
+		struct diff_names *ret_names, const struct side_event_field *fields, uint32_t nr)
 {
-	if (!names_start(names, nr))
+	if (!names_start(ret_names, nr))
 		return false;
 	for (uint32_t i = 0; i < nr; i++) {
 		const char *name = side_ptr_get(fields[i].field_name);
@@ -446,9 +446,9 @@ static bool diff_types_name_fields(
 
 		if (!copy)
 			message_out_of_memory();
-		names_add(names, copy, strlen(name));
+		names_add(ret_names, copy, strlen(name));
 	}
-	names_sort(names);
+	names_sort(ret_names);
 	return true;
 }
 

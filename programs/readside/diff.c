@@ -122,9 +122,9 @@ static void diff_event(struct diff *diff, const struct side_event_description *b
 }
 
 /* List the names of all events. Returns false if out of memory. */
-static bool diff_name_events(struct diff_names *names, const struct diff_side *side)
+static bool diff_name_events(struct diff_names *ret_names, const struct diff_side *side)
 {
-	if (side->nr > UINT32_MAX || !names_start(names, (uint32_t)side->nr))
+	if (side->nr > UINT32_MAX || !names_start(ret_names, (uint32_t)side->nr))
 		return false;
 	for (size_t i = 0; i < side->nr; i++) {
 		const struct side_event_description *description = side->events[i].description;
@@ -134,12 +134,12 @@ static bool diff_name_events(struct diff_names *names, const struct diff_side *s
 
 		if (size < 0) {
 			message_out_of_memory();
-			names_free(names);
+			names_free(ret_names);
 			return false;
 		}
-		names_add(names, name, (size_t)size);
+		names_add(ret_names, name, (size_t)size);
 	}
-	names_sort(names);
+	names_sort(ret_names);
 	return true;
 }
 

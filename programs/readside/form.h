@@ -64,7 +64,7 @@ struct form_access form_access(const struct side_type *type);
  * Returns a string of any encoding as UTF-8, which the caller frees; NULL if the pointer is NULL,
  * or if out of memory.
  */
-char *form_utf8(const struct visit_text *text, size_t *size);
+char *form_utf8(const struct visit_text *text, size_t *ret_size);
 
 /*
  * Print an attribute's number, boolean or float in a form for JSON and for people. Not for strings

@@ -204,12 +204,12 @@ static bool readside_options_add_output(struct readside_options *options, const 
 	return true;
 }
 
-enum readside_step options_scan(int argc, char **argv, struct readside_options *options)
+enum readside_step options_scan(int argc, char **argv, struct readside_options *ret_options)
 {
 	size_t nr_files = 0;
 	int option;
 
-	*options = (struct readside_options){.walk = {.max_depth = UINT_MAX}};
+	*ret_options = (struct readside_options){.walk = {.max_depth = UINT_MAX}};
 	optind = 0;
 	while ((option = getopt_long(argc, argv, letters, known, NULL)) != -1) {
 		if (option == '?' || option == ':')
@@ -217,14 +217,14 @@ enum readside_step options_scan(int argc, char **argv, struct readside_options *
 		if (readside_options_answer_question(option) == STEP_LEAVE)
 			return STEP_LEAVE;
 		if (option == OPTION_CHECK)
-			options->mode = MODE_CHECK;
+			ret_options->mode = MODE_CHECK;
 		else if (option == OPTION_DIFF)
-			options->mode = MODE_DIFF;
+			ret_options->mode = MODE_DIFF;
 		else if (option == OPTION_STRICT)
-			options->strict = true;
+			ret_options->strict = true;
 		else if (option == 'v')
-			options->verbose = true;
-		else if (option == 'o' && !readside_options_add_output(options, optarg))
+			ret_options->verbose = true;
+		else if (option == 'o' && !readside_options_add_output(ret_options, optarg))
 			return readside_options_usage_error("out of memory");
 		nr_files += option == 1;
 	}
@@ -233,14 +233,14 @@ enum readside_step options_scan(int argc, char **argv, struct readside_options *
 	if (!nr_files)
 		return readside_options_usage_error_hint("name a file, as in `readside ./program`",
 				"there is nothing to read");
-	if (options->mode == MODE_DIFF && nr_files != 2)
+	if (ret_options->mode == MODE_DIFF && nr_files != 2)
 		return readside_options_usage_error_hint(
 				"`readside --diff OLD NEW`", "--diff compares two files");
 	return STEP_FILE;
 }
 
 enum readside_step options_next(
-		int argc, char **argv, struct readside_options *options, const char **path)
+		int argc, char **argv, struct readside_options *options, const char **ret_path)
 {
 	int option;
 
@@ -249,7 +249,7 @@ enum readside_step options_next(
 		enum readside_step step;
 
 		if (option == 1) {
-			*path = optarg;
+			*ret_path = optarg;
 			return STEP_FILE;
 		}
 		step = readside_options_parse(options, option, optarg);
@@ -263,7 +263,7 @@ enum readside_step options_next(
 	options->is_end = true;
 	if (optind >= argc)
 		return STEP_END;
-	*path = argv[optind++];
+	*ret_path = argv[optind++];
 	return STEP_FILE;
 }
 

@@ -34,10 +34,10 @@ enum readside_step {
 };
 
 /* Find the mode and the options that apply to all files, before any file is read. */
-enum readside_step options_scan(int argc, char **argv, struct readside_options *options);
+enum readside_step options_scan(int argc, char **argv, struct readside_options *ret_options);
 /* Parse up to the next file. */
 enum readside_step options_next(
-		int argc, char **argv, struct readside_options *options, const char **path);
+		int argc, char **argv, struct readside_options *options, const char **ret_path);
 void options_free(struct readside_options *options);
 
 #endif /* PROGRAMS_READSIDE_OPTIONS_H */

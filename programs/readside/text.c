@@ -5,21 +5,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-char *form_utf8(const struct visit_text *text, size_t *size)
+char *form_utf8(const struct visit_text *text, size_t *ret_size)
 {
 	char *utf8;
 
-	*size = 0;
+	*ret_size = 0;
 	if (!text->at)
 		return NULL;
-	*size = visit_text_utf8(text->at, text->unit_size, text->byte_order, NULL, 0);
-	utf8 = malloc(*size + 1);
+	*ret_size = visit_text_utf8(text->at, text->unit_size, text->byte_order, NULL, 0);
+	utf8 = malloc(*ret_size + 1);
 	if (!utf8) {
-		*size = 0;
+		*ret_size = 0;
 		message_out_of_memory();
 		return NULL;
 	}
-	visit_text_utf8(text->at, text->unit_size, text->byte_order, utf8, *size);
-	utf8[*size] = '\0';
+	visit_text_utf8(text->at, text->unit_size, text->byte_order, utf8, *ret_size);
+	utf8[*ret_size] = '\0';
 	return utf8;
 }

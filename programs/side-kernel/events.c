@@ -204,9 +204,9 @@ static void side_kernel_event_record(void *user, const struct kernel_event *desc
 	scratch_reset(&events->scratch);
 }
 
-void events_listener(struct side_kernel_events *events, struct kernel_listener *listener)
+void events_listener(struct side_kernel_events *events, struct kernel_listener *ret_listener)
 {
-	*listener = (struct kernel_listener){.user = events,
+	*ret_listener = (struct kernel_listener){.user = events,
 			.found = side_kernel_event_found,
 			.gone = side_kernel_event_free_class,
 			.record = side_kernel_event_record,
@@ -234,11 +234,11 @@ void events_hello(const struct side_kernel_events *events, const char *backend, 
 	side_kernel_event_emit(events->hello, arguments, NR_HELLO);
 }
 
-void events_stats(
-		const struct side_kernel_events *events, uint64_t *described, uint64_t *lost_count)
+void events_stats(const struct side_kernel_events *events, uint64_t *ret_described,
+		uint64_t *ret_lost_count)
 {
-	*described = events->nr_reported;
-	*lost_count = events->nr_lost;
+	*ret_described = events->nr_reported;
+	*ret_lost_count = events->nr_lost;
 }
 
 /* ---- start and end ---- */
@@ -277,12 +277,12 @@ bool events_choose_clock(struct kernel_record_options *options)
 	return monotonic;
 }
 
-int events_create(bool monotonic, struct side_kernel_events **result)
+int events_create(bool monotonic, struct side_kernel_events **ret_events)
 {
 	static const char *const lost_fields[] = {"event", "count"};
 	struct side_kernel_events *events = calloc(1, sizeof(*events));
 
-	*result = events;
+	*ret_events = events;
 	if (!events)
 		return -ENOMEM;
 	events->monotonic = monotonic;

@@ -58,7 +58,7 @@ bool values_take(struct scratch *scratch, const struct ctf_type *type, struct ke
 
 struct side_kernel_events;
 
-int events_create(bool monotonic, struct side_kernel_events **events);
+int events_create(bool monotonic, struct side_kernel_events **ret_events);
 void events_free(struct side_kernel_events *events);
 /*
  * Choose the ring's clock for the listener. Returns true if the kernel cannot use it: the times are
@@ -66,7 +66,7 @@ void events_free(struct side_kernel_events *events);
  */
 bool events_choose_clock(struct kernel_record_options *options);
 /* Set the listener's callbacks. */
-void events_listener(struct side_kernel_events *events, struct kernel_listener *listener);
+void events_listener(struct side_kernel_events *events, struct kernel_listener *ret_listener);
 /* True if a tracer listens to the event. */
 bool events_wanted(const struct kernel_event *event);
 /*
@@ -74,7 +74,8 @@ bool events_wanted(const struct kernel_event *event);
  * agent to a daemon.
  */
 void events_hello(const struct side_kernel_events *events, const char *backend, const char *why);
-void events_stats(const struct side_kernel_events *events, uint64_t *nr_recorded, uint64_t *lost);
+void events_stats(const struct side_kernel_events *events, uint64_t *ret_described,
+		uint64_t *ret_lost_count);
 
 /* ---- wanted.c ---- */
 
@@ -85,7 +86,7 @@ struct side_kernel_selection {
 };
 
 /* Ask the daemon for the events that its sessions select. Call wanted_free() in any case. */
-void wanted_ask(struct side_kernel_selection *wanted);
+void wanted_ask(struct side_kernel_selection *ret_wanted);
 void wanted_free(struct side_kernel_selection *wanted);
 /*
  * Get the directory of the daemon's socket, without a trailing slash. Returns false if there is no
@@ -113,7 +114,8 @@ struct server_calls {
  * Returns 0 or a negative errno; -EBUSY if another side-kernel serves this directory. The
  * descriptor of server_fd() is readable when server_turn() has work.
  */
-int server_open(const char *state_dir, const struct server_calls *calls, struct server **server);
+int server_open(const char *state_dir, const struct server_calls *calls,
+		struct server **ret_server);
 int server_fd(const struct server *server);
 void server_turn(struct server *server);
 void server_close(struct server *server);

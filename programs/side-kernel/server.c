@@ -72,12 +72,12 @@ static int side_kernel_server_listen(struct server *server, const char *state_di
 	return ret;
 }
 
-int server_open(const char *state_dir, const struct server_calls *calls, struct server **result)
+int server_open(const char *state_dir, const struct server_calls *calls, struct server **ret_server)
 {
 	struct server *server = calloc(1, sizeof(*server));
 	int ret;
 
-	*result = server;
+	*ret_server = server;
 	if (!server)
 		return -ENOMEM;
 	server->calls = *calls;

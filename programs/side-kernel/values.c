@@ -256,7 +256,7 @@ struct value_reader {
 };
 
 static bool side_kernel_value_read(
-		struct value_reader *reader, const struct ctf_type *type, struct side_arg *to);
+		struct value_reader *reader, const struct ctf_type *type, struct side_arg *ret_arg);
 
 static const uint8_t *side_kernel_value_read_bytes(struct value_reader *reader, size_t size)
 {
@@ -267,7 +267,7 @@ static const uint8_t *side_kernel_value_read_bytes(struct value_reader *reader, 
 }
 
 static bool side_kernel_value_read_number(
-		struct value_reader *reader, const struct ctf_type *type, struct side_arg *to)
+		struct value_reader *reader, const struct ctf_type *type, struct side_arg *ret_arg)
 {
 	static const uint16_t labels[2][9] = {{[1] = SIDE_TYPE_U8,
 							      [2] = SIDE_TYPE_U16,
@@ -283,38 +283,38 @@ static bool side_kernel_value_read_number(
 	if (!from)
 		return false;
 	if (type->kind == CTF_FLOAT) {
-		to->type.v = size == 8      ? SIDE_TYPE_FLOAT_BINARY64
+		ret_arg->type.v = size == 8 ? SIDE_TYPE_FLOAT_BINARY64
 				: size == 4 ? SIDE_TYPE_FLOAT_BINARY32
 					    : SIDE_TYPE_FLOAT_BINARY16;
-		memcpy(&to->u.side_static.float_value, from, size);
+		memcpy(&ret_arg->u.side_static.float_value, from, size);
 	} else if (type->boolean) {
-		to->type.v = SIDE_TYPE_BOOL;
-		to->u.side_static.bool_value.side_bool8 = *from != 0;
+		ret_arg->type.v = SIDE_TYPE_BOOL;
+		ret_arg->u.side_static.bool_value.side_bool8 = *from != 0;
 	} else if (type->byte) {
-		to->type.v = SIDE_TYPE_BYTE;
-		to->u.side_static.byte_value = *from;
+		ret_arg->type.v = SIDE_TYPE_BYTE;
+		ret_arg->u.side_static.byte_value = *from;
 	} else {
-		to->type.v = labels[type->is_signed][size];
-		memcpy(&to->u.side_static.integer_value, from, size);
+		ret_arg->type.v = labels[type->is_signed][size];
+		memcpy(&ret_arg->u.side_static.integer_value, from, size);
 	}
 	return true;
 }
 
-static bool side_kernel_value_read_string(struct value_reader *reader, struct side_arg *to)
+static bool side_kernel_value_read_string(struct value_reader *reader, struct side_arg *ret_arg)
 {
 	const uint8_t *zero = memchr(reader->at, 0, (size_t)(reader->end - reader->at));
 
 	if (!zero)
 		return false;
-	to->type.v = SIDE_TYPE_STRING_UTF8;
-	side_ptr_set(to->u.side_static.string_value, (const void *)reader->at);
+	ret_arg->type.v = SIDE_TYPE_STRING_UTF8;
+	side_ptr_set(ret_arg->u.side_static.string_value, (const void *)reader->at);
 	reader->at = zero + 1;
 	return true;
 }
 
 /* Copy the text: one that fills its array has no terminating zero. */
 static bool side_kernel_value_read_text(
-		struct value_reader *reader, const struct ctf_type *type, struct side_arg *to)
+		struct value_reader *reader, const struct ctf_type *type, struct side_arg *ret_arg)
 {
 	const uint8_t *from = side_kernel_value_read_bytes(reader, type->length);
 	char *text = from ? scratch_take(reader->scratch, type->length + 1) : NULL;
@@ -323,8 +323,8 @@ static bool side_kernel_value_read_text(
 		return false;
 	memcpy(text, from, type->length);
 	text[type->length] = '\0';
-	to->type.v = SIDE_TYPE_STRING_UTF8;
-	side_ptr_set(to->u.side_static.string_value, (const void *)text);
+	ret_arg->type.v = SIDE_TYPE_STRING_UTF8;
+	side_ptr_set(ret_arg->u.side_static.string_value, (const void *)text);
 	return true;
 }
 
@@ -356,7 +356,7 @@ static struct side_arg_vec *side_kernel_value_make_vector(
 }
 
 static bool side_kernel_value_read_list(
-		struct value_reader *reader, const struct ctf_type *type, struct side_arg *to)
+		struct value_reader *reader, const struct ctf_type *type, struct side_arg *ret_arg)
 {
 	bool counted = type->kind == CTF_SEQUENCE;
 	const uint8_t *before = reader->before, *from;
@@ -367,34 +367,35 @@ static bool side_kernel_value_read_list(
 		vector = side_kernel_value_make_vector(reader,
 				side_kernel_value_read_elements(reader, type->element, count),
 				count);
-		to->type.v = counted ? SIDE_TYPE_VLA : SIDE_TYPE_ARRAY;
-		side_ptr_set(to->u.side_static.side_vla, vector);
+		ret_arg->type.v = counted ? SIDE_TYPE_VLA : SIDE_TYPE_ARRAY;
+		side_ptr_set(ret_arg->u.side_static.side_vla, vector);
 		return vector;
 	}
 	from = count <= (uint64_t)(reader->end - reader->at)
 			? side_kernel_value_read_bytes(
 					  reader, (size_t)count * (type->element->size / BITS))
 			: NULL;
-	to->type.v = counted ? SIDE_TYPE_GATHER_VLA : SIDE_TYPE_GATHER_ARRAY;
+	ret_arg->type.v = counted ? SIDE_TYPE_GATHER_VLA : SIDE_TYPE_GATHER_ARRAY;
 	if (counted) {
-		side_ptr_set(to->u.side_static.side_vla_gather.ptr, (const void *)before);
-		side_ptr_set(to->u.side_static.side_vla_gather.length_ptr, (const void *)before);
+		side_ptr_set(ret_arg->u.side_static.side_vla_gather.ptr, (const void *)before);
+		side_ptr_set(ret_arg->u.side_static.side_vla_gather.length_ptr,
+				(const void *)before);
 	} else {
-		side_ptr_set(to->u.side_static.side_array_gather_ptr, (const void *)from);
+		side_ptr_set(ret_arg->u.side_static.side_array_gather_ptr, (const void *)from);
 	}
 	return from;
 }
 
 static bool side_kernel_value_read_variant(
-		struct value_reader *reader, const struct ctf_type *type, struct side_arg *to)
+		struct value_reader *reader, const struct ctf_type *type, struct side_arg *ret_arg)
 {
 	struct side_arg_optional *option = scratch_take(reader->scratch, sizeof(*option));
 
 	if (!option)
 		return false;
 	option->selector = reader->number != 0;
-	to->type.v = SIDE_TYPE_OPTIONAL;
-	side_ptr_set(to->u.side_static.side_optional, option);
+	ret_arg->type.v = SIDE_TYPE_OPTIONAL;
+	side_ptr_set(ret_arg->u.side_static.side_optional, option);
 	return !option->selector ||
 			side_kernel_value_read(reader, type->members[1].type, &option->side_static);
 }
@@ -432,39 +433,39 @@ static bool side_kernel_value_read_members(
 }
 
 static bool side_kernel_value_read_struct(
-		struct value_reader *reader, const struct ctf_type *type, struct side_arg *to)
+		struct value_reader *reader, const struct ctf_type *type, struct side_arg *ret_arg)
 {
 	uint32_t count = values_count(type);
 	struct side_arg_vec *vector;
 	struct side_arg *arguments;
 
 	if (side_kernel_value_unwrap(type))
-		return side_kernel_value_read_members(reader, type, to);
+		return side_kernel_value_read_members(reader, type, ret_arg);
 	arguments = scratch_take(reader->scratch, (count + 1) * sizeof(*arguments));
 	vector = side_kernel_value_make_vector(reader, arguments, count);
-	to->type.v = SIDE_TYPE_STRUCT;
-	side_ptr_set(to->u.side_static.side_struct, vector);
+	ret_arg->type.v = SIDE_TYPE_STRUCT;
+	side_ptr_set(ret_arg->u.side_static.side_struct, vector);
 	return vector && side_kernel_value_read_members(reader, type, arguments);
 }
 
 static bool side_kernel_value_read(
-		struct value_reader *reader, const struct ctf_type *type, struct side_arg *to)
+		struct value_reader *reader, const struct ctf_type *type, struct side_arg *ret_arg)
 {
-	to->flags = 0;
+	ret_arg->flags = 0;
 	switch (type->kind) {
 	case CTF_INTEGER:
 	case CTF_ENUM:
-	case CTF_FLOAT: return side_kernel_value_read_number(reader, type, to);
-	case CTF_STRING: return side_kernel_value_read_string(reader, to);
+	case CTF_FLOAT: return side_kernel_value_read_number(reader, type, ret_arg);
+	case CTF_STRING: return side_kernel_value_read_string(reader, ret_arg);
 	case CTF_ARRAY:
 		return side_kernel_value_is_text(type)
-				? side_kernel_value_read_text(reader, type, to)
-				: side_kernel_value_read_list(reader, type, to);
-	case CTF_SEQUENCE: return side_kernel_value_read_list(reader, type, to);
-	case CTF_VARIANT: return side_kernel_value_read_variant(reader, type, to);
+				? side_kernel_value_read_text(reader, type, ret_arg)
+				: side_kernel_value_read_list(reader, type, ret_arg);
+	case CTF_SEQUENCE: return side_kernel_value_read_list(reader, type, ret_arg);
+	case CTF_VARIANT: return side_kernel_value_read_variant(reader, type, ret_arg);
 	case CTF_STRUCT: break;
 	}
-	return side_kernel_value_read_struct(reader, type, to);
+	return side_kernel_value_read_struct(reader, type, ret_arg);
 }
 
 bool values_take(struct scratch *scratch, const struct ctf_type *type, struct kernel_payload bytes,

@@ -97,21 +97,21 @@ static void side_kernel_spec_add_session(
 	json_object_put(request);
 }
 
-void wanted_ask(struct side_kernel_selection *wanted)
+void wanted_ask(struct side_kernel_selection *ret_wanted)
 {
 	struct json_object *request, *answer = NULL, *sessions;
 	struct error error;
 	struct ask ask;
 
-	*wanted = (struct side_kernel_selection){.nr = 0};
+	*ret_wanted = (struct side_kernel_selection){.nr = 0};
 	if (ask_connect_silently(&ask, false, &error))
 		return;
 	request = control_request("status", NULL);
 	if (request && !control_call(ask.client, request, TIMEOUT_MS, &answer, &error)) {
-		wanted->is_reached = true;
+		ret_wanted->is_reached = true;
 		sessions = ask_list(answer, "sessions");
 		for (size_t i = 0; sessions && i < json_object_array_length(sessions); i++)
-			side_kernel_spec_add_session(wanted, &ask,
+			side_kernel_spec_add_session(ret_wanted, &ask,
 					ask_text(json_object_array_get_idx(sessions, i), "name"));
 		json_object_put(answer);
 	}

@@ -160,7 +160,8 @@ static int uprobes_event_make_own(struct uprobes_events *events)
 	return 0;
 }
 
-int events_open(const struct global *global, struct uprobes_events **result, struct error *error)
+int events_open(const struct global *global, struct uprobes_events **ret_events,
+		struct error *error)
 {
 	struct uprobes_events *events = calloc(1, sizeof(*events));
 	int ret = -ENOMEM;
@@ -174,7 +175,7 @@ int events_open(const struct global *global, struct uprobes_events **result, str
 		ret = uprobes_event_make_all(events, global);
 	if (!ret)
 		ret = uprobes_event_make_own(events);
-	*result = events;
+	*ret_events = events;
 	if (!ret)
 		return 0;
 	return error_set(error, ret, NULL, "the events cannot be made: %s", strerror(-ret));

@@ -24,7 +24,8 @@
 struct uprobes_events;
 
 /* Create the events of the tables. Returns 0, or a negative errno with *error set. */
-int events_open(const struct global *global, struct uprobes_events **events, struct error *error);
+int events_open(const struct global *global, struct uprobes_events **ret_events,
+		struct error *error);
 void events_close(struct uprobes_events *events);
 /* True if a tracer listens to an event. */
 bool events_wanted(const struct uprobes_events *events);

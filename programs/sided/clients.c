@@ -315,20 +315,20 @@ static int fail_connection(int code, struct error *error)
 }
 
 /* Gets the peer's user, and checks that it may control the daemon. */
-static int check_peer(struct daemon *daemon, int fd, struct peer *peer, struct error *error)
+static int check_peer(struct daemon *daemon, int fd, struct peer *ret_peer, struct error *error)
 {
-	int ret = runtime_peer(fd, peer);
+	int ret = runtime_peer(fd, ret_peer);
 
 	if (ret)
 		return fail_connection(ret, error);
-	if (peer->uid != daemon->uid && peer->uid != 0 &&
-			!(daemon->system && runtime_peer_in_group(fd, peer, daemon->group)))
+	if (ret_peer->uid != daemon->uid && ret_peer->uid != 0 &&
+			!(daemon->system && runtime_peer_in_group(fd, ret_peer, daemon->group)))
 		return error_set_kind(error, ERROR_PERMISSION, -EPERM,
 				daemon->system ? "be root, or a member of the group " WIRE_RUNTIME_GROUP
 					       : "start a daemon of your own: sided",
-				"user %u may not control the daemon of %s", peer->uid,
+				"user %u may not control the daemon of %s", ret_peer->uid,
 				daemon->system ? "the system" : "another user");
-	if (!sided_client_claim_quota(daemon, peer->uid))
+	if (!sided_client_claim_quota(daemon, ret_peer->uid))
 		return error_set_kind(error, ERROR_BUSY, -EBUSY, "close some",
 				"there are too many connections to the daemon: at most %d, and %d of one user",
 				LIMIT_CLIENTS, LIMIT_CLIENTS_OF_USER);

@@ -111,7 +111,7 @@ static void sided_print_help(void)
 }
 
 /* Returns an exit status, or -1 to continue. */
-static int sided_parse_options(int argc, char **argv, struct sided_options *options)
+static int sided_parse_options(int argc, char **argv, struct sided_options *ret_options)
 {
 	static const struct option known[] = {{"foreground", no_argument, NULL, 'f'},
 			{"system", no_argument, NULL, 's'},
@@ -124,12 +124,12 @@ static int sided_parse_options(int argc, char **argv, struct sided_options *opti
 
 	while ((letter = getopt_long(argc, argv, "", known, NULL)) >= 0) {
 		switch (letter) {
-		case 'f': options->foreground = true; break;
-		case 's': options->system = true; break;
-		case 'r': options->runtime = optarg; break;
-		case 'o': options->output = optarg; break;
-		case 'b': options->boot = optarg; break;
-		case 'p': options->session_process = true; break;
+		case 'f': ret_options->foreground = true; break;
+		case 's': ret_options->system = true; break;
+		case 'r': ret_options->runtime = optarg; break;
+		case 'o': ret_options->output = optarg; break;
+		case 'b': ret_options->boot = optarg; break;
+		case 'p': ret_options->session_process = true; break;
 		case 'h': sided_print_help(); return 0;
 		case 'V': puts("sided " SIDE_VERSION); return 0;
 		default: return EXIT_USAGE;
@@ -145,17 +145,17 @@ static int sided_parse_options(int argc, char **argv, struct sided_options *opti
 
 /*
  * Forks. The parent waits until the child writes its exit status to the pipe, when the daemon
- * listens or has failed, and exits with it. Returns 0 in the child, with the write end in *ready,
- * or a negative errno.
+ * listens or has failed, and exits with it. Returns 0 in the child, with the write end in
+ * *ret_ready, or a negative errno.
  */
-static int sided_daemonize(int *ready)
+static int sided_daemonize(int *ret_ready)
 {
 	int ends[2];
 	char byte;
 	ssize_t got;
 	pid_t pid;
 
-	*ready = -1;
+	*ret_ready = -1;
 	if (pipe2(ends, O_CLOEXEC))
 		return -errno;
 	pid = fork();
@@ -172,7 +172,7 @@ static int sided_daemonize(int *ready)
 	}
 	close(ends[0]);
 	setsid();
-	*ready = ends[1];
+	*ret_ready = ends[1];
 	return 0;
 }
 

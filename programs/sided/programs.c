@@ -162,12 +162,12 @@ static void program_init(struct sided_program *program)
 }
 
 static struct sided_program *program_new(
-		struct daemon *daemon, const struct sided_agent *agent, const char **reason)
+		struct daemon *daemon, const struct sided_agent *agent, const char **ret_reason)
 {
 	const struct peer *peer = &agent->peer;
 	struct sided_program *program;
 
-	*reason = "the daemon has no room for more programs";
+	*ret_reason = "the daemon has no room for more programs";
 	if (!shares_left(&daemon->program_shares, peer->uid) ||
 			shares_used(&daemon->program_shares, peer->uid) >= LIMIT_PROGRAMS_OF_USER)
 		return NULL;
@@ -178,7 +178,7 @@ static struct sided_program *program_new(
 	program->pid = peer->pid;
 	program->uid = peer->uid;
 	if (sided_program_watch_process(daemon, program, agent->watch.fd)) {
-		*reason = "the process cannot be watched";
+		*ret_reason = "the process cannot be watched";
 		object_close(daemon, &program->object);
 		return NULL;
 	}
@@ -259,7 +259,7 @@ static void program_connect(
 }
 
 struct sided_program *program_arrive(struct daemon *daemon, struct sided_agent *agent,
-		const struct wire_arrive *arrive, const char **reason)
+		const struct wire_arrive *arrive, const char **ret_reason)
 {
 	struct sided_program *program = sided_program_find(daemon, &agent->peer, arrive->token);
 
@@ -269,7 +269,7 @@ struct sided_program *program_arrive(struct daemon *daemon, struct sided_agent *
 		program = NULL;
 	}
 	if (!program) {
-		program = program_new(daemon, agent, reason);
+		program = program_new(daemon, agent, ret_reason);
 		if (!program)
 			return NULL;
 		program->token = arrive->token;
@@ -309,15 +309,15 @@ void program_disconnected(struct daemon *daemon, struct sided_agent *agent)
 /* ---- the process in /proc ---- */
 
 /* Gets the value of a line of /proc/PID/status, or "". */
-static void status_line(const char *text, const char *name, char *value, size_t capacity)
+static void status_line(const char *text, const char *name, char *ret_value, size_t capacity)
 {
 	const char *line = strstr(text, name);
 
-	*value = 0;
+	*ret_value = 0;
 	if (line) {
 		line += strlen(name);
 		line += strspn(line, " \t");
-		snprintf(value, capacity, "%.*s", (int)strcspn(line, "\n"), line);
+		snprintf(ret_value, capacity, "%.*s", (int)strcspn(line, "\n"), line);
 	}
 }
 

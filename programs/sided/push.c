@@ -54,7 +54,7 @@ static int sided_push_parse_digit(char of)
 }
 
 /* Returns NULL if the text is invalid, or if out of memory. */
-static unsigned char *sided_push_read_bytes(const char *text, size_t *size)
+static unsigned char *sided_push_read_bytes(const char *text, size_t *ret_size)
 {
 	size_t length = strlen(text), i;
 	unsigned char *bytes = length && !(length & 1) && length <= 2 * (size_t)WIRE_PUSH_MAX
@@ -71,7 +71,7 @@ static unsigned char *sided_push_read_bytes(const char *text, size_t *size)
 		}
 		bytes[i] = (unsigned char)(high << 4 | low);
 	}
-	*size = length / 2;
+	*ret_size = length / 2;
 	return bytes;
 }
 

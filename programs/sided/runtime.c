@@ -173,7 +173,7 @@ static int sided_runtime_acquire_lock(struct daemon *daemon, struct error *error
 /* ---- sockets ---- */
 
 static int sided_runtime_listen(struct daemon *daemon, const char *name, mode_t mode, gid_t group,
-		int *result, struct error *error)
+		int *ret_fd, struct error *error)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	char path[sizeof(address.sun_path)];
@@ -200,7 +200,7 @@ static int sided_runtime_listen(struct daemon *daemon, const char *name, mode_t 
 		close(fd);
 		return sided_runtime_set_path_error(error, ret, "listen at", path);
 	}
-	*result = fd;
+	*ret_fd = fd;
 	return 0;
 }
 
@@ -234,7 +234,7 @@ static void socket_name(const struct daemon *daemon, int fd, char *name, size_t 
 }
 
 /* Takes the sockets that systemd passes, by socket activation or from its store. */
-static void take_sockets(struct daemon *daemon, int *control, int *agents)
+static void take_sockets(struct daemon *daemon, int *ret_control, int *ret_agents)
 {
 	const char *pid = getenv("LISTEN_PID"), *count = getenv("LISTEN_FDS");
 	int nr = pid && count && strtol(pid, NULL, 10) == getpid() ? (int)strtol(count, NULL, 10)
@@ -249,9 +249,9 @@ static void take_sockets(struct daemon *daemon, int *control, int *agents)
 
 		socket_name(daemon, fd, name, sizeof(name));
 		if (!strcmp(name, WIRE_RUNTIME_CONTROL))
-			which = control;
+			which = ret_control;
 		else if (!strcmp(name, WIRE_RUNTIME_AGENTS))
-			which = agents;
+			which = ret_agents;
 		if (!which || *which >= 0) {
 			close(fd);
 			continue;
@@ -365,14 +365,14 @@ void runtime_close(struct daemon *daemon)
 
 /* ---- peers ---- */
 
-int runtime_peer(int fd, struct peer *peer)
+int runtime_peer(int fd, struct peer *ret_peer)
 {
 	struct ucred credentials;
 	socklen_t size = sizeof(credentials);
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size))
 		return -errno;
-	*peer = (struct peer){credentials.pid, credentials.uid, credentials.gid};
+	*ret_peer = (struct peer){credentials.pid, credentials.uid, credentials.gid};
 	return 0;
 }
 

@@ -90,7 +90,7 @@ void program_forget(const struct daemon *daemon, struct sided_program *program)
 /* ---- after a restart ---- */
 
 static int sided_restart_parse_facts(struct json_object *facts, struct sided_program *program,
-		uint64_t *started, struct error *error)
+		uint64_t *ret_started, struct error *error)
 {
 	static const char *const members[] = {
 			"started", "token", "uid", "control", "signal", "name", "exe", NULL};
@@ -101,7 +101,7 @@ static int sided_restart_parse_facts(struct json_object *facts, struct sided_pro
 	int ret = json_only(facts, members, "a program's file", error);
 
 	if (!ret)
-		ret = json_number(facts, "started", INT64_MAX, started, error);
+		ret = json_number(facts, "started", INT64_MAX, ret_started, error);
 	if (!ret)
 		ret = json_text(facts, "token", &token, error);
 	if (!ret)

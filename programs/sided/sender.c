@@ -264,7 +264,7 @@ static int fork_sender(const struct definition *definition, const char *output, 
 
 int sender_make(const struct definition *definition, const char *output, bool no_files,
 		const struct session_owner *owner, const int *closing, size_t nr_closing,
-		struct sender **result)
+		struct sender **ret_sender)
 {
 	struct sender *sender = calloc(1, sizeof(*sender));
 	void *shared;
@@ -286,7 +286,7 @@ int sender_make(const struct definition *definition, const char *output, bool no
 		free(sender);
 		return ret;
 	}
-	*result = sender;
+	*ret_sender = sender;
 	return 0;
 }
 

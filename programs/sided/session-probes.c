@@ -130,13 +130,13 @@ static int set_make(const struct probes *probes, const struct definition *defini
 	return 0;
 }
 
-int probes_open(const char *tables, const struct definition *definition, struct probes **result,
+int probes_open(const char *tables, const struct definition *definition, struct probes **ret_probes,
 		struct error *error)
 {
 	struct probes *probes = calloc(1, sizeof(*probes));
 	int ret;
 
-	*result = probes;
+	*ret_probes = probes;
 	if (probes)
 		probes->tables = strdup(tables);
 	if (!probes || !probes->tables)
@@ -155,9 +155,9 @@ void probes_close(struct probes *probes)
 	free(probes);
 }
 
-const struct session_table *probes_list(const struct probes *probes, size_t *nr)
+const struct session_table *probes_list(const struct probes *probes, size_t *ret_nr)
 {
-	*nr = probes->now.nr;
+	*ret_nr = probes->now.nr;
 	return probes->now.list;
 }
 

@@ -72,8 +72,8 @@ static int fail_name_in_use(
 			(unsigned int)entry->uid);
 }
 
-int session_add(struct daemon *daemon, struct definition *definition, struct session_entry **result,
-		struct error *error)
+int session_add(struct daemon *daemon, struct definition *definition,
+		struct session_entry **ret_entry, struct error *error)
 {
 	struct session_entry *entry, **end;
 	char path[WIRE_SESSION_PATH_MAX + 1];
@@ -100,7 +100,7 @@ int session_add(struct daemon *daemon, struct definition *definition, struct ses
 		end = &(*end)->next;
 	*end = entry;
 	daemon->nr_sessions++;
-	*result = entry;
+	*ret_entry = entry;
 	return 0;
 }
 
@@ -531,7 +531,8 @@ struct json_object *state_read(const char *path, size_t max, struct error *error
 	return state;
 }
 
-static int take_path(struct json_object *state, const char *name, char **path, struct error *error)
+static int take_path(
+		struct json_object *state, const char *name, char **ret_path, struct error *error)
 {
 	const char *text = NULL;
 	int ret = json_text(state, name, &text, error);
@@ -541,8 +542,8 @@ static int take_path(struct json_object *state, const char *name, char **path, s
 	if (*text != '/')
 		return error_set_kind(error, ERROR_FAILED, -EINVAL, NULL,
 				"\"%s\" is not an absolute path", name);
-	*path = strdup(text);
-	return *path ? 0 : error_set_no_memory(error);
+	*ret_path = strdup(text);
+	return *ret_path ? 0 : error_set_no_memory(error);
 }
 
 static int restore_entry(

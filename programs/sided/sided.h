@@ -220,7 +220,7 @@ struct peer {
 	uid_t uid;
 	gid_t gid;
 };
-int runtime_peer(int fd, struct peer *peer);
+int runtime_peer(int fd, struct peer *ret_peer);
 /* True if this group is the peer's primary group or one of its supplementary groups. */
 bool runtime_peer_in_group(int fd, const struct peer *peer, gid_t group);
 /* Sends a message to systemd, if the daemon was started by it. */
@@ -348,8 +348,8 @@ static inline bool session_permits(const struct daemon *daemon, const struct pee
 /* Makes a default name: side-DATE-TIME, with a number if this name exists. */
 #define SESSION_DATED_NAME_SIZE 48
 void session_dated_name(struct daemon *daemon, char name[SESSION_DATED_NAME_SIZE]);
-int session_add(struct daemon *daemon, struct definition *definition, struct session_entry **entry,
-		struct error *error);
+int session_add(struct daemon *daemon, struct definition *definition,
+		struct session_entry **ret_entry, struct error *error);
 void session_remove(struct daemon *daemon, struct session_entry *entry);
 /* Chooses output directory and state directory. */
 int session_settle(struct daemon *daemon, struct session_entry *entry, struct error *error);
@@ -512,7 +512,7 @@ struct wire_arrive;
 struct wire_done;
 /* Returns NULL with a reason, which is sent to the program. */
 struct sided_program *program_arrive(struct daemon *daemon, struct sided_agent *agent,
-		const struct wire_arrive *arrive, const char **reason);
+		const struct wire_arrive *arrive, const char **ret_reason);
 void program_done(
 		struct daemon *daemon, struct sided_program *program, const struct wire_done *done);
 /* Call when the connection is closed. */
@@ -668,12 +668,12 @@ struct probes;
 struct session_table;
 struct session_error;
 /* Opens the probes of the definition, and reads their tables from this directory. */
-int probes_open(const char *tables, const struct definition *definition, struct probes **probes,
+int probes_open(const char *tables, const struct definition *definition, struct probes **ret_probes,
 		struct error *error);
 /* Accepts NULL. The session must have been closed. */
 void probes_close(struct probes *probes);
 /* Returns the tables for the session library; *probes owns them. */
-const struct session_table *probes_list(const struct probes *probes, size_t *nr);
+const struct session_table *probes_list(const struct probes *probes, size_t *ret_nr);
 /*
  * probes_prepare() prepares the probes of another definition for the session's next change.
  * probes_settle() is called after the change: `changed` is true if it succeeded.
@@ -731,7 +731,7 @@ struct sender;
 struct session_owner;
 int sender_make(const struct definition *definition, const char *output, bool no_files,
 		const struct session_owner *owner, const int *closing, size_t nr_closing,
-		struct sender **sender);
+		struct sender **ret_sender);
 /* Returns the counters in which the recorder stores its progress. */
 struct session_rounds *sender_rounds(struct sender *sender);
 /* Returns a descriptor that is readable when sender_hear() has work. */

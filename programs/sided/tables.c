@@ -28,7 +28,7 @@ bool tables_path(const struct daemon *daemon, const struct session_entry *entry,
 			entry->definition->name);
 }
 
-static int check_table(int fd, size_t *size, struct error *error)
+static int check_table(int fd, size_t *ret_size, struct error *error)
 {
 	int seals = fcntl(fd, F_GET_SEALS);
 	struct stat status;
@@ -41,7 +41,7 @@ static int check_table(int fd, size_t *size, struct error *error)
 		return error_set_kind(error, ERROR_USAGE, -EFBIG, "ask for fewer probes at once",
 				"the probe table has %lld bytes, more than %u MiB",
 				(long long)status.st_size, DEFINITION_PROBE_TABLE_MAX >> 20);
-	*size = (size_t)status.st_size;
+	*ret_size = (size_t)status.st_size;
 	return 0;
 }
 

@@ -42,38 +42,38 @@ int visit_decoder_truncated(struct decoder *decoder, const struct visit_step *st
 	return visit_fail(decoder->error, step, -EINVAL, "the encoded description is cut off");
 }
 
-int visit_decoder_get_number(struct decoder *decoder, unsigned int size, uint64_t *number,
+int visit_decoder_get_number(struct decoder *decoder, unsigned int size, uint64_t *ret_number,
 		const struct visit_step *step)
 {
 	unsigned int i;
 
 	if (decoder->left < size)
 		return visit_decoder_truncated(decoder, step);
-	*number = 0;
+	*ret_number = 0;
 	for (i = 0; i < size; i++)
-		*number |= (uint64_t)decoder->at[i] << (8 * i);
+		*ret_number |= (uint64_t)decoder->at[i] << (8 * i);
 	decoder->at += size;
 	decoder->left -= size;
 	return 0;
 }
 
-int visit_decoder_get_count(
-		struct decoder *decoder, size_t min, uint32_t *count, const struct visit_step *step)
+int visit_decoder_get_count(struct decoder *decoder, size_t min, uint32_t *ret_count,
+		const struct visit_step *step)
 {
-	int ret = GET(decoder, 4, *count, step);
+	int ret = GET(decoder, 4, *ret_count, step);
 
 	if (ret)
 		return ret;
-	if (*count > decoder->left / min)
+	if (*ret_count > decoder->left / min)
 		return visit_decoder_truncated(decoder, step);
-	if (*count > decoder->nodes)
+	if (*ret_count > decoder->nodes)
 		return visit_fail(decoder->error, step, -E2BIG,
 				"the description has more than %u parts", VISIT_NODES_MAX);
-	decoder->nodes -= *count;
+	decoder->nodes -= *ret_count;
 	return 0;
 }
 
-int visit_decoder_get_units(struct decoder *decoder, unsigned int unit, const void **string,
+int visit_decoder_get_units(struct decoder *decoder, unsigned int unit, const void **ret_string,
 		const struct visit_step *step)
 {
 	uint32_t length, i;
@@ -83,7 +83,7 @@ int visit_decoder_get_units(struct decoder *decoder, unsigned int unit, const vo
 	if (ret)
 		return ret;
 	if (length == CODEC_NULL) {
-		*string = NULL;
+		*ret_string = NULL;
 		return 0;
 	}
 	if (length > decoder->left)
@@ -105,7 +105,7 @@ int visit_decoder_get_units(struct decoder *decoder, unsigned int unit, const vo
 	}
 	decoder->at += length;
 	decoder->left -= length;
-	*string = copy;
+	*ret_string = copy;
 	return 0;
 }
 

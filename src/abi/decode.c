@@ -64,8 +64,8 @@ static int decode_attribute(
 		ret_;                                                      \
 	})
 
-static int decode_attributes(struct decoder *decoder, const struct side_attr **attr, uint32_t *nr,
-		const struct visit_step *step)
+static int decode_attributes(struct decoder *decoder, const struct side_attr **ret_attributes,
+		uint32_t *nr, const struct visit_step *step)
 {
 	struct attr_fill *fill;
 	uint32_t i;
@@ -78,12 +78,12 @@ static int decode_attributes(struct decoder *decoder, const struct side_attr **a
 		return visit_decoder_no_memory(decoder, step);
 	for (i = 0; !ret && i < *nr; i++)
 		ret = decode_attribute(decoder, &fill[i], step);
-	*attr = (const struct side_attr *)(const void *)fill;
+	*ret_attributes = (const struct side_attr *)(const void *)fill;
 	return ret;
 }
 
 /* Mappings of enumerations and bitmaps have the same layout. */
-static int decode_mappings(struct decoder *decoder, const struct side_enum_mappings **result,
+static int decode_mappings(struct decoder *decoder, const struct side_enum_mappings **ret_mappings,
 		const struct visit_step *step)
 {
 	struct side_enum_mappings *mappings = visit_decoder_take(decoder, sizeof(*mappings));
@@ -110,11 +110,11 @@ static int decode_mappings(struct decoder *decoder, const struct side_enum_mappi
 		return ret;
 	side_ptr_set(mappings->mappings.elements, mapping);
 	mappings->mappings.length = nr;
-	*result = mappings;
+	*ret_mappings = mappings;
 	return DECODE_ATTRIBUTES(decoder, mappings->attributes, step);
 }
 
-static int decode_fields(struct decoder *decoder, const struct side_event_field **result,
+static int decode_fields(struct decoder *decoder, const struct side_event_field **ret_fields,
 		uint32_t *nr, const struct visit_step *up, unsigned int depth)
 {
 	struct side_event_field *fields;
@@ -137,19 +137,19 @@ static int decode_fields(struct decoder *decoder, const struct side_event_field 
 		step.name = name;
 		ret = decode_type(decoder, &fields[i].side_type, &step, depth);
 	}
-	*result = fields;
+	*ret_fields = fields;
 	return ret;
 }
 
-static int decode_inner(struct decoder *decoder, const struct side_type **result, const char *word,
-		const struct visit_step *up, unsigned int depth)
+static int decode_inner(struct decoder *decoder, const struct side_type **ret_type,
+		const char *word, const struct visit_step *up, unsigned int depth)
 {
 	struct visit_step step = {.up = up, .kind = VISIT_STEP_WORD, .name = word};
 	struct side_type *type = visit_decoder_take(decoder, sizeof(*type));
 
 	if (!type)
 		return visit_decoder_no_memory(decoder, &step);
-	*result = type;
+	*ret_type = type;
 	return decode_type(decoder, type, &step, depth + 1);
 }
 
@@ -209,7 +209,7 @@ static int abi_decode_string(struct decoder *decoder, struct side_type_string *t
 	return ret ? ret : DECODE_ATTRIBUTES(decoder, type->attributes, step);
 }
 
-static int abi_decode_struct(struct decoder *decoder, const struct side_type_struct **result,
+static int abi_decode_struct(struct decoder *decoder, const struct side_type_struct **ret_type,
 		const struct visit_step *up, unsigned int depth)
 {
 	struct visit_step step = {.up = up, .kind = VISIT_STEP_WORD, .name = "struct"};
@@ -225,7 +225,7 @@ static int abi_decode_struct(struct decoder *decoder, const struct side_type_str
 		return ret;
 	side_ptr_set(type->fields.elements, fields);
 	type->fields.length = nr;
-	*result = type;
+	*ret_type = type;
 	return DECODE_ATTRIBUTES(decoder, type->attributes, &step);
 }
 
@@ -239,14 +239,14 @@ static int abi_decode_array(struct decoder *decoder, struct side_type_array *typ
 	return ret ? ret : DECODE_ATTRIBUTES(decoder, type->attributes, step);
 }
 
-static int decode_vla(struct decoder *decoder, struct side_type_vla *type,
+static int decode_vla(struct decoder *decoder, struct side_type_vla *ret_type,
 		const struct visit_step *step, unsigned int depth)
 {
-	int ret = DECODE_INNER(decoder, type->length_type, "length", step, depth);
+	int ret = DECODE_INNER(decoder, ret_type->length_type, "length", step, depth);
 
 	if (!ret)
-		ret = DECODE_INNER(decoder, type->elem_type, "element", step, depth);
-	return ret ? ret : DECODE_ATTRIBUTES(decoder, type->attributes, step);
+		ret = DECODE_INNER(decoder, ret_type->elem_type, "element", step, depth);
+	return ret ? ret : DECODE_ATTRIBUTES(decoder, ret_type->attributes, step);
 }
 
 static int decode_vla_visitor(struct decoder *decoder, struct side_type_vla_visitor *type,
@@ -308,14 +308,14 @@ static int abi_decode_variant(struct decoder *decoder, struct variant_fill *type
 	return DECODE_ATTRIBUTES(decoder, type->attributes, up);
 }
 
-static int decode_enum(struct decoder *decoder, struct side_type_enum *type,
+static int decode_enum(struct decoder *decoder, struct side_type_enum *ret_type,
 		const struct visit_step *step, unsigned int depth)
 {
 	const struct side_enum_mappings *mappings = NULL;
 	int ret = decode_mappings(decoder, &mappings, step);
 
-	side_ptr_set(type->mappings, mappings);
-	return ret ? ret : DECODE_INNER(decoder, type->elem_type, "element", step, depth);
+	side_ptr_set(ret_type->mappings, mappings);
+	return ret ? ret : DECODE_INNER(decoder, ret_type->elem_type, "element", step, depth);
 }
 
 /* ---- types ---- */
@@ -325,7 +325,7 @@ static int decode_enum(struct decoder *decoder, struct side_type_enum *type,
 
 /* offset and offset_bits may be at any address: they are members of packed structs. */
 static int decode_gather_head(struct decoder *decoder, void *offset, void *offset_bits,
-		uint8_t *access_mode, const struct visit_step *step)
+		uint8_t *ret_access_mode, const struct visit_step *step)
 {
 	uint64_t bytes = 0, bits = 0;
 	uint16_t bits16;
@@ -342,7 +342,7 @@ static int decode_gather_head(struct decoder *decoder, void *offset, void *offse
 	bits16 = (uint16_t)bits;
 	if (offset_bits)
 		memcpy(offset_bits, &bits16, 2);
-	return GET(decoder, 1, *access_mode, step);
+	return GET(decoder, 1, *ret_access_mode, step);
 }
 
 static int decode_gather(struct decoder *decoder, struct side_type *type,
@@ -399,12 +399,12 @@ static int decode_gather(struct decoder *decoder, struct side_type *type,
 			: visit_decoder_no_memory(decoder, step);                   \
 	})
 
-static int decode_optional(struct decoder *decoder, struct side_type_optional *type,
+static int decode_optional(struct decoder *decoder, struct side_type_optional *ret_type,
 		const struct visit_step *step, unsigned int depth)
 {
-	int ret = DECODE_INNER(decoder, type->elem_type, "optional", step, depth);
+	int ret = DECODE_INNER(decoder, ret_type->elem_type, "optional", step, depth);
 
-	return ret ? ret : DECODE_ATTRIBUTES(decoder, type->attributes, step);
+	return ret ? ret : DECODE_ATTRIBUTES(decoder, ret_type->attributes, step);
 }
 
 static int decode_behind_pointer(struct decoder *decoder, struct side_type *type,
@@ -544,14 +544,14 @@ static int decode_event(struct decoder *decoder)
 	return visit_description_check(desc, 0, decoder->error);
 }
 
-int visit_description_decode(const void *bytes, size_t size, struct visit_owned **owned,
+int visit_description_decode(const void *bytes, size_t size, struct visit_owned **ret_owned,
 		struct visit_error *error)
 {
 	int64_t encoded = visit_description_encoded_size(bytes, size);
 	struct decoder decoder = {.nodes = VISIT_NODES_MAX, .error = error};
 	int ret;
 
-	*owned = NULL;
+	*ret_owned = NULL;
 	if (encoded < 0)
 		return visit_fail(error, NULL, (int)encoded,
 				encoded == -ENOTSUP
@@ -570,7 +570,7 @@ int visit_description_decode(const void *bytes, size_t size, struct visit_owned 
 		visit_owned_free(&decoder.owned->public);
 		return ret;
 	}
-	*owned = &decoder.owned->public;
+	*ret_owned = &decoder.owned->public;
 	return 0;
 }
 

@@ -35,7 +35,7 @@ int visit_decoder_no_memory(struct decoder *decoder, const struct visit_step *st
 int visit_decoder_truncated(struct decoder *decoder, const struct visit_step *step);
 
 /* Read a little-endian number of 1 to 8 bytes. */
-int visit_decoder_get_number(struct decoder *decoder, unsigned int size, uint64_t *number,
+int visit_decoder_get_number(struct decoder *decoder, unsigned int size, uint64_t *ret_number,
 		const struct visit_step *step);
 
 /* The same into a member of any type, at any address. */
@@ -48,9 +48,9 @@ int visit_decoder_get_number(struct decoder *decoder, unsigned int size, uint64_
 	})
 
 /* Read a count of items that each take at least min bytes of input. */
-int visit_decoder_get_count(struct decoder *decoder, size_t min, uint32_t *count,
+int visit_decoder_get_count(struct decoder *decoder, size_t min, uint32_t *ret_count,
 		const struct visit_step *step);
-int visit_decoder_get_units(struct decoder *decoder, unsigned int unit, const void **string,
+int visit_decoder_get_units(struct decoder *decoder, unsigned int unit, const void **ret_string,
 		const struct visit_step *step);
 int visit_decoder_get_raw_string(struct decoder *decoder, struct side_type_raw_string *string,
 		const struct visit_step *step);

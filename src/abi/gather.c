@@ -5,25 +5,25 @@
 
 #include "abi/visit.h"
 
-int visit_gather_access(
-		const void *base, uint64_t offset, unsigned int access_mode, const void **address)
+int visit_gather_access(const void *base, uint64_t offset, unsigned int access_mode,
+		const void **ret_address)
 {
 	const void *at = visit_gather_at(base, offset);
 
 	if (!base)
 		return -EFAULT;
 	if (access_mode == SIDE_TYPE_GATHER_ACCESS_POINTER) {
-		memcpy(address, at, sizeof(*address));
-		if (!*address)
+		memcpy(ret_address, at, sizeof(*ret_address));
+		if (!*ret_address)
 			return -EFAULT;
 		return 0;
 	}
-	*address = at;
+	*ret_address = at;
 	return 0;
 }
 
 static int gather_load_string(const struct side_type_gather_string *type, const void *base,
-		struct visit_value *value)
+		struct visit_value *ret_value)
 {
 	const void *address = NULL;
 	int ret;
@@ -32,7 +32,7 @@ static int gather_load_string(const struct side_type_gather_string *type, const 
 	/* A NULL member is a NULL string; a NULL base is an error. */
 	if (ret && !base)
 		return ret;
-	visit_load_string(&type->type, address, value);
+	visit_load_string(&type->type, address, ret_value);
 	return 0;
 }
 
@@ -83,7 +83,8 @@ int visit_load_gather(const struct side_type *type, const void *base, struct vis
 }
 
 /* The size of all elements of an inline array whose elements begin at base. */
-static int gather_array_bytes(const struct side_type_array *array, const void *base, size_t *bytes)
+static int gather_array_bytes(
+		const struct side_type_array *array, const void *base, size_t *ret_bytes)
 {
 	const struct side_type *elem = side_ptr_get(array->elem_type);
 	size_t stride, total = 0;
@@ -102,11 +103,11 @@ static int gather_array_bytes(const struct side_type_array *array, const void *b
 		}
 		total += stride;
 	}
-	*bytes = total;
+	*ret_bytes = total;
 	return 0;
 }
 
-int visit_gather_stride(const struct side_type *type, const void *base, size_t *stride)
+int visit_gather_stride(const struct side_type *type, const void *base, size_t *ret_stride)
 {
 	const struct side_type_gather *gather = &type->u.side_gather;
 	unsigned int mode;
@@ -142,7 +143,7 @@ int visit_gather_stride(const struct side_type *type, const void *base, size_t *
 		break;
 	case SIDE_TYPE_GATHER_ENUM:
 		return visit_gather_stride(
-				side_ptr_get(gather->u.side_enum.elem_type), base, stride);
+				side_ptr_get(gather->u.side_enum.elem_type), base, ret_stride);
 	case SIDE_TYPE_GATHER_STRUCT:
 		mode = side_enum_get(gather->u.side_struct.access_mode);
 		size = gather->u.side_struct.size;
@@ -160,11 +161,11 @@ int visit_gather_stride(const struct side_type *type, const void *base, size_t *
 		break;
 	default: return -EINVAL;
 	}
-	*stride = mode == SIDE_TYPE_GATHER_ACCESS_POINTER ? sizeof(void *) : size;
+	*ret_stride = mode == SIDE_TYPE_GATHER_ACCESS_POINTER ? sizeof(void *) : size;
 	return 0;
 }
 
-int visit_gather_length(const struct side_type_vla *vla, const void *base, uint32_t *length)
+int visit_gather_length(const struct side_type_vla *vla, const void *base, uint32_t *ret_length)
 {
 	struct visit_value value;
 	int ret = visit_load_gather(side_ptr_get(vla->length_type), base, &value);
@@ -173,6 +174,6 @@ int visit_gather_length(const struct side_type_vla *vla, const void *base, uint3
 		return ret;
 	if (value.hi || value.lo > UINT32_MAX)
 		return -EINVAL;
-	*length = (uint32_t)value.lo;
+	*ret_length = (uint32_t)value.lo;
 	return 0;
 }

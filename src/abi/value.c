@@ -7,20 +7,20 @@
 
 /* Load size bytes, least significant first. */
 static void value_load_bytes(const void *from, unsigned int size, unsigned int byte_order,
-		uint64_t *lo, uint64_t *hi)
+		uint64_t *ret_low, uint64_t *ret_high)
 {
 	const unsigned char *bytes = from;
 	unsigned int i;
 
-	*lo = 0;
-	*hi = 0;
+	*ret_low = 0;
+	*ret_high = 0;
 	for (i = 0; i < size; i++) {
 		uint64_t byte = bytes[byte_order == SIDE_TYPE_BYTE_ORDER_BE ? size - 1 - i : i];
 
 		if (i < 8)
-			*lo |= byte << (8 * i);
+			*ret_low |= byte << (8 * i);
 		else
-			*hi |= byte << (8 * (i - 8));
+			*ret_high |= byte << (8 * (i - 8));
 	}
 }
 
@@ -92,41 +92,41 @@ static void abi_value_reverse_bytes(unsigned char *to, const unsigned char *from
 		to[i] = from[size - 1 - i];
 }
 
-int visit_load_float(
-		const struct side_type_float *type, const void *bytes, struct visit_value *value)
+int visit_load_float(const struct side_type_float *type, const void *bytes,
+		struct visit_value *ret_value)
 {
 	unsigned int size = type->float_size;
 
 	if (size != 2 && size != 4 && size != 8 && size != 16)
 		return -EINVAL;
-	value->kind = VISIT_FLOAT;
-	value->size = (uint16_t)size;
-	value->bits = (uint16_t)(8 * size);
+	ret_value->kind = VISIT_FLOAT;
+	ret_value->size = (uint16_t)size;
+	ret_value->bits = (uint16_t)(8 * size);
 	if (side_enum_get(type->byte_order) == SIDE_TYPE_FLOAT_WORD_ORDER_HOST)
-		memcpy(value->bytes, bytes, size);
+		memcpy(ret_value->bytes, bytes, size);
 	else
-		abi_value_reverse_bytes(value->bytes, bytes, size);
+		abi_value_reverse_bytes(ret_value->bytes, bytes, size);
 	return 0;
 }
 
-void visit_load_byte(const void *bytes, struct visit_value *value)
+void visit_load_byte(const void *bytes, struct visit_value *ret_value)
 {
-	value->kind = VISIT_BYTE;
-	value->size = 1;
-	value->bits = 8;
-	value->lo = *(const unsigned char *)bytes;
-	value->hi = 0;
+	ret_value->kind = VISIT_BYTE;
+	ret_value->size = 1;
+	ret_value->bits = 8;
+	ret_value->lo = *(const unsigned char *)bytes;
+	ret_value->hi = 0;
 }
 
-void visit_load_string(
-		const struct side_type_string *type, const void *string, struct visit_value *value)
+void visit_load_string(const struct side_type_string *type, const void *string,
+		struct visit_value *ret_value)
 {
-	value->kind = VISIT_STRING;
-	value->size = type->unit_size;
-	value->bits = 8 * type->unit_size;
-	value->text.at = string;
-	value->text.unit_size = type->unit_size;
-	value->text.byte_order = side_enum_get(type->byte_order);
+	ret_value->kind = VISIT_STRING;
+	ret_value->size = type->unit_size;
+	ret_value->bits = 8 * type->unit_size;
+	ret_value->text.at = string;
+	ret_value->text.unit_size = type->unit_size;
+	ret_value->text.byte_order = side_enum_get(type->byte_order);
 }
 
 int visit_load_argument(
@@ -207,7 +207,7 @@ int visit_load_dynamic(const struct side_arg *arg, struct visit_value *value)
 	return ret;
 }
 
-int visit_load_attribute(const struct side_attr_value *attr, struct visit_value *value)
+int visit_load_attribute(const struct side_attr_value *attr, struct visit_value *ret_value)
 {
 	static const struct {
 		uint8_t kind, size;
@@ -229,44 +229,45 @@ int visit_load_attribute(const struct side_attr_value *attr, struct visit_value 
 	};
 	unsigned int type = side_enum_get(attr->type);
 
-	memset(value, 0, sizeof(*value));
+	memset(ret_value, 0, sizeof(*ret_value));
 	switch (type) {
-	case SIDE_ATTR_TYPE_NULL: value->kind = VISIT_NULL; return 0;
+	case SIDE_ATTR_TYPE_NULL: ret_value->kind = VISIT_NULL; return 0;
 	case SIDE_ATTR_TYPE_BOOL:
-		value->kind = VISIT_BOOL;
-		value->size = 1;
-		value->bits = 8;
-		value->lo = attr->u.bool_value;
+		ret_value->kind = VISIT_BOOL;
+		ret_value->size = 1;
+		ret_value->bits = 8;
+		ret_value->lo = attr->u.bool_value;
 		return 0;
 	case SIDE_ATTR_TYPE_STRING:
-		value->kind = VISIT_STRING;
-		value->size = attr->u.string_value.unit_size;
-		value->bits = 8 * value->size;
-		value->text.at = side_ptr_get(attr->u.string_value.p);
-		value->text.unit_size = attr->u.string_value.unit_size;
-		value->text.byte_order = side_enum_get(attr->u.string_value.byte_order);
+		ret_value->kind = VISIT_STRING;
+		ret_value->size = attr->u.string_value.unit_size;
+		ret_value->bits = 8 * ret_value->size;
+		ret_value->text.at = side_ptr_get(attr->u.string_value.p);
+		ret_value->text.unit_size = attr->u.string_value.unit_size;
+		ret_value->text.byte_order = side_enum_get(attr->u.string_value.byte_order);
 		return 0;
 	default: break;
 	}
 	if (type >= sizeof(scalars) / sizeof(scalars[0]) || !scalars[type].size)
 		return -EINVAL;
-	value->kind = scalars[type].kind;
-	value->size = scalars[type].size;
-	value->bits = 8 * value->size;
-	if (value->kind == VISIT_FLOAT) {
-		memcpy(value->bytes, &attr->u.float_value, value->size);
+	ret_value->kind = scalars[type].kind;
+	ret_value->size = scalars[type].size;
+	ret_value->bits = 8 * ret_value->size;
+	if (ret_value->kind == VISIT_FLOAT) {
+		memcpy(ret_value->bytes, &attr->u.float_value, ret_value->size);
 		return 0;
 	}
-	value_load_bytes(&attr->u.integer_value, value->size, SIDE_TYPE_BYTE_ORDER_HOST, &value->lo,
-			&value->hi);
-	if (value->size <= 8)
-		return value_extract_bits(value, value->bits, 0, 0, value->kind == VISIT_SIGNED);
+	value_load_bytes(&attr->u.integer_value, ret_value->size, SIDE_TYPE_BYTE_ORDER_HOST,
+			&ret_value->lo, &ret_value->hi);
+	if (ret_value->size <= 8)
+		return value_extract_bits(
+				ret_value, ret_value->bits, 0, 0, ret_value->kind == VISIT_SIGNED);
 	return 0;
 }
 
-bool visit_value_s64(const struct visit_value *value, int64_t *as)
+bool visit_value_s64(const struct visit_value *value, int64_t *ret_number)
 {
-	*as = (int64_t)value->lo;
+	*ret_number = (int64_t)value->lo;
 	if (value->kind == VISIT_SIGNED)
 		return value->hi == (value->lo >> 63 ? ~(uint64_t)0 : 0);
 	return !value->hi;

@@ -160,11 +160,11 @@ int visit_load_integer(const struct side_type_integer *type, unsigned int offset
 		const void *bytes, struct visit_value *value);
 int visit_load_bool(const struct side_type_bool *type, unsigned int offset_bits, const void *bytes,
 		struct visit_value *value);
-int visit_load_float(
-		const struct side_type_float *type, const void *bytes, struct visit_value *value);
-void visit_load_byte(const void *bytes, struct visit_value *value);
-void visit_load_string(
-		const struct side_type_string *type, const void *string, struct visit_value *value);
+int visit_load_float(const struct side_type_float *type, const void *bytes,
+		struct visit_value *ret_value);
+void visit_load_byte(const void *bytes, struct visit_value *ret_value);
+void visit_load_string(const struct side_type_string *type, const void *string,
+		struct visit_value *ret_value);
 
 /*
  * Load a scalar from a type with a scalar label (0 to 20) and its argument. The labels are not
@@ -175,7 +175,7 @@ int visit_load_argument(const struct side_type *type, const struct side_arg *arg
 /* Load a scalar from an argument with a dynamic scalar label (40 to 46), which has its own type. */
 int visit_load_dynamic(const struct side_arg *arg, struct visit_value *value);
 /* Load the value of an attribute. */
-int visit_load_attribute(const struct side_attr_value *attr, struct visit_value *value);
+int visit_load_attribute(const struct side_attr_value *attr, struct visit_value *ret_value);
 /* Load a gather scalar (30 to 35, 39) from its base pointer. */
 int visit_load_gather(const struct side_type *type, const void *base, struct visit_value *value);
 
@@ -183,7 +183,7 @@ int visit_load_gather(const struct side_type *type, const void *base, struct vis
  * The value as signed 64-bit, for comparison with ranges of enumerations and variants. False: does
  * not fit.
  */
-bool visit_value_s64(const struct visit_value *value, int64_t *as);
+bool visit_value_s64(const struct visit_value *value, int64_t *ret_number);
 
 /* Floats of any size as double (binary128 rounded); binary16 to binary32 bit by bit, exact. */
 double visit_value_double(const struct visit_value *value);
@@ -217,18 +217,18 @@ static inline const void *visit_gather_at(const void *base, uint64_t offset)
  * The data address (ABI reference, section 8.6): base + offset, dereferenced once in pointer mode.
  * -EFAULT: NULL.
  */
-int visit_gather_access(
-		const void *base, uint64_t offset, unsigned int access_mode, const void **address);
+int visit_gather_access(const void *base, uint64_t offset, unsigned int access_mode,
+		const void **ret_address);
 /*
  * Bytes from one element of a gather array or VLA to the next. If elements contain inline strings,
  * this depends on the element at base; otherwise base is ignored.
  */
-int visit_gather_stride(const struct side_type *type, const void *base, size_t *stride);
+int visit_gather_stride(const struct side_type *type, const void *base, size_t *ret_stride);
 /*
  * The length of a gather VLA, loaded from the base of its length type. -EINVAL: negative or > 32
  * bits.
  */
-int visit_gather_length(const struct side_type_vla *vla, const void *base, uint32_t *length);
+int visit_gather_length(const struct side_type_vla *vla, const void *base, uint32_t *ret_length);
 
 /* ---- labels, variants ------------------------------------------------------------------ */
 
@@ -481,7 +481,7 @@ int64_t visit_description_encoded_size(const void *bytes, size_t size);
  * Decode a description from untrusted bytes. size must be exactly its encoded size. The result has
  * passed visit_description_check(). Free it with visit_owned_free().
  */
-int visit_description_decode(const void *bytes, size_t size, struct visit_owned **owned,
+int visit_description_decode(const void *bytes, size_t size, struct visit_owned **ret_owned,
 		struct visit_error *error);
 void visit_owned_free(struct visit_owned *owned);
 

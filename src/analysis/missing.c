@@ -40,14 +40,14 @@ static void missing_add_fields(
 }
 
 int missing_bind(struct missing *missing, const struct where *where, const struct ctf_item *item,
-		const struct view_event *event, struct where_bound **bound)
+		const struct view_event *event, struct where_bound **ret_bound)
 {
 	struct where_reason why;
-	int ret = where_bind(where, item, event, bound, &why);
+	int ret = where_bind(where, item, event, ret_bound, &why);
 
 	if (ret || !missing)
 		return ret;
-	missing->is_bound |= *bound != NULL;
+	missing->is_bound |= *ret_bound != NULL;
 	if (!*missing->name && *why.missing) {
 		snprintf(missing->name, sizeof(missing->name), "%s", why.missing);
 		nearest_begin(&missing->nearest, missing->name);

@@ -26,7 +26,7 @@ struct missing {
  * first call.
  */
 int missing_bind(struct missing *missing, const struct where *where, const struct ctf_item *item,
-		const struct view_event *event, struct where_bound **bound);
+		const struct view_event *event, struct where_bound **ret_bound);
 
 /* No event class can have a value of the expression, because none has that name. */
 bool missing_is_known(const struct missing *missing);

@@ -66,7 +66,7 @@ void report_callers_unbind(struct report_class *own)
 }
 
 static bool find_caller(const struct report_class *own, const struct ctf_item *item,
-		struct address *address)
+		struct address *ret_address)
 {
 	struct filter_value value;
 
@@ -74,7 +74,7 @@ static bool find_caller(const struct report_class *own, const struct ctf_item *i
 		if (!own->callers[i] || !where_evaluate(own->callers[i], item, &value) ||
 				value.kind != FILTER_INT)
 			continue;
-		*address = (struct address){
+		*ret_address = (struct address){
 				own->caller_kinds[i], item->trace->index, item->ns, value.u};
 		return true;
 	}

@@ -28,11 +28,12 @@ struct calls_thread {
 
 /* ---- what an event is ---- */
 
-static bool report_calls_find_member(const struct ctf_type *type, const char *name, uint32_t *index)
+static bool report_calls_find_member(
+		const struct ctf_type *type, const char *name, uint32_t *ret_index)
 {
 	for (uint32_t i = 0; i < type->member_count; i++) {
 		if (where_same_name(type->members[i].name, name)) {
-			*index = i;
+			*ret_index = i;
 			return true;
 		}
 	}
@@ -68,13 +69,14 @@ static void know(struct report_calls *calls, struct calls_class *class, const st
 		class->name = add_name(calls, item->event->name, class->kind == CALLS_RETURN);
 }
 
-static bool report_calls_read_number(const struct ctf_item *item, uint32_t index, uint64_t *number)
+static bool report_calls_read_number(
+		const struct ctf_item *item, uint32_t index, uint64_t *ret_number)
 {
 	const struct ctf_value *value = walk_member_at(item->fields, index);
 
 	if (!value || value->type->kind != CTF_INTEGER)
 		return false;
-	*number = value->u;
+	*ret_number = value->u;
 	return true;
 }
 

@@ -11,7 +11,7 @@
 
 /* ---- places ---- */
 
-static bool find_in(struct identity_location *location, int scope,
+static bool find_in(struct identity_location *ret_location, int scope,
 		const struct ctf_value *structure, const char *name)
 {
 	const struct ctf_type *type = structure ? structure->type : NULL;
@@ -21,7 +21,7 @@ static bool find_in(struct identity_location *location, int scope,
 		enum ctf_kind kind = type->members[i].type->kind;
 
 		if (where_same_name(type->members[i].name, name)) {
-			*location = (struct identity_location){scope, i, fixed ? i + 1 : 0};
+			*ret_location = (struct identity_location){scope, i, fixed ? i + 1 : 0};
 			return true;
 		}
 		if (kind != CTF_INTEGER && kind != CTF_ENUM && kind != CTF_FLOAT &&
@@ -31,11 +31,11 @@ static bool find_in(struct identity_location *location, int scope,
 	return false;
 }
 
-static bool report_thread_find_context(
-		struct identity_location *location, const struct ctf_item *item, const char *name)
+static bool report_thread_find_context(struct identity_location *ret_location,
+		const struct ctf_item *item, const char *name)
 {
-	return find_in(location, IDENTITY_COMMON_CONTEXT, item->common_context, name) ||
-			find_in(location, IDENTITY_CONTEXT, item->context, name);
+	return find_in(ret_location, IDENTITY_COMMON_CONTEXT, item->common_context, name) ||
+			find_in(ret_location, IDENTITY_CONTEXT, item->context, name);
 }
 
 static const struct ctf_value *report_thread_get_value(
@@ -59,13 +59,13 @@ static const struct ctf_value *report_thread_get_value(
 }
 
 static bool report_thread_get_number(const struct identity_location *location,
-		const struct ctf_item *item, uint64_t *number)
+		const struct ctf_item *item, uint64_t *ret_number)
 {
 	const struct ctf_value *value = report_thread_get_value(location, item);
 
 	if (!value || value->type->kind != CTF_INTEGER)
 		return false;
-	*number = value->u;
+	*ret_number = value->u;
 	return true;
 }
 
@@ -192,13 +192,13 @@ int64_t identity_thread(const struct identity_class *class, const struct ctf_ite
 }
 
 const char *identity_thread_name(
-		const struct identity_class *class, const struct ctf_item *item, size_t *size)
+		const struct identity_class *class, const struct ctf_item *item, size_t *ret_size)
 {
 	const struct ctf_value *name = report_thread_get_value(&class->thread_name, item);
 
 	if (!name || !name->is_text)
 		return NULL;
-	*size = (size_t)name->size;
+	*ret_size = (size_t)name->size;
 	return name->text;
 }
 

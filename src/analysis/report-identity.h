@@ -53,7 +53,7 @@ uint32_t identity_of_trace(struct identity *identity, const struct ctf_trace *tr
 int64_t identity_thread(const struct identity_class *class, const struct ctf_item *item);
 /* The name of the thread, not NUL-terminated. NULL: not recorded. */
 const char *identity_thread_name(
-		const struct identity_class *class, const struct ctf_item *item, size_t *size);
+		const struct identity_class *class, const struct ctf_item *item, size_t *ret_size);
 
 /*
  * Writes "name:pid", "name", "pid 4711", "host" or "?"; with " on HOST" if two hosts have the same

@@ -123,13 +123,13 @@ uint32_t keys_add(struct keys *keys, const void *bytes, size_t size)
 }
 
 void *keys_add_item(struct keys *keys, void *items, size_t item_size, const void *key,
-		size_t key_size, uint32_t *number)
+		size_t key_size, uint32_t *ret_number)
 {
 	uint32_t count = keys->count;
 	char *grown = items;
 
-	*number = keys_find(keys, key, key_size);
-	if (*number != KEYS_NONE)
+	*ret_number = keys_find(keys, key, key_size);
+	if (*ret_number != KEYS_NONE)
 		return items;
 	if (!(count & (count - 1)) && !(keys->limit && count >= keys->limit)) {
 		size_t capacity = count ? (size_t)count * 2 : 1;
@@ -141,7 +141,7 @@ void *keys_add_item(struct keys *keys, void *items, size_t item_size, const void
 		}
 		memset(grown + count * item_size, 0, (capacity - count) * item_size);
 	}
-	*number = keys_add(keys, key, key_size);
+	*ret_number = keys_add(keys, key, key_size);
 	return grown;
 }
 

@@ -344,16 +344,16 @@ bool pairs_is_open(
 }
 
 bool pairs_top(const struct report_pairs *pairs, unsigned int number, const struct pair_key *key,
-		struct pair_open *open)
+		struct pair_open *ret_open)
 {
 	if (!pairs_is_open(pairs, number, key))
 		return false;
-	*open = report_pair_find_slot(pairs, high_of(key, number), key->low)->last;
+	*ret_open = report_pair_find_slot(pairs, high_of(key, number), key->low)->last;
 	return true;
 }
 
 bool pairs_end(struct report_pairs *pairs, unsigned int number, const struct pair_key *key,
-		struct pair_open *open)
+		struct pair_open *ret_open)
 {
 	struct pair_rule *rule = &pairs->rules[number];
 	struct pair_slot *slot;
@@ -369,7 +369,7 @@ bool pairs_end(struct report_pairs *pairs, unsigned int number, const struct pai
 		rule->unbegun++;
 		return false;
 	}
-	*open = slot->last;
+	*ret_open = slot->last;
 	pairs->open--;
 	if (slot->depth == 1) {
 		report_pair_remove_slot(pairs, slot);

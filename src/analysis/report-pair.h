@@ -94,14 +94,14 @@ struct pair_key pairs_key(const struct report_pairs *pairs, const struct pair_cl
 int pairs_begin(struct report_pairs *pairs, unsigned int rule, const struct pair_key *key,
 		const struct pair_open *open);
 /*
- * True: *open is the matching begin, which is removed. False: the end is counted as one without a
- * begin.
+ * True: *ret_open is the matching begin, which is removed. False: the end is counted as one without
+ * a begin.
  */
 bool pairs_end(struct report_pairs *pairs, unsigned int rule, const struct pair_key *key,
-		struct pair_open *open);
+		struct pair_open *ret_open);
 /* Copies the latest open begin under the key, which stays open. */
 bool pairs_top(const struct report_pairs *pairs, unsigned int rule, const struct pair_key *key,
-		struct pair_open *open);
+		struct pair_open *ret_open);
 /* Whether a begin is open under the key. */
 bool pairs_is_open(const struct report_pairs *pairs, unsigned int rule, const struct pair_key *key);
 

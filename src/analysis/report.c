@@ -319,7 +319,7 @@ static int by_caller(const void *one, const void *other, void *user)
 	return (int)left->address.kind - (int)right->address.kind;
 }
 
-uint32_t *report_caller_order(const struct report *report, uint32_t *count)
+uint32_t *report_caller_order(const struct report *report, uint32_t *ret_count)
 {
 	uint32_t *order = numbers(report->caller_keys.count);
 	uint64_t shown;
@@ -329,9 +329,9 @@ uint32_t *report_caller_order(const struct report *report, uint32_t *count)
 				(void *)(uintptr_t)report);
 	shown = report->options->callers == REPORT_CALLERS_DEFAULT ? REPORT_CALLERS_SHOWN
 								   : report->options->callers;
-	*count = report->caller_keys.count;
-	if (*count > shown)
-		*count = (uint32_t)shown;
+	*ret_count = report->caller_keys.count;
+	if (*ret_count > shown)
+		*ret_count = (uint32_t)shown;
 	return order;
 }
 
@@ -346,19 +346,19 @@ static int by_loss(const void *one, const void *other, void *user)
 	return *(const uint32_t *)one < *(const uint32_t *)other ? -1 : 1;
 }
 
-uint32_t *report_loss_order(const struct report *report, uint32_t *count)
+uint32_t *report_loss_order(const struct report *report, uint32_t *ret_count)
 {
 	uint32_t *order = numbers(report->loss_keys.count);
 
-	*count = 0;
+	*ret_count = 0;
 	for (uint32_t i = 0; order && i < report->loss_keys.count; i++) {
 		const struct report_loss *loss = &report->loss_items[i];
 
 		if (loss->packets || *loss->reason || !report->processes[loss->process].lost)
-			order[(*count)++] = i;
+			order[(*ret_count)++] = i;
 	}
 	if (order)
-		qsort_r(order, *count, sizeof(*order), by_loss, (void *)(uintptr_t)report);
+		qsort_r(order, *ret_count, sizeof(*order), by_loss, (void *)(uintptr_t)report);
 	return order;
 }
 

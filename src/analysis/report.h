@@ -277,9 +277,9 @@ int report_print_json(struct report *report, const struct report_around *around,
 /* The order of tables: indexes that the caller frees; NULL: out of memory. */
 uint32_t *report_row_order(const struct report *report);
 uint32_t *report_stats_order(const struct report_stats *items, uint32_t count);
-uint32_t *report_caller_order(const struct report *report, uint32_t *count);
+uint32_t *report_caller_order(const struct report *report, uint32_t *ret_count);
 /* Leaves out what the packets counted if the recorder reported more. */
-uint32_t *report_loss_order(const struct report *report, uint32_t *count);
+uint32_t *report_loss_order(const struct report *report, uint32_t *ret_count);
 uint64_t report_process_lost(const struct report_process *process);
 uint64_t report_lost(const struct report *report);
 bool report_is_process(const struct report *report, uint32_t number);

@@ -42,21 +42,22 @@ static void view_dynamic_next_node(struct view_node_cursor *nodes)
 }
 
 /* Reads the node at this position. False: the list ends, or the node is invalid. */
-static bool view_dynamic_read_node(const struct view_node_cursor *nodes, struct dynamic_node *node)
+static bool view_dynamic_read_node(
+		const struct view_node_cursor *nodes, struct dynamic_node *ret_node)
 {
 	const struct ctf_value *at = nodes->node, *kind, *variant;
 
 	if (!at || at->type->kind != CTF_STRUCT || at->count != 4)
 		return false;
-	node->depth = at[1].u;
-	node->name = &at[2];
+	ret_node->depth = at[1].u;
+	ret_node->name = &at[2];
 	kind = &at[3];
 	variant = &at[4];
-	if (at[1].type->kind != CTF_INTEGER || !node->name->is_text ||
+	if (at[1].type->kind != CTF_INTEGER || !ret_node->name->is_text ||
 			kind->type->kind != CTF_ENUM || variant->type->kind != CTF_VARIANT)
 		return false;
-	node->kind = kind->u;
-	node->value = variant + 1;
+	ret_node->kind = kind->u;
+	ret_node->value = variant + 1;
 	return true;
 }
 
@@ -71,10 +72,10 @@ static void show_node(struct view_sink *sink, struct view_node_cursor *nodes,
 
 /* Whether the attributes of a value at `depth` are at this position. */
 static bool at_attributes(
-		const struct view_node_cursor *nodes, uint64_t depth, struct dynamic_node *node)
+		const struct view_node_cursor *nodes, uint64_t depth, struct dynamic_node *ret_node)
 {
-	return view_dynamic_read_node(nodes, node) && node->kind == NODE_ATTRIBUTES &&
-			node->depth == depth + 1;
+	return view_dynamic_read_node(nodes, ret_node) && ret_node->kind == NODE_ATTRIBUTES &&
+			ret_node->depth == depth + 1;
 }
 
 /* Skips a node and all nodes below it. */

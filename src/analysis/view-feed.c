@@ -188,7 +188,7 @@ bool view_feed_is_empty(struct view_feed *feed, uint32_t index)
 	return empty;
 }
 
-const struct view_batch *view_feed_next(struct view_feed *feed, uint32_t index, int *error)
+const struct view_batch *view_feed_next(struct view_feed *feed, uint32_t index, int *ret_error)
 {
 	struct feed_stream *stream = &feed->streams[index];
 	const struct view_batch *batch = NULL;
@@ -218,7 +218,7 @@ const struct view_batch *view_feed_next(struct view_feed *feed, uint32_t index, 
 		batch = &stream->batches[stream->handed_out & 1];
 		stream->handed_out++;
 	} else if (stream->error) {
-		*error = stream->error;
+		*ret_error = stream->error;
 	}
 	pthread_mutex_unlock(&feed->mutex);
 	return batch;
@@ -247,8 +247,8 @@ static void start_workers(struct view_feed *feed, struct view_lines *lines, unsi
 	pthread_mutex_unlock(&feed->mutex);
 }
 
-int view_feed_start(struct view_feed **out, struct view_lines *lines, struct ctf_reader *reader,
-		unsigned int threads)
+int view_feed_start(struct view_feed **ret_feed, struct view_lines *lines,
+		struct ctf_reader *reader, unsigned int threads)
 {
 	struct view_feed *feed = calloc(1, sizeof(*feed));
 	uint32_t count = ctf_reader_stream_count(reader);
@@ -275,7 +275,7 @@ int view_feed_start(struct view_feed **out, struct view_lines *lines, struct ctf
 	view_line_start(&feed->line, lines, NULL);
 	if (threads)
 		start_workers(feed, lines, threads);
-	*out = feed;
+	*ret_feed = feed;
 	return 0;
 }
 

@@ -21,15 +21,15 @@ struct view_batch {
 struct view_feed;
 
 /* Starts `threads` workers, or none. 0 or -ENOMEM. */
-int view_feed_start(struct view_feed **feed, struct view_lines *lines, struct ctf_reader *reader,
-		unsigned int threads);
+int view_feed_start(struct view_feed **ret_feed, struct view_lines *lines,
+		struct ctf_reader *reader, unsigned int threads);
 
 /*
  * The next batch of the stream, which is never empty; NULL at the end. The previous batch of this
- * stream becomes invalid. *error is set to -ENOMEM if an allocation failed, and unchanged
+ * stream becomes invalid. *ret_error is set to -ENOMEM if an allocation failed, and unchanged
  * otherwise.
  */
-const struct view_batch *view_feed_next(struct view_feed *feed, uint32_t stream, int *error);
+const struct view_batch *view_feed_next(struct view_feed *feed, uint32_t stream, int *ret_error);
 
 /* Whether view_feed_next() has to wait, or to fill a batch itself. */
 bool view_feed_is_empty(struct view_feed *feed, uint32_t stream);

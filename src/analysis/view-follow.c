@@ -104,7 +104,7 @@ int view_follow(struct view *view, struct ctf_reader *reader)
 	return ret;
 }
 
-int view_open(const char *dir, bool wait, struct ctf_reader **reader, struct error *error)
+int view_open(const char *dir, bool wait, struct ctf_reader **ret_reader, struct error *error)
 {
 	const struct timespec pause = {0, PAUSE_NS};
 	bool recorded;
@@ -113,8 +113,8 @@ int view_open(const char *dir, bool wait, struct ctf_reader **reader, struct err
 	do {
 		/* Asked before opening: a recorder that ends between the two can leave a trace. */
 		recorded = wait && ctf_is_recorded(dir);
-		ret = wait ? ctf_reader_open_growing(dir, reader, error)
-			   : ctf_reader_open(dir, reader, error);
+		ret = wait ? ctf_reader_open_growing(dir, ret_reader, error)
+			   : ctf_reader_open(dir, ret_reader, error);
 	} while (ret == -ENOENT && recorded && !nanosleep(&pause, NULL));
 	return ret;
 }

@@ -36,7 +36,7 @@ static struct view_out *out_of(struct view_line *line)
 /* ---- times ---- */
 
 /* Floor division, so that times before 1970 have a positive remainder. */
-static int64_t second_of(int64_t ns, uint32_t *remainder)
+static int64_t second_of(int64_t ns, uint32_t *ret_remainder)
 {
 	int64_t second = ns / SECOND, left = ns % SECOND;
 
@@ -44,7 +44,7 @@ static int64_t second_of(int64_t ns, uint32_t *remainder)
 		left += SECOND;
 		second--;
 	}
-	*remainder = (uint32_t)left;
+	*ret_remainder = (uint32_t)left;
 	return second;
 }
 
@@ -570,40 +570,41 @@ static bool is_in_time(const struct view_lines *lines, const struct ctf_item *it
 			(item->ns >= lines->from_ns && item->ns <= lines->to_ns);
 }
 
-int view_line_item(struct view_line *line, const struct ctf_item *item, struct view_entry *entry)
+int view_line_item(
+		struct view_line *line, const struct ctf_item *item, struct view_entry *ret_entry)
 {
 	size_t start = view_out_size(out_of(line));
 	int ret = 1;
 
 	if (line->lines->has_times && !is_in_time(line->lines, item))
 		return 0;
-	*entry = (struct view_entry){.ns = item->ns,
+	*ret_entry = (struct view_entry){.ns = item->ns,
 			.cycles = item->cycles,
 			.timed = item->timed,
 			.kind = VIEW_ENTRY_EVENT};
 	switch (item->kind) {
-	case CTF_ITEM_EVENT: ret = event_item(line, item, entry); break;
+	case CTF_ITEM_EVENT: ret = event_item(line, item, ret_entry); break;
 	case CTF_ITEM_DISCARDED:
 	case CTF_ITEM_LOST_PACKETS:
-		entry->kind = VIEW_ENTRY_OTHER;
+		ret_entry->kind = VIEW_ENTRY_OTHER;
 		if (item->kind == CTF_ITEM_DISCARDED)
-			entry->kind = VIEW_ENTRY_DISCARDED;
-		entry->count = item->count;
+			ret_entry->kind = VIEW_ENTRY_DISCARDED;
+		ret_entry->count = item->count;
 		if (is_json(line))
 			json_discarded(line, item);
 		else
 			text_discarded(line, item);
 		break;
-	case CTF_ITEM_DAMAGE: damage_item(line, item, entry); break;
+	case CTF_ITEM_DAMAGE: damage_item(line, item, ret_entry); break;
 	case CTF_ITEM_NOTE:
-		entry->kind = VIEW_ENTRY_NOTE;
-		entry->head = (uint32_t)strlen(item->text) + 1;
-		view_out_put(out_of(line), item->text, entry->head);
+		ret_entry->kind = VIEW_ENTRY_NOTE;
+		ret_entry->head = (uint32_t)strlen(item->text) + 1;
+		view_out_put(out_of(line), item->text, ret_entry->head);
 		break;
 	}
 	if (out_of(line)->failed || line->location.failed)
 		return -ENOMEM;
-	entry->size = view_out_size(out_of(line)) - start;
+	ret_entry->size = view_out_size(out_of(line)) - start;
 	return ret;
 }
 

@@ -73,6 +73,7 @@ void view_line_stop(struct view_line *line);
  * Writes the item into the buffer of the sink. 1 and the entry; 0 if the item is not wanted;
  * -ENOMEM. A note is not written: the caller reports it.
  */
-int view_line_item(struct view_line *line, const struct ctf_item *item, struct view_entry *entry);
+int view_line_item(
+		struct view_line *line, const struct ctf_item *item, struct view_entry *ret_entry);
 
 #endif /* SIDE_ANALYSIS_VIEW_LINE_H */

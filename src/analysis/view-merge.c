@@ -194,13 +194,13 @@ static void view_merge_sift_down(struct merge *merge, uint32_t at)
 }
 
 /* The next batch of what waits; false at its end. */
-static bool refill(struct merge *merge, struct merge_stream *waiting, int *error)
+static bool refill(struct merge *merge, struct merge_stream *waiting, int *ret_error)
 {
 	const struct view_batch *batch;
 
 	if (merge->watched && view_feed_is_empty(merge->feed, waiting->stream))
 		view_flush(merge->view);
-	batch = view_feed_next(merge->feed, waiting->stream, error);
+	batch = view_feed_next(merge->feed, waiting->stream, ret_error);
 	if (!batch)
 		return false;
 	waiting->entry = batch->entries;

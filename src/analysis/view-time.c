@@ -15,34 +15,35 @@
 #define SECONDS_MAX (INT64_MAX / SECOND - 1)
 
 /* Reads this many digits (0: any number) as a number, and moves `at` behind them. */
-static bool view_time_read_number(const char **at, unsigned int digits, int64_t *number)
+static bool view_time_read_number(const char **at, unsigned int digits, int64_t *ret_number)
 {
 	unsigned int count = 0;
 
-	for (*number = 0; isdigit((unsigned char)**at) && (!digits || count < digits); count++) {
-		*number = *number * 10 + (*(*at)++ - '0');
-		if (*number > SECONDS_MAX)
+	for (*ret_number = 0; isdigit((unsigned char)**at) && (!digits || count < digits);
+			count++) {
+		*ret_number = *ret_number * 10 + (*(*at)++ - '0');
+		if (*ret_number > SECONDS_MAX)
 			return false;
 	}
 	return digits ? count == digits : count;
 }
 
 /* Reads a fraction such as .789 if there is one. Digits beyond nanoseconds are ignored. */
-static bool read_fraction(const char **at, int64_t *ns)
+static bool read_fraction(const char **at, int64_t *ret_ns)
 {
 	int64_t unit = SECOND / 10;
 
-	*ns = 0;
+	*ret_ns = 0;
 	if (**at != '.')
 		return true;
 	if (!isdigit((unsigned char)*++*at))
 		return false;
 	for (; isdigit((unsigned char)**at); unit /= 10)
-		*ns += unit * (*(*at)++ - '0');
+		*ret_ns += unit * (*(*at)++ - '0');
 	return true;
 }
 
-static bool view_time_read_clock(const char **at, int64_t *ns)
+static bool view_time_read_clock(const char **at, int64_t *ret_ns)
 {
 	int64_t hours, minutes, seconds = 0, fraction = 0;
 
@@ -54,7 +55,7 @@ static bool view_time_read_clock(const char **at, int64_t *ns)
 		if (!view_time_read_number(at, 2, &seconds) || !read_fraction(at, &fraction))
 			return false;
 	}
-	*ns = ((hours * 60 + minutes) * 60 + seconds) * SECOND + fraction;
+	*ret_ns = ((hours * 60 + minutes) * 60 + seconds) * SECOND + fraction;
 	return hours < 24 && minutes < 60 && seconds <= 60;
 }
 
@@ -68,7 +69,7 @@ static int64_t day_and_clock(struct tm *day, int64_t clock, bool utc)
 	return (int64_t)(utc ? timegm(day) : mktime(day)) * SECOND + clock % SECOND;
 }
 
-static bool read_date(const char *at, int64_t *ns)
+static bool read_date(const char *at, int64_t *ret_ns)
 {
 	int64_t year, month, day, clock = 0;
 	struct tm date = {0};
@@ -87,24 +88,24 @@ static bool read_date(const char *at, int64_t *ns)
 	date.tm_year = (int)year - 1900;
 	date.tm_mon = (int)month - 1;
 	date.tm_mday = (int)day;
-	*ns = day_and_clock(&date, clock, utc);
+	*ret_ns = day_and_clock(&date, clock, utc);
 	return true;
 }
 
 /* A number of seconds, or one with a unit. */
-static bool read_duration(const char *text, int64_t *ns)
+static bool read_duration(const char *text, int64_t *ret_ns)
 {
 	const char *at = text;
 	int64_t seconds, fraction;
 	uint64_t duration;
 
 	if (view_time_read_number(&at, 0, &seconds) && read_fraction(&at, &fraction) && !*at) {
-		*ns = seconds * SECOND + fraction;
+		*ret_ns = seconds * SECOND + fraction;
 		return true;
 	}
 	if (units_parse_time(text, &duration) || duration > INT64_MAX)
 		return false;
-	*ns = (int64_t)duration;
+	*ret_ns = (int64_t)duration;
 	return true;
 }
 
@@ -113,7 +114,7 @@ static bool read_duration(const char *text, int64_t *ns)
 /* Before "ns", a smaller number is a duration. */
 #define EPOCH_DIGITS 10
 
-static bool read_nanoseconds(const char *text, int64_t *ns)
+static bool read_nanoseconds(const char *text, int64_t *ret_ns)
 {
 	const size_t digits = strspn(text, "0123456789");
 	const bool unit = !strcmp(text + digits, "ns");
@@ -121,31 +122,31 @@ static bool read_nanoseconds(const char *text, int64_t *ns)
 	if (digits < (unit ? EPOCH_DIGITS : NANOSECOND_DIGITS) || (text[digits] && !unit))
 		return false;
 	errno = 0;
-	*ns = strtoll(text, NULL, 10);
+	*ret_ns = strtoll(text, NULL, 10);
 	return !errno;
 }
 
-bool view_time_parse(const char *text, struct view_time *time)
+bool view_time_parse(const char *text, struct view_time *ret_time)
 {
 	if (*text == '-') {
-		time->kind = VIEW_TIME_BEFORE_END;
-		return read_duration(text + 1, &time->ns);
+		ret_time->kind = VIEW_TIME_BEFORE_END;
+		return read_duration(text + 1, &ret_time->ns);
 	}
 	if (strchr(text, '-')) {
-		time->kind = VIEW_TIME_EPOCH;
-		return read_date(text, &time->ns);
+		ret_time->kind = VIEW_TIME_EPOCH;
+		return read_date(text, &ret_time->ns);
 	}
 	if (strchr(text, ':')) {
-		time->kind = VIEW_TIME_DAY;
-		return view_time_read_clock(&text, &time->ns) && !*text;
+		ret_time->kind = VIEW_TIME_DAY;
+		return view_time_read_clock(&text, &ret_time->ns) && !*text;
 	}
-	time->kind = VIEW_TIME_EPOCH;
-	if (read_nanoseconds(text, &time->ns))
+	ret_time->kind = VIEW_TIME_EPOCH;
+	if (read_nanoseconds(text, &ret_time->ns))
 		return true;
 	/* A number alone is a date. With a sign or a unit it is relative. */
 	if (*text == '+' || (*text && !isdigit((unsigned char)text[strlen(text) - 1])))
-		time->kind = VIEW_TIME_SINCE;
-	return read_duration(text + (*text == '+'), &time->ns);
+		ret_time->kind = VIEW_TIME_SINCE;
+	return read_duration(text + (*text == '+'), &ret_time->ns);
 }
 
 static int64_t view_time_resolve(const struct view_time *time, int64_t begin, int64_t end)
@@ -168,10 +169,10 @@ static int64_t view_time_resolve(const struct view_time *time, int64_t begin, in
 	return time->ns;
 }
 
-static int view_time_read(
-		const char *option, const char *text, struct view_time *time, struct error *error)
+static int view_time_read(const char *option, const char *text, struct view_time *ret_time,
+		struct error *error)
 {
-	if (!text || view_time_parse(text, time))
+	if (!text || view_time_parse(text, ret_time))
 		return 0;
 	return error_set_kind(error, ERROR_USAGE, -EINVAL,
 			"write 12:34:56.789, 2026-01-31T12:34:56Z, seconds since 1970, +1.5 or -5s\n`side help times` describes them",
@@ -183,8 +184,8 @@ bool view_times_is_set(const struct time_range *times)
 	return times->from || times->to || times->last;
 }
 
-int view_times_read(const struct time_range *times, struct view_time *from, struct view_time *to,
-		struct error *error)
+int view_times_read(const struct time_range *times, struct view_time *ret_from,
+		struct view_time *ret_to, struct error *error)
 {
 	uint64_t duration;
 	int ret;
@@ -198,11 +199,11 @@ int view_times_read(const struct time_range *times, struct view_time *from, stru
 			return error_set_kind(error, ERROR_USAGE, -EINVAL,
 					"write a duration, such as 5s or 100ms",
 					"`--last %.128s` is not a duration", times->last);
-		*from = (struct view_time){VIEW_TIME_BEFORE_END, (int64_t)duration};
+		*ret_from = (struct view_time){VIEW_TIME_BEFORE_END, (int64_t)duration};
 		return 0;
 	}
-	ret = view_time_read("from", times->from, from, error);
-	return ret ? ret : view_time_read("to", times->to, to, error);
+	ret = view_time_read("from", times->from, ret_from, error);
+	return ret ? ret : view_time_read("to", times->to, ret_to, error);
 }
 
 /* ---- the ends of a trace ---- */
@@ -268,7 +269,7 @@ static int64_t find_end(const char *dir)
 }
 
 void view_times_resolve(const char *dir, const struct view_time *from, const struct view_time *to,
-		int64_t *from_ns, int64_t *to_ns)
+		int64_t *ret_from_ns, int64_t *ret_to_ns)
 {
 	int64_t begin = 0, end = 0;
 
@@ -276,6 +277,6 @@ void view_times_resolve(const char *dir, const struct view_time *from, const str
 		end = find_end(dir);
 	if (from->kind > VIEW_TIME_BEFORE_END || to->kind > VIEW_TIME_BEFORE_END)
 		begin = find_begin(dir);
-	*from_ns = from->kind ? view_time_resolve(from, begin, end) : INT64_MIN;
-	*to_ns = to->kind ? view_time_resolve(to, begin, end) : INT64_MAX;
+	*ret_from_ns = from->kind ? view_time_resolve(from, begin, end) : INT64_MIN;
+	*ret_to_ns = to->kind ? view_time_resolve(to, begin, end) : INT64_MAX;
 }

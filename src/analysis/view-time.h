@@ -27,19 +27,19 @@ struct time_range {
 };
 
 /* Reads one time in a form of the topic "times" (`side help times`). False: it has another form. */
-bool view_time_parse(const char *text, struct view_time *time);
+bool view_time_parse(const char *text, struct view_time *ret_time);
 
 bool view_times_is_set(const struct time_range *times);
 
 /* Reads both ends; VIEW_TIME_NONE if not given. 0 or -EINVAL, of the kind ERROR_USAGE. */
-int view_times_read(const struct time_range *times, struct view_time *from, struct view_time *to,
-		struct error *error);
+int view_times_read(const struct time_range *times, struct view_time *ret_from,
+		struct view_time *ret_to, struct error *error);
 
 /*
  * Converts both ends to ns since 1970, both included. Relative times need the first or the last
  * event of the trace in `dir`.
  */
 void view_times_resolve(const char *dir, const struct view_time *from, const struct view_time *to,
-		int64_t *from_ns, int64_t *to_ns);
+		int64_t *ret_from_ns, int64_t *ret_to_ns);
 
 #endif /* SIDE_ANALYSIS_VIEW_TIME_H */

@@ -16,6 +16,6 @@ struct where_form {
 
 /* Labels of the value of an enumeration, for filter_loader. */
 const char *where_label(
-		void *nothing, const struct filter_value *value, uint32_t *at, size_t *size);
+		void *nothing, const struct filter_value *value, uint32_t *at, size_t *ret_size);
 
 #endif /* SIDE_ANALYSIS_WHERE_FORM_H */

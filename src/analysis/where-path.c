@@ -67,7 +67,8 @@ static const char *type_label(
 	return NULL;
 }
 
-const char *where_label(void *nothing, const struct filter_value *value, uint32_t *at, size_t *size)
+const char *where_label(
+		void *nothing, const struct filter_value *value, uint32_t *at, size_t *ret_size)
 {
 	const char *labels = value->labels, *text;
 
@@ -77,20 +78,20 @@ const char *where_label(void *nothing, const struct filter_value *value, uint32_
 	else
 		text = show_label(value->labels, value, at);
 	if (text)
-		*size = strlen(text);
+		*ret_size = strlen(text);
 	return text;
 }
 
-static void set_integer(struct filter_value *value, const struct ctf_value *from)
+static void set_integer(struct filter_value *ret_value, const struct ctf_value *from)
 {
 	if (from->type->is_signed)
-		filter_value_signed(value, from->s);
+		filter_value_signed(ret_value, from->s);
 	else
-		filter_value_unsigned(value, from->u);
+		filter_value_unsigned(ret_value, from->u);
 }
 
 /* 128 bits: two halves in the byte order of the trace. */
-static void set_halves(struct filter_value *value, const struct ctf_value *from)
+static void set_halves(struct filter_value *ret_value, const struct ctf_value *from)
 {
 	const struct ctf_value *first = from + 1, *second = first + first->span;
 	bool low_first = strcmp(first->member->name, "_lo") == 0;
@@ -98,11 +99,11 @@ static void set_halves(struct filter_value *value, const struct ctf_value *from)
 			       *high = low_first ? second : first;
 
 	if (high->type->is_signed && high->s == (int64_t)low->u >> 63)
-		filter_value_signed(value, low->s);
+		filter_value_signed(ret_value, low->s);
 	else if (!high->u)
-		filter_value_unsigned(value, low->u);
+		filter_value_unsigned(ret_value, low->u);
 	else
-		*value = (struct filter_value){.kind = FILTER_WIDE,
+		*ret_value = (struct filter_value){.kind = FILTER_WIDE,
 				.is_unsigned = !high->type->is_signed,
 				.u = low->u,
 				.high = high->u};
@@ -122,21 +123,21 @@ static double double_of_bytes(const struct ctf_value *from, bool big_endian)
 	return visit_value_double(&number);
 }
 
-static bool plain_scalar(const struct ctf_value *from, struct filter_value *value)
+static bool plain_scalar(const struct ctf_value *from, struct filter_value *ret_value)
 {
 	if (from->is_text) {
-		filter_value_text(value, from->text, from->size);
+		filter_value_text(ret_value, from->text, from->size);
 		return true;
 	}
 	switch (from->type->kind) {
 	case CTF_INTEGER:
 	case CTF_ENUM:
-		set_integer(value, from);
+		set_integer(ret_value, from);
 		if (from->type->label_count && from->type->kind == CTF_ENUM)
-			set_labels_of_type(value, from->type);
+			set_labels_of_type(ret_value, from->type);
 		return true;
 	case CTF_FLOAT:
-		*value = (struct filter_value){.kind = FILTER_DOUBLE, .f = from->f};
+		*ret_value = (struct filter_value){.kind = FILTER_DOUBLE, .f = from->f};
 		return true;
 	default: return false;
 	}
@@ -144,26 +145,26 @@ static bool plain_scalar(const struct ctf_value *from, struct filter_value *valu
 
 /* Answers what the expression asks about the last value of the path, whose type is a scalar. */
 static bool where_path_format_scalar(const struct view_show *show, const struct ctf_value *from,
-		struct filter_value *value)
+		struct filter_value *ret_value)
 {
 	switch (show->kind) {
-	case VIEW_SHOW_BOOL: filter_value_unsigned(value, from->u != 0); return true;
-	case VIEW_SHOW_INTEGER: set_integer(value, from); return true;
-	case VIEW_SHOW_INT128: set_halves(value, from); return true;
+	case VIEW_SHOW_BOOL: filter_value_unsigned(ret_value, from->u != 0); return true;
+	case VIEW_SHOW_INTEGER: set_integer(ret_value, from); return true;
+	case VIEW_SHOW_INT128: set_halves(ret_value, from); return true;
 	case VIEW_SHOW_FLOAT:
-		*value = (struct filter_value){.kind = FILTER_DOUBLE, .f = from->f};
+		*ret_value = (struct filter_value){.kind = FILTER_DOUBLE, .f = from->f};
 		return true;
 	case VIEW_SHOW_FLOAT128:
-		*value = (struct filter_value){.kind = FILTER_DOUBLE,
+		*ret_value = (struct filter_value){.kind = FILTER_DOUBLE,
 				.f = double_of_bytes(from, show->big_endian)};
 		return true;
-	case VIEW_SHOW_STRING: filter_value_text(value, from->text, from->size); return true;
+	case VIEW_SHOW_STRING: filter_value_text(ret_value, from->text, from->size); return true;
 	case VIEW_SHOW_ENUM:
 	case VIEW_SHOW_BITMAP:
-		if (!where_path_format_scalar(show->element, from, value) ||
-				value->kind != FILTER_INT)
-			return value->kind == FILTER_WIDE;
-		set_labels_of_show(value, show);
+		if (!where_path_format_scalar(show->element, from, ret_value) ||
+				ret_value->kind != FILTER_INT)
+			return ret_value->kind == FILTER_WIDE;
+		set_labels_of_show(ret_value, show);
 		return true;
 	default: return false;
 	}
@@ -219,7 +220,7 @@ static const struct ctf_value *plain_step(
  * once.
  */
 static bool plain_load(const struct ctf_value *value, const struct filter_step *steps,
-		uint32_t count, enum filter_ask ask, struct filter_value *result)
+		uint32_t count, enum filter_ask ask, struct filter_value *ret_value)
 {
 	struct ctf_cursor cursor;
 
@@ -233,7 +234,7 @@ static bool plain_load(const struct ctf_value *value, const struct filter_step *
 			ctf_cursor_start(&cursor, value);
 			for (uint32_t i = 0; i <= steps->index; i++)
 				element = ctf_cursor_next(&cursor);
-			return element && plain_scalar(element, result);
+			return element && plain_scalar(element, ret_value);
 		}
 		if (value->packed)
 			return false;
@@ -247,10 +248,10 @@ static bool plain_load(const struct ctf_value *value, const struct filter_step *
 	if (ask == FILTER_ASK_LENGTH && !value->is_text) {
 		if (value->type->kind != CTF_ARRAY && value->type->kind != CTF_SEQUENCE)
 			return false;
-		filter_value_unsigned(result, value->count);
+		filter_value_unsigned(ret_value, value->count);
 		return true;
 	}
-	return plain_scalar(value, result);
+	return plain_scalar(value, ret_value);
 }
 
 /* Whether values of the type can have the rest of the path. */
@@ -312,7 +313,7 @@ static const struct ctf_value *child_of(
 }
 
 static bool dynamic_load(const struct ctf_value *list, const struct filter_step *steps,
-		uint32_t count, enum filter_ask ask, struct filter_value *result)
+		uint32_t count, enum filter_ask ask, struct filter_value *ret_value)
 {
 	const struct ctf_value *node, *value;
 	struct view_show scalar = {.kind = VIEW_SHOW_INT128};
@@ -333,11 +334,11 @@ static bool dynamic_load(const struct ctf_value *list, const struct filter_step 
 	if (node[3].u == NODE_STRUCT || node[3].u == NODE_ARRAY) {
 		if (ask != FILTER_ASK_LENGTH || node[3].u != NODE_ARRAY || value->count != 1)
 			return false;
-		filter_value_unsigned(result, value[1].u);
+		filter_value_unsigned(ret_value, value[1].u);
 		return true;
 	}
 	if (value->type->kind != CTF_STRUCT)
-		return plain_scalar(value, result);
+		return plain_scalar(value, ret_value);
 	if (value->count == 2) {
 		scalar.kind = VIEW_SHOW_INT128;
 	} else if (value->count == 1 && value[1].packed && value[1].count == 16) {
@@ -346,18 +347,18 @@ static bool dynamic_load(const struct ctf_value *list, const struct filter_step 
 	} else {
 		return false;
 	}
-	return where_path_format_scalar(&scalar, value, result);
+	return where_path_format_scalar(&scalar, value, ret_value);
 }
 
 /* ---- by the description ---- */
 
 static bool show_load(const struct view_show *show, const struct ctf_value *value,
 		const struct filter_step *steps, uint32_t count, enum filter_ask ask,
-		struct filter_value *result);
+		struct filter_value *ret_value);
 
 static bool member_load(const struct view_show *show, const struct ctf_value *value,
 		const struct filter_step *steps, uint32_t count, enum filter_ask ask,
-		struct filter_value *result)
+		struct filter_value *ret_value)
 {
 	for (uint32_t i = 0; steps->name && i < show->part_count; i++) {
 		const struct view_show *part = show->parts[i];
@@ -366,14 +367,14 @@ static bool member_load(const struct view_show *show, const struct ctf_value *va
 		if (!part || strcmp(part->name, steps->name) != 0)
 			continue;
 		member = inner_at(value, i);
-		return member && show_load(part, member, steps + 1, count - 1, ask, result);
+		return member && show_load(part, member, steps + 1, count - 1, ask, ret_value);
 	}
 	return false;
 }
 
 static bool element_load(const struct view_show *show, const struct ctf_value *value,
 		const struct filter_step *steps, uint32_t count, enum filter_ask ask,
-		struct filter_value *result)
+		struct filter_value *ret_value)
 {
 	const struct ctf_value *element = NULL;
 	struct ctf_cursor cursor;
@@ -383,24 +384,24 @@ static bool element_load(const struct view_show *show, const struct ctf_value *v
 	ctf_cursor_start(&cursor, value);
 	for (uint32_t i = 0; i <= steps->index; i++)
 		element = ctf_cursor_next(&cursor);
-	return element && show_load(show->element, element, steps + 1, count - 1, ask, result);
+	return element && show_load(show->element, element, steps + 1, count - 1, ask, ret_value);
 }
 
 static bool end_load(const struct view_show *show, const struct ctf_value *value,
-		enum filter_ask ask, struct filter_value *result)
+		enum filter_ask ask, struct filter_value *ret_value)
 {
 	if (ask == FILTER_ASK_PRESENCE)
 		return show->kind != VIEW_SHOW_NULL;
 	if (ask == FILTER_ASK_LENGTH && show->kind == VIEW_SHOW_LIST) {
-		filter_value_unsigned(result, value->count);
+		filter_value_unsigned(ret_value, value->count);
 		return true;
 	}
-	return where_path_format_scalar(show, value, result);
+	return where_path_format_scalar(show, value, ret_value);
 }
 
 static bool show_load(const struct view_show *show, const struct ctf_value *value,
 		const struct filter_step *steps, uint32_t count, enum filter_ask ask,
-		struct filter_value *result)
+		struct filter_value *ret_value)
 {
 	const struct view_show *part;
 
@@ -413,19 +414,19 @@ static bool show_load(const struct view_show *show, const struct ctf_value *valu
 	case VIEW_SHOW_VARIANT:
 		value++;
 		part = show->parts[value->member - (value - 1)->type->members];
-		return part && show_load(part, value, steps, count, ask, result);
-	case VIEW_SHOW_DYNAMIC: return dynamic_load(value, steps, count, ask, result);
+		return part && show_load(part, value, steps, count, ask, ret_value);
+	case VIEW_SHOW_DYNAMIC: return dynamic_load(value, steps, count, ask, ret_value);
 	case VIEW_SHOW_STRUCT:
 		if (count)
-			return member_load(show, value, steps, count, ask, result);
+			return member_load(show, value, steps, count, ask, ret_value);
 		break;
 	case VIEW_SHOW_LIST:
 		if (count)
-			return element_load(show, value, steps, count, ask, result);
+			return element_load(show, value, steps, count, ask, ret_value);
 		break;
 	default: break;
 	}
-	return !count && end_load(show, value, ask, result);
+	return !count && end_load(show, value, ask, ret_value);
 }
 
 static bool show_may_have(
@@ -539,17 +540,17 @@ static bool where_path_find_context(struct where_path *path, const struct filter
 	return true;
 }
 
-bool where_path_find(struct where_path *path, const struct filter_path *wanted,
+bool where_path_find(struct where_path *ret_path, const struct filter_path *wanted,
 		const struct ctf_item *item, const struct view_event *event)
 {
-	*path = (struct where_path){.ask = wanted->ask};
+	*ret_path = (struct where_path){.ask = wanted->ask};
 	if (wanted->root == FILTER_CONTEXT)
-		return where_path_find_context(path, wanted, item);
-	return where_path_find_field(path, wanted, item, event);
+		return where_path_find_context(ret_path, wanted, item);
+	return where_path_find_field(ret_path, wanted, item, event);
 }
 
 static bool where_path_get_member(const struct where_path *path, const struct ctf_value *scope,
-		const struct filter_step *steps, uint32_t count, struct filter_value *value)
+		const struct filter_step *steps, uint32_t count, struct filter_value *ret_value)
 {
 	const struct ctf_value *member;
 
@@ -559,30 +560,30 @@ static bool where_path_get_member(const struct where_path *path, const struct ct
 	if (!member)
 		return false;
 	if (path->scope == WHERE_VARIADIC)
-		return dynamic_load(member, path->steps, path->step_count, path->ask, value);
+		return dynamic_load(member, path->steps, path->step_count, path->ask, ret_value);
 	if (path->show)
-		return show_load(path->show, member, steps, count, path->ask, value);
-	return plain_load(member, steps, count, path->ask, value);
+		return show_load(path->show, member, steps, count, path->ask, ret_value);
+	return plain_load(member, steps, count, path->ask, ret_value);
 }
 
 bool where_path_load(const struct where_path *path, const struct ctf_item *item,
-		struct filter_value *value)
+		struct filter_value *ret_value)
 {
 	switch (path->scope) {
 	case WHERE_FIELDS:
 	case WHERE_VARIADIC:
-		return where_path_get_member(
-				path, item->fields, path->steps + 1, path->step_count - 1, value);
+		return where_path_get_member(path, item->fields, path->steps + 1,
+				path->step_count - 1, ret_value);
 	case WHERE_COMMON_CONTEXT:
-		return where_path_get_member(path, item->common_context, NULL, 0, value);
-	case WHERE_CONTEXT: return where_path_get_member(path, item->context, NULL, 0, value);
+		return where_path_get_member(path, item->common_context, NULL, 0, ret_value);
+	case WHERE_CONTEXT: return where_path_get_member(path, item->context, NULL, 0, ret_value);
 	case WHERE_PROCNAME:
-		filter_value_text(value, item->trace->procname, FILTER_TERMINATED);
+		filter_value_text(ret_value, item->trace->procname, FILTER_TERMINATED);
 		return true;
-	case WHERE_VPID: filter_value_signed(value, item->trace->vpid); return true;
+	case WHERE_VPID: filter_value_signed(ret_value, item->trace->vpid); return true;
 	case WHERE_CPU:
 		if (item->stream->cpu >= 0)
-			filter_value_signed(value, item->stream->cpu);
+			filter_value_signed(ret_value, item->stream->cpu);
 		return item->stream->cpu >= 0;
 	}
 	return false;

@@ -29,14 +29,15 @@ struct where_path {
 };
 
 /*
- * Whether records of the item's class can have the value. Fills in *path without copying the steps.
+ * Whether records of the item's class can have the value. Fills in *ret_path without copying the
+ * steps.
  */
-bool where_path_find(struct where_path *path, const struct filter_path *wanted,
+bool where_path_find(struct where_path *ret_path, const struct filter_path *wanted,
 		const struct ctf_item *item, const struct view_event *event);
 
 /* False: this record has no such value. */
 bool where_path_load(const struct where_path *path, const struct ctf_item *item,
-		struct filter_value *value);
+		struct filter_value *ret_value);
 
 /* How the values at the end of the path are shown. */
 struct where_form where_path_form(const struct where_path *path, const struct ctf_item *item,

@@ -111,7 +111,8 @@ static int resolve(void *user, const struct filter_path *wanted)
 }
 
 int where_bind(const struct where *where, const struct ctf_item *item,
-		const struct view_event *event, struct where_bound **out, struct where_reason *why)
+		const struct view_event *event, struct where_bound **ret_bound,
+		struct where_reason *why)
 {
 	struct where_bound *bound = calloc(1, sizeof(*bound));
 	struct binding binding = {bound, item, event, false, why};
@@ -121,7 +122,7 @@ int where_bind(const struct where *where, const struct ctf_item *item,
 
 	if (why)
 		*why = (struct where_reason){0};
-	*out = NULL;
+	*ret_bound = NULL;
 	if (!bound)
 		return -ENOMEM;
 	ret = filter_bind(where->program, where->size, &schema, &bound->filter,
@@ -132,7 +133,7 @@ int where_bind(const struct where *where, const struct ctf_item *item,
 		where_bound_free(bound);
 		return ret == -ENOMEM ? ret : 0;
 	}
-	*out = bound;
+	*ret_bound = bound;
 	return 0;
 }
 
@@ -175,11 +176,11 @@ struct asking {
 	const struct ctf_item *item;
 };
 
-static bool where_load_value(void *user, int handle, struct filter_value *value)
+static bool where_load_value(void *user, int handle, struct filter_value *ret_value)
 {
 	const struct asking *asking = user;
 
-	return where_path_load(&asking->bound->paths[handle], asking->item, value);
+	return where_path_load(&asking->bound->paths[handle], asking->item, ret_value);
 }
 
 bool where_matches(const struct where_bound *bound, const struct ctf_item *item)
@@ -191,11 +192,11 @@ bool where_matches(const struct where_bound *bound, const struct ctf_item *item)
 }
 
 bool where_evaluate(const struct where_bound *bound, const struct ctf_item *item,
-		struct filter_value *value)
+		struct filter_value *ret_value)
 {
 	struct asking asking = {bound, item};
 	struct filter_loader loader = {where_load_value, where_label, &asking};
 
-	return filter_bound_evaluate(bound->filter, &loader, value) == 0 &&
-			value->kind != FILTER_NONE;
+	return filter_bound_evaluate(bound->filter, &loader, ret_value) == 0 &&
+			ret_value->kind != FILTER_NONE;
 }

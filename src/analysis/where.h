@@ -45,7 +45,7 @@ struct where_reason {
 	char missing[128];
 };
 int where_bind(const struct where *where, const struct ctf_item *item,
-		const struct view_event *event, struct where_bound **bound,
+		const struct view_event *event, struct where_bound **ret_bound,
 		struct where_reason *why);
 void where_bound_free(struct where_bound *bound);
 
@@ -59,6 +59,6 @@ struct where_form where_form(const struct where *where, const struct where_bound
 bool where_matches(const struct where_bound *bound, const struct ctf_item *item);
 /* False: the record has no value. Strings are UTF-8 and belong to the item. */
 bool where_evaluate(const struct where_bound *bound, const struct ctf_item *item,
-		struct filter_value *value);
+		struct filter_value *ret_value);
 
 #endif /* SIDE_ANALYSIS_WHERE_H */

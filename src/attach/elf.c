@@ -84,36 +84,36 @@ static int attach_elf_read_symbols(int fd, const Elf64_Ehdr *header, struct inje
 	return ret;
 }
 
-int inject_elf_read(int fd, struct inject_elf *elf)
+int inject_elf_read(int fd, struct inject_elf *ret_elf)
 {
 	Elf64_Ehdr header;
 	ssize_t got;
 	size_t i;
 	int ret;
 
-	*elf = (struct inject_elf){.machine = EM_NONE};
+	*ret_elf = (struct inject_elf){.machine = EM_NONE};
 	got = io_read_at(fd, &header, sizeof(header), 0);
 	if (got < 0)
 		return (int)got;
 	if (got < (ssize_t)sizeof(Elf32_Ehdr) || memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
 		return -ENOEXEC;
-	elf->class = header.e_ident[EI_CLASS];
-	elf->machine = header.e_machine;
-	elf->type = header.e_type;
-	if (elf->class != ELFCLASS64)
+	ret_elf->class = header.e_ident[EI_CLASS];
+	ret_elf->machine = header.e_machine;
+	ret_elf->type = header.e_type;
+	if (ret_elf->class != ELFCLASS64)
 		return 0;
-	if (header.e_phentsize != sizeof(*elf->headers))
+	if (header.e_phentsize != sizeof(*ret_elf->headers))
 		return -ENOEXEC;
-	elf->headers = attach_elf_read_part(
-			fd, header.e_phoff, header.e_phnum * sizeof(*elf->headers));
-	if (!elf->headers)
+	ret_elf->headers = attach_elf_read_part(
+			fd, header.e_phoff, header.e_phnum * sizeof(*ret_elf->headers));
+	if (!ret_elf->headers)
 		return -errno;
-	elf->nr_headers = header.e_phnum;
-	for (i = 0; i < elf->nr_headers; i++)
-		elf->interpreter |= elf->headers[i].p_type == PT_INTERP;
-	ret = attach_elf_read_symbols(fd, &header, elf);
+	ret_elf->nr_headers = header.e_phnum;
+	for (i = 0; i < ret_elf->nr_headers; i++)
+		ret_elf->interpreter |= ret_elf->headers[i].p_type == PT_INTERP;
+	ret = attach_elf_read_symbols(fd, &header, ret_elf);
 	if (ret)
-		inject_elf_free(elf);
+		inject_elf_free(ret_elf);
 	return ret;
 }
 
@@ -171,7 +171,7 @@ const char *inject_elf_name(const struct inject_elf *elf, uint64_t value)
 }
 
 bool inject_elf_bias(
-		const struct inject_elf *elf, uint64_t offset, uint64_t address, uint64_t *bias)
+		const struct inject_elf *elf, uint64_t offset, uint64_t address, uint64_t *ret_bias)
 {
 	size_t i;
 
@@ -182,7 +182,7 @@ bool inject_elf_bias(
 		if (header->p_type != PT_LOAD || offset < begin ||
 				offset - begin >= header->p_filesz + (header->p_offset - begin))
 			continue;
-		*bias = address - (header->p_vaddr - header->p_offset + offset);
+		*ret_bias = address - (header->p_vaddr - header->p_offset + offset);
 		return true;
 	}
 	return false;

@@ -396,7 +396,7 @@ static uint64_t attach_inject_call_timeout(void)
 }
 
 static int attach_inject_call_function(struct injection *injection, uint64_t function,
-		const uint64_t arguments[3], uint64_t *result)
+		const uint64_t arguments[3], uint64_t *ret_value)
 {
 	const uint64_t timeout = attach_inject_call_timeout();
 	uint64_t until = inject_now() + timeout, time = 0;
@@ -424,7 +424,7 @@ static int attach_inject_call_function(struct injection *injection, uint64_t fun
 			return attach_inject_set_no_memory(injection);
 	}
 	return attach_inject_read_scratch(injection, offsetof(struct inject_scratch, result),
-			       result, sizeof(*result))
+			       ret_value, sizeof(*ret_value))
 			? 0
 			: attach_inject_set_no_memory(injection);
 }
@@ -451,7 +451,7 @@ static void attach_inject_set_not_loaded(struct injection *injection)
 }
 
 static int attach_inject_load_library(
-		struct injection *injection, const char *path, uint64_t *handle)
+		struct injection *injection, const char *path, uint64_t *ret_handle)
 {
 	uint64_t arguments[3] = {0, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE};
 	int ret = attach_inject_write_text(injection, PATH_AT, path, &arguments[0]);
@@ -459,7 +459,7 @@ static int attach_inject_load_library(
 	return ret ? ret
 		   : attach_inject_call_function(injection,
 				     attach_inject_find_function(injection, "dlopen"), arguments,
-				     handle);
+				     ret_handle);
 }
 
 /*
@@ -486,7 +486,8 @@ static int attach_inject_open_memory(const char *path)
 }
 
 /* Pass a file to the program as a memory file, for programs that cannot see this file. */
-static int attach_inject_pass_file(struct injection *injection, const char *path, int *descriptor)
+static int attach_inject_pass_file(
+		struct injection *injection, const char *path, int *ret_descriptor)
 {
 	const char *name = strrchr(path, '/') + 1;
 	uint64_t arguments[3] = {SYS_memfd_create, 0, MFD_CLOEXEC};
@@ -502,14 +503,15 @@ static int attach_inject_pass_file(struct injection *injection, const char *path
 				&result);
 	if (ret)
 		return ret;
-	*descriptor = (int)result;
-	if (*descriptor < 0)
+	*ret_descriptor = (int)result;
+	if (*ret_descriptor < 0)
 		return attach_inject_set_error(
 				injection, INJECT_FAILED, "it cannot make memory for the agent");
 	thread = attach_inject_find_thread(pid, injection->name);
 	if (thread < 0)
 		return attach_inject_set_error(injection, INJECT_FAILED, strerror(-thread));
-	(void)snprintf(there, sizeof(there), "/proc/%d/task/%d/fd/%d", pid, thread, *descriptor);
+	(void)snprintf(there, sizeof(there), "/proc/%d/task/%d/fd/%d", pid, thread,
+			*ret_descriptor);
 	fd = attach_inject_open_memory(there);
 	ret = fd < 0 ? fd : inject_copy_file(path, fd);
 	if (fd >= 0)
@@ -534,7 +536,7 @@ static bool attach_inject_has_loaded(const struct inject_target *target, const c
  * Load libside first, because the agent needs it by its name. Both descriptors stay open until both
  * libraries are loaded.
  */
-static int attach_inject_load_from_memory(struct injection *injection, uint64_t *handle)
+static int attach_inject_load_from_memory(struct injection *injection, uint64_t *ret_handle)
 {
 	const struct inject_request *request = injection->request;
 	char path[64];
@@ -553,24 +555,25 @@ static int attach_inject_load_from_memory(struct injection *injection, uint64_t 
 	if (ret || !first)
 		return ret;
 	(void)snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", agent);
-	return attach_inject_load_library(injection, path, handle);
+	return attach_inject_load_library(injection, path, ret_handle);
 }
 
 /* Load a copy of the file, trying each directory until the program can load it. */
-static int attach_inject_load_copy(struct injection *injection, const char *file, uint64_t *handle)
+static int attach_inject_load_copy(
+		struct injection *injection, const char *file, uint64_t *ret_handle)
 {
 	struct inject_copy copy = {.directory = -1};
 	int ret = 0;
 
-	*handle = 0;
-	while (!ret && !*handle && inject_copy_make(&copy, injection->target.pid, file)) {
-		ret = attach_inject_load_library(injection, copy.path_in_program, handle);
+	*ret_handle = 0;
+	while (!ret && !*ret_handle && inject_copy_make(&copy, injection->target.pid, file)) {
+		ret = attach_inject_load_library(injection, copy.path_in_program, ret_handle);
 		inject_copy_remove(&copy);
 	}
 	return ret;
 }
 
-static int attach_inject_load_from_copies(struct injection *injection, uint64_t *handle)
+static int attach_inject_load_from_copies(struct injection *injection, uint64_t *ret_handle)
 {
 	const struct inject_request *request = injection->request;
 	uint64_t first = 1;
@@ -578,7 +581,7 @@ static int attach_inject_load_from_copies(struct injection *injection, uint64_t 
 
 	if (!attach_inject_has_loaded(&injection->target, "libside.so.0"))
 		ret = attach_inject_load_copy(injection, request->libside, &first);
-	return ret || !first ? ret : attach_inject_load_copy(injection, request->agent, handle);
+	return ret || !first ? ret : attach_inject_load_copy(injection, request->agent, ret_handle);
 }
 
 /* True if the agent's path leads to the same file in the program. */
@@ -756,19 +759,19 @@ attach_inject_run_child(const struct inject_request *request, int to)
 	_exit(0);
 }
 
-int inject_begin(const struct inject_request *request, pid_t *child)
+int inject_begin(const struct inject_request *request, pid_t *ret_child)
 {
 	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC))
 		return -errno;
-	*child = fork();
-	if (*child < 0) {
+	*ret_child = fork();
+	if (*ret_child < 0) {
 		close(ends[0]);
 		close(ends[1]);
 		return -EAGAIN;
 	}
-	if (!*child) {
+	if (!*ret_child) {
 		signal(SIGPIPE, SIG_IGN);
 		close(ends[0]);
 		attach_inject_run_child(request, ends[1]);
@@ -777,28 +780,28 @@ int inject_begin(const struct inject_request *request, pid_t *child)
 	return ends[0];
 }
 
-void inject_end(int fd, pid_t child, struct inject_report *report)
+void inject_end(int fd, pid_t child, struct inject_report *ret_report)
 {
 	int status = 0, code;
 	ssize_t size;
 
 	do
-		size = read(fd, report, sizeof(*report));
+		size = read(fd, ret_report, sizeof(*ret_report));
 	while (size < 0 && errno == EINTR);
 	code = size < 0 ? errno : 0;
 	close(fd);
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
-	if (size == (ssize_t)sizeof(*report))
+	if (size == (ssize_t)sizeof(*ret_report))
 		return;
 	/* The child exits with the errno of its write(). */
 	if (!code && WIFEXITED(status))
 		code = WEXITSTATUS(status);
-	*report = (struct inject_report){.kind = INJECT_FAILED};
+	*ret_report = (struct inject_report){.kind = INJECT_FAILED};
 	if (code)
-		(void)snprintf(report->text, sizeof(report->text),
+		(void)snprintf(ret_report->text, sizeof(ret_report->text),
 				"the result of attaching is unknown: %s", strerror(code));
 	else
-		(void)snprintf(report->text, sizeof(report->text),
+		(void)snprintf(ret_report->text, sizeof(ret_report->text),
 				"attaching was ended before it was done, and the program goes on");
 }

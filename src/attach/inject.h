@@ -31,14 +31,14 @@ struct inject_kept {
 };
 
 /* Returns 0, or a negative errno if the process cannot be read. */
-int inject_kept(pid_t pid, struct inject_kept *kept);
+int inject_kept(pid_t pid, struct inject_kept *ret_kept);
 
 /*
  * Start attaching. Returns a descriptor that becomes readable when the report is available, or a
- * negative errno. `*child` is the process, which inject_end() reaps.
+ * negative errno. `*ret_child` is the process, which inject_end() reaps.
  */
-int inject_begin(const struct inject_request *request, pid_t *child);
+int inject_begin(const struct inject_request *request, pid_t *ret_child);
 /* Wait for the report, close the descriptor and reap the child. */
-void inject_end(int fd, pid_t child, struct inject_report *report);
+void inject_end(int fd, pid_t child, struct inject_report *ret_report);
 
 #endif

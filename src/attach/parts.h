@@ -28,7 +28,7 @@ struct inject_elf {
 	char *names; /* with a terminating 0 */
 	size_t names_size;
 };
-int inject_elf_read(int fd, struct inject_elf *elf);
+int inject_elf_read(int fd, struct inject_elf *ret_elf);
 void inject_elf_free(struct inject_elf *elf);
 /* Returns the value of a function that the file defines, or 0. */
 uint64_t inject_elf_function(const struct inject_elf *elf, const char *name);
@@ -40,8 +40,8 @@ const char *inject_elf_name(const struct inject_elf *elf, uint64_t value);
  * Get the number to add to a value if the byte at `offset` of the file is mapped at `address`.
  * Returns false if no segment contains the offset.
  */
-bool inject_elf_bias(
-		const struct inject_elf *elf, uint64_t offset, uint64_t address, uint64_t *bias);
+bool inject_elf_bias(const struct inject_elf *elf, uint64_t offset, uint64_t address,
+		uint64_t *ret_bias);
 /* Returns the value at which the last page of code has `size` unused bytes, or 0. */
 uint64_t inject_elf_find_space(const struct inject_elf *elf, size_t size);
 

@@ -188,16 +188,16 @@ static enum inject_class attach_safe_class_at(const struct inject_safe *safe, ui
 /* ---- libdw ---- */
 
 static int attach_safe_find_elf(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
-		char **file, Elf **elf)
+		char **ret_file, Elf **ret_elf)
 {
 	const struct inject_target *target = *data;
 	const struct inject_mapping *mapping = inject_mapping_of(target, base);
 	int fd = mapping && *mapping->path == '/' ? inject_mapping_open(target, mapping) : -1;
 
-	*elf = NULL;
+	*ret_elf = NULL;
 	if (fd < 0)
-		return dwfl_linux_proc_find_elf(module, data, name, base, file, elf);
-	*file = strdup(mapping->path);
+		return dwfl_linux_proc_find_elf(module, data, name, base, ret_file, ret_elf);
+	*ret_file = strdup(mapping->path);
 	return fd;
 }
 
@@ -231,25 +231,25 @@ static pid_t attach_safe_next_thread(Dwfl *dwfl, void *user, void **thread_user)
 	return safe->thread;
 }
 
-static bool attach_safe_get_thread(Dwfl *dwfl, pid_t thread, void *user, void **thread_user)
+static bool attach_safe_get_thread(Dwfl *dwfl, pid_t thread, void *user, void **ret_thread_user)
 {
 	(void)dwfl;
 	(void)thread;
-	*thread_user = user;
+	*ret_thread_user = user;
 	return true;
 }
 
-static bool attach_safe_read_word(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *word, void *user)
+static bool attach_safe_read_word(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *ret_word, void *user)
 {
 	const struct inject_safe *safe = user;
 
 	(void)dwfl;
 	if (address >= safe->stack_at &&
-			address - safe->stack_at + sizeof(*word) <= safe->stack_size) {
-		memcpy(word, safe->stack + (address - safe->stack_at), sizeof(*word));
+			address - safe->stack_at + sizeof(*ret_word) <= safe->stack_size) {
+		memcpy(ret_word, safe->stack + (address - safe->stack_at), sizeof(*ret_word));
 		return true;
 	}
-	return inject_read(safe->target, address, word, sizeof(*word));
+	return inject_read(safe->target, address, ret_word, sizeof(*ret_word));
 }
 
 static bool attach_safe_set_registers(Dwfl_Thread *thread, void *user)
@@ -276,12 +276,12 @@ static const Dwfl_Thread_Callbacks thread_callbacks = {
 
 /* Pass the target to attach_safe_find_elf(), which only gets the data of the module. */
 static int attach_safe_set_module_target(
-		Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base, void *user)
+		Dwfl_Module *module, void **ret_data, const char *name, Dwarf_Addr base, void *user)
 {
 	(void)module;
 	(void)name;
 	(void)base;
-	*data = user;
+	*ret_data = user;
 	return DWARF_CB_OK;
 }
 

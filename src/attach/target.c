@@ -164,27 +164,27 @@ void inject_maps_free(struct inject_target *target)
 }
 
 /* Parse a line of maps. Returns 0, -ENODATA for any other line, or -ENOMEM. */
-static int attach_target_parse_mapping(char *line, struct inject_mapping *mapping)
+static int attach_target_parse_mapping(char *line, struct inject_mapping *ret_mapping)
 {
 	unsigned long begin, end, offset, inode;
 	int at = 0;
 
 	line[strcspn(line, "\n")] = 0;
-	if (sscanf(line, "%lx-%lx %4s %lx %*x:%*x %lu %n", &begin, &end, mapping->access, &offset,
-			    &inode, &at) < 5 ||
+	if (sscanf(line, "%lx-%lx %4s %lx %*x:%*x %lu %n", &begin, &end, ret_mapping->access,
+			    &offset, &inode, &at) < 5 ||
 			!at)
 		return -ENODATA;
-	mapping->begin = begin;
-	mapping->end = end;
-	mapping->offset = offset;
-	mapping->inode = inode;
-	mapping->path = strdup(line + at);
-	return mapping->path ? 0 : -ENOMEM;
+	ret_mapping->begin = begin;
+	ret_mapping->end = end;
+	ret_mapping->offset = offset;
+	ret_mapping->inode = inode;
+	ret_mapping->path = strdup(line + at);
+	return ret_mapping->path ? 0 : -ENOMEM;
 }
 
 /* Read the next mapping. Returns 0, -ENODATA at the end of the file, or another negative errno. */
 static int attach_target_next_mapping(
-		FILE *file, char **line, size_t *size, struct inject_mapping *mapping)
+		FILE *file, char **line, size_t *size, struct inject_mapping *ret_mapping)
 {
 	int ret;
 
@@ -192,7 +192,7 @@ static int attach_target_next_mapping(
 		errno = 0;
 		if (getline(line, size, file) <= 0)
 			return feof(file) || !errno ? -ENODATA : -errno;
-		ret = attach_target_parse_mapping(*line, mapping);
+		ret = attach_target_parse_mapping(*line, ret_mapping);
 	} while (ret == -ENODATA);
 	return ret;
 }
@@ -556,17 +556,18 @@ static const char *attach_target_file_name(const struct inject_mapping *mapping)
 }
 
 static int attach_target_read_object(const struct inject_target *target,
-		const struct inject_mapping *mapping, struct inject_elf *elf, uint64_t *bias)
+		const struct inject_mapping *mapping, struct inject_elf *ret_elf,
+		uint64_t *ret_bias)
 {
 	int fd = inject_mapping_open(target, mapping), ret;
 
 	if (fd < 0)
 		return fd;
-	ret = inject_elf_read(fd, elf);
+	ret = inject_elf_read(fd, ret_elf);
 	close(fd);
-	if (!ret && inject_elf_bias(elf, mapping->offset, mapping->begin, bias))
+	if (!ret && inject_elf_bias(ret_elf, mapping->offset, mapping->begin, ret_bias))
 		return 0;
-	inject_elf_free(elf);
+	inject_elf_free(ret_elf);
 	return ret ? ret : -ENOEXEC;
 }
 
@@ -631,17 +632,17 @@ static const struct inject_mapping *attach_target_find_agent_code(
 
 static bool attach_target_read_symbol_value(const struct inject_target *target,
 		const struct inject_elf *elf, uint64_t bias, const char *name,
-		uint64_t *symbol_value)
+		uint64_t *ret_symbol_value)
 {
 	uint64_t where = inject_elf_object(elf, name), found;
 
 	if (!where || !inject_read(target, where + bias, &found, sizeof(found)))
 		return false;
-	*symbol_value = found;
+	*ret_symbol_value = found;
 	return true;
 }
 
-int inject_kept(pid_t pid, struct inject_kept *kept)
+int inject_kept(pid_t pid, struct inject_kept *ret_kept)
 {
 	struct inject_target target = {.pid = pid};
 	const struct inject_mapping *mapping;
@@ -650,7 +651,7 @@ int inject_kept(pid_t pid, struct inject_kept *kept)
 	char path[64];
 	int ret;
 
-	memset(kept, 0, sizeof(*kept));
+	memset(ret_kept, 0, sizeof(*ret_kept));
 	(void)snprintf(path, sizeof(path), "/proc/%d/mem", pid);
 	target.memory = open(path, O_RDONLY | O_CLOEXEC);
 	if (target.memory < 0)
@@ -661,12 +662,12 @@ int inject_kept(pid_t pid, struct inject_kept *kept)
 		ret = attach_target_read_object(&target, mapping, &elf, &bias);
 	if (mapping && !ret) {
 		if (attach_target_read_symbol_value(
-				    &target, &elf, bias, "side_probe_kept", &kept->bytes)) {
+				    &target, &elf, bias, "side_probe_kept", &ret_kept->bytes)) {
 			/* Older agents do not have these symbols. */
 			(void)attach_target_read_symbol_value(
-					&target, &elf, bias, "side_probe_traps", &kept->traps);
+					&target, &elf, bias, "side_probe_traps", &ret_kept->traps);
 			(void)attach_target_read_symbol_value(&target, &elf, bias,
-					"side_probe_pads", &kept->springboards);
+					"side_probe_pads", &ret_kept->springboards);
 		} else {
 			ret = -ENOENT;
 		}

@@ -222,15 +222,16 @@ static int attach_thread_stop_reason(int status)
  * Wait for a stop. Returns 0 and its status, -ESRCH if the thread has ended, or -EAGAIN if nothing
  * happened until `until`.
  */
-static int attach_thread_wait_until(const struct borrowing *borrowing, int *status, uint64_t until)
+static int attach_thread_wait_until(
+		const struct borrowing *borrowing, int *ret_status, uint64_t until)
 {
 	uint64_t spin = inject_now() + 30000;
 
 	for (;;) {
-		pid_t pid = waitpid(borrowing->thread, status, __WALL | WNOHANG);
+		pid_t pid = waitpid(borrowing->thread, ret_status, __WALL | WNOHANG);
 
 		if (pid == borrowing->thread)
-			return WIFSTOPPED(*status) ? 0 : -ESRCH;
+			return WIFSTOPPED(*ret_status) ? 0 : -ESRCH;
 		if (pid < 0 && errno != EINTR)
 			return -ESRCH;
 		if (inject_now() >= until)
@@ -309,46 +310,46 @@ static void attach_thread_fix_interrupted_call(struct user_regs_struct *register
 
 /* Fill the registers with which the thread returns by itself if the tracer is killed. */
 static void attach_thread_fill_values(
-		const struct borrowing *borrowing, struct inject_values *values)
+		const struct borrowing *borrowing, struct inject_values *ret_values)
 {
 	const struct user_regs_struct *from = &borrowing->before;
 
-	values->rax = from->rax;
-	values->rbx = from->rbx;
-	values->rcx = from->rcx;
-	values->rdx = from->rdx;
-	values->rsi = from->rsi;
-	values->rdi = from->rdi;
-	values->rbp = from->rbp;
-	values->rsp = from->rsp;
-	values->r8 = from->r8;
-	values->r9 = from->r9;
-	values->r10 = from->r10;
-	values->r11 = from->r11;
-	values->r12 = from->r12;
-	values->r13 = from->r13;
-	values->r14 = from->r14;
-	values->r15 = from->r15;
-	values->rip = from->rip;
-	values->flags = (from->eflags & 0x800 ? 1 : 0) | (from->eflags & 0xd5) << 8;
-	values->mask = borrowing->mask;
+	ret_values->rax = from->rax;
+	ret_values->rbx = from->rbx;
+	ret_values->rcx = from->rcx;
+	ret_values->rdx = from->rdx;
+	ret_values->rsi = from->rsi;
+	ret_values->rdi = from->rdi;
+	ret_values->rbp = from->rbp;
+	ret_values->rsp = from->rsp;
+	ret_values->r8 = from->r8;
+	ret_values->r9 = from->r9;
+	ret_values->r10 = from->r10;
+	ret_values->r11 = from->r11;
+	ret_values->r12 = from->r12;
+	ret_values->r13 = from->r13;
+	ret_values->r14 = from->r14;
+	ret_values->r15 = from->r15;
+	ret_values->rip = from->rip;
+	ret_values->flags = (from->eflags & 0x800 ? 1 : 0) | (from->eflags & 0xd5) << 8;
+	ret_values->mask = borrowing->mask;
 	/* Block all signals except those that report a failed instruction. */
-	values->blocked = ~(UINT64_C(1) << (SIGSEGV - 1) | UINT64_C(1) << (SIGBUS - 1) |
+	ret_values->blocked = ~(UINT64_C(1) << (SIGSEGV - 1) | UINT64_C(1) << (SIGBUS - 1) |
 			UINT64_C(1) << (SIGILL - 1) | UINT64_C(1) << (SIGFPE - 1) |
 			UINT64_C(1) << (SIGTRAP - 1) | UINT64_C(1) << (SIGSYS - 1));
-	values->ids = UINT64_C(1) << (SIGNAL_IDS - 1);
+	ret_values->ids = UINT64_C(1) << (SIGNAL_IDS - 1);
 	if (!attach_thread_is_in_call(from))
 		return;
 	switch (-(int64_t)from->rax) {
 	case ERESTARTSYS:
 	case ERESTARTNOINTR:
 	case ERESTARTNOHAND:
-		values->rax = from->orig_rax;
-		values->rip -= 2;
+		ret_values->rax = from->orig_rax;
+		ret_values->rip -= 2;
 		break;
 	case ERESTART_RESTARTBLOCK:
-		values->rax = SYS_restart_syscall;
-		values->rip -= 2;
+		ret_values->rax = SYS_restart_syscall;
+		ret_values->rip -= 2;
 		break;
 	}
 }
@@ -380,7 +381,7 @@ static uint32_t attach_thread_read_state(const struct borrowing *borrowing)
  * Wait until the thread is stopped: by PTRACE_INTERRUPT, once it is ready or makes no progress, or
  * for another reason.
  */
-static int attach_thread_wait(const struct borrowing *borrowing, int *status)
+static int attach_thread_wait(const struct borrowing *borrowing, int *ret_status)
 {
 	uint64_t now = inject_now(), check_after = now + CHECK_AFTER_MS * UINT64_C(1000000);
 	uint64_t until = now + BUSY_MS * UINT64_C(1000000), spin = now + 200000;
@@ -394,7 +395,7 @@ static int attach_thread_wait(const struct borrowing *borrowing, int *status)
 				(state == INJECT_STATE_READY ||
 						(state == INJECT_STATE_NONE && now > check_after)))
 			asked = !ptrace(PTRACE_INTERRUPT, borrowing->thread, 0, 0);
-		ret = attach_thread_wait_until(borrowing, status, asked ? until : 0);
+		ret = attach_thread_wait_until(borrowing, ret_status, asked ? until : 0);
 		if (ret != -EAGAIN)
 			return ret;
 		if (now < spin)

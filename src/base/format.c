@@ -128,14 +128,14 @@ const char *format_quoted(const char *argument, char *text, size_t size)
 	return text;
 }
 
-bool text_stream_end(FILE *out, char **text)
+bool text_stream_end(FILE *out, char **ret_text)
 {
 	bool is_whole = !ferror(out);
 
-	is_whole = !fclose(out) && is_whole && *text;
+	is_whole = !fclose(out) && is_whole && *ret_text;
 	if (is_whole)
 		return true;
-	free(*text);
-	*text = NULL;
+	free(*ret_text);
+	*ret_text = NULL;
 	return false;
 }

@@ -36,9 +36,9 @@ const char *format_quoted(const char *argument, char *text, size_t size);
 void print_json_string(FILE *out, const char *text);
 
 /*
- * Closes a stream of open_memstream(). True: *text is whole, and the caller frees it. False: an
- * allocation failed, and *text is NULL.
+ * Closes a stream of open_memstream(). True: *ret_text is whole, and the caller frees it. False: an
+ * allocation failed, and *ret_text is NULL.
  */
-bool text_stream_end(FILE *out, char **text);
+bool text_stream_end(FILE *out, char **ret_text);
 
 #endif /* SIDE_BASE_FORMAT_H */

@@ -181,7 +181,7 @@ void ctf_arena_destroy(struct ctf_arena *arena);
  * -EINVAL if the description cannot be recorded (with a sentence).
  */
 int ctf_type_from_description(struct ctf_arena *arena,
-		const struct side_event_description *description, struct ctf_type **type,
+		const struct side_event_description *description, struct ctf_type **ret_type,
 		struct error *error);
 
 /* Write a type as TSDL, in the form of `fields := …`. 0 or -ENOMEM. */
@@ -235,7 +235,7 @@ struct ctf_writer_config {
  * Create the directory and its metadata. The files exist at once and are readable at any time. Not
  * thread-safe: only one thread at a time may use a writer. Copies strings.
  */
-int ctf_writer_create(const struct ctf_writer_config *config, struct ctf_writer **writer,
+int ctf_writer_create(const struct ctf_writer_config *config, struct ctf_writer **ret_writer,
 		struct error *error);
 
 /*
@@ -257,7 +257,7 @@ int ctf_writer_add_event_json(struct ctf_writer *writer, uint32_t channel, uint3
  * owns the stream.
  */
 int ctf_writer_open_stream(struct ctf_writer *writer, uint32_t channel, uint32_t ring,
-		uint64_t timestamp, struct ctf_stream **stream, struct error *error);
+		uint64_t timestamp, struct ctf_stream **ret_stream, struct error *error);
 
 /* Consecutive complete event records of one ring, the first of them in the extended form. */
 struct ctf_span {
@@ -325,10 +325,10 @@ int ctf_writer_close(struct ctf_writer *writer, struct error *error);
 /*
  * Repair the traces in `dir` and below it whose writer was killed: if the last packet of a stream
  * is cut, it is shortened to its complete records; an incomplete last event block is removed from
- * the metadata. *repaired counts the changed files. A trace that cannot be repaired gives an error,
- * but the other traces are repaired nevertheless; -EBUSY: its writer is running.
+ * the metadata. *ret_repaired counts the changed files. A trace that cannot be repaired gives an
+ * error, but the other traces are repaired nevertheless; -EBUSY: its writer is running.
  */
-int ctf_repair(const char *dir, unsigned int *repaired, struct error *error);
+int ctf_repair(const char *dir, unsigned int *ret_repaired, struct error *error);
 /*
  * Repair only the metadata of one trace, for callers that know where its streams end. A directory
  * whose recorder was killed before it wrote metadata is no trace: it is removed. 0 or a negative
@@ -355,7 +355,7 @@ typedef void ctf_expand_ready(const char *dir, const char *out);
  * `report` and counted, and the work continues; an error is what ends it.
  */
 int ctf_expand(const char *dir, const char *out, ctf_expand_ready *ready,
-		ctf_expand_message_fn *report, void *user, struct ctf_expand_result *result,
+		ctf_expand_message_fn *report, void *user, struct ctf_expand_result *ret_summary,
 		struct error *error);
 
 /* ---- Packets without decoding, to forward traces of side ---- */
@@ -397,7 +397,7 @@ struct ctf_counter *ctf_counter_create(void);
 void ctf_counter_free(struct ctf_counter *counter);
 int ctf_counter_renew(struct ctf_counter *counter, const char *dir);
 int ctf_counter_count(struct ctf_counter *counter, const char *dir, const struct ctf_packet *packet,
-		uint64_t *records);
+		uint64_t *ret_records);
 /* The trace as of the last read of its metadata, or NULL. */
 const struct ctf_trace *ctf_counter_trace(const struct ctf_counter *counter);
 
@@ -488,8 +488,8 @@ const struct ctf_value *ctf_cursor_next(struct ctf_cursor *cursor);
  * Copy elements of a packed array of integers, from number `from` on, at most `capacity` of them,
  * sign-extended if signed. Returns their number, 0 at the end.
  */
-uint32_t ctf_value_integers(
-		const struct ctf_value *array, uint32_t from, uint64_t *numbers, uint32_t capacity);
+uint32_t ctf_value_integers(const struct ctf_value *array, uint32_t from, uint64_t *ret_numbers,
+		uint32_t capacity);
 
 /* The labels of an enumeration value: call with *at = 0 until it returns NULL. */
 const char *ctf_value_label(const struct ctf_value *value, uint32_t *at);
@@ -533,7 +533,7 @@ struct ctf_item {
  * current chunk. Unreadable data becomes CTF_ITEM_DAMAGE items. Only a directory without any trace
  * (-ENOENT) and lack of memory are errors.
  */
-int ctf_reader_open(const char *dir, struct ctf_reader **reader, struct error *error);
+int ctf_reader_open(const char *dir, struct ctf_reader **ret_reader, struct error *error);
 
 /* A search for traces reads at most this number of directories. */
 #define CTF_FIND_DIRECTORIES_MAX 1000000u
@@ -548,7 +548,7 @@ uint64_t ctf_reader_searched(const struct ctf_reader *reader);
  * The same for a directory that will be followed: also opens unfinished chunks, and keeps traces
  * open when their directory is renamed.
  */
-int ctf_reader_open_growing(const char *dir, struct ctf_reader **reader, struct error *error);
+int ctf_reader_open_growing(const char *dir, struct ctf_reader **ret_reader, struct error *error);
 
 /*
  * Restrict the reader to the times from from_ns to to_ns, inclusive: it skips packets outside
@@ -560,11 +560,12 @@ void ctf_reader_set_times(struct ctf_reader *reader, int64_t from_ns, int64_t to
    none. */
 int64_t ctf_reader_skipped_begin(const struct ctf_reader *reader);
 
-/* 1: *item is the next in time; 0: the end; -ENOMEM. Allocates no memory in the steady state. */
-int ctf_reader_next(struct ctf_reader *reader, struct ctf_item *item);
+/* 1: *ret_item is the next in time; 0: the end; -ENOMEM. Allocates no memory in the steady
+   state. */
+int ctf_reader_next(struct ctf_reader *reader, struct ctf_item *ret_item);
 
 /* The same for items up to `ns`: 0 if there is none, now or ever. */
-int ctf_reader_next_until(struct ctf_reader *reader, int64_t ns, struct ctf_item *item);
+int ctf_reader_next_until(struct ctf_reader *reader, int64_t ns, struct ctf_item *ret_item);
 
 /*
  * Follow a trace while it is being recorded; call it after ctf_reader_open(). The reader then waits
@@ -574,10 +575,10 @@ int ctf_reader_next_until(struct ctf_reader *reader, int64_t ns, struct ctf_item
 void ctf_reader_follow(struct ctf_reader *reader, void (*forget)(void *user));
 
 /*
- * Find new packets, files, traces and metadata. *recording is true if a recorder is running; if it
- * is false, the data is complete and is read as without following. 0 or -ENOMEM.
+ * Find new packets, files, traces and metadata. *ret_recording is true if a recorder is running; if
+ * it is false, the data is complete and is read as without following. 0 or -ENOMEM.
  */
-int ctf_reader_refresh(struct ctf_reader *reader, bool *recording);
+int ctf_reader_refresh(struct ctf_reader *reader, bool *ret_recording);
 
 /* True if a recorder is running in `dir`, even if it contains no trace yet. */
 bool ctf_is_recorded(const char *dir);
@@ -594,9 +595,9 @@ const struct ctf_trace *ctf_reader_stream_trace(const struct ctf_reader *reader,
 const struct ctf_stream_info *ctf_reader_stream_info(
 		const struct ctf_reader *reader, uint32_t stream);
 int ctf_reader_stream_next(
-		struct ctf_reader *reader, uint32_t stream, const struct ctf_item **item);
+		struct ctf_reader *reader, uint32_t stream, const struct ctf_item **ret_item);
 /* Items of complete traces: those that precede all streams, and (behind) those that follow them. */
-int ctf_reader_note_next(struct ctf_reader *reader, bool behind, struct ctf_item *item);
+int ctf_reader_note_next(struct ctf_reader *reader, bool behind, struct ctf_item *ret_item);
 
 /* Traces have the numbers from 0 to ctf_reader_trace_count() - 1. */
 uint32_t ctf_reader_trace_count(const struct ctf_reader *reader);
@@ -609,8 +610,8 @@ struct ctf_stream_class_info {
 	bool per_cpu;                   /* Its packets contain their CPU. */
 };
 uint32_t ctf_trace_class_count(const struct ctf_trace *trace);
-void ctf_trace_class(
-		const struct ctf_trace *trace, uint32_t index, struct ctf_stream_class_info *info);
+void ctf_trace_class(const struct ctf_trace *trace, uint32_t index,
+		struct ctf_stream_class_info *ret_info);
 
 /* Event classes of a trace, in the order of the metadata. */
 uint32_t ctf_trace_event_count(const struct ctf_trace *trace);

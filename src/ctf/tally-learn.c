@@ -22,7 +22,8 @@ struct course {
 static int tally_learn_add_type(struct course *course, const struct ctf_type *type);
 
 /* Add a step. Constant bytes directly before it become a part of it. */
-static int tally_learn_add_step(struct course *course, struct ctf_tally_step step, uint32_t *index)
+static int tally_learn_add_step(
+		struct course *course, struct ctf_tally_step step, uint32_t *ret_index)
 {
 	struct ctf_tally *tally = course->tally;
 
@@ -40,8 +41,8 @@ static int tally_learn_add_step(struct course *course, struct ctf_tally_step ste
 		tally->steps = grown;
 		tally->steps_capacity = capacity;
 	}
-	*index = tally->nr_steps;
-	step.end = *index + 1;
+	*ret_index = tally->nr_steps;
+	step.end = *ret_index + 1;
 	tally->steps[tally->nr_steps++] = step;
 	return step.before > BYTES_MAX ? -ENOTSUP : 0;
 }
@@ -71,9 +72,10 @@ static int tally_learn_add_row(struct course *course, const struct ctf_type *typ
 }
 
 /* The size of a sequence, if it is constant. */
-static bool is_fixed(const struct ctf_tally *tally, uint32_t first, uint32_t end, uint32_t *bytes)
+static bool is_fixed(
+		const struct ctf_tally *tally, uint32_t first, uint32_t end, uint32_t *ret_bytes)
 {
-	*bytes = first == end ? 0 : tally->steps[first].before;
+	*ret_bytes = first == end ? 0 : tally->steps[first].before;
 	return first == end || (end - first == 1 && tally->steps[first].kind == CTF_STEP_BYTES);
 }
 

@@ -78,10 +78,10 @@ static const uint8_t *pass_variant(const struct ctf_tally *tally, const struct c
 	return tally_skip_steps(tally, options[low - 1].first, options[low - 1].end, at, end);
 }
 
-/* Skip a step; if it contains other steps, only its own bytes. *number is the integer that it
+/* Skip a step; if it contains other steps, only its own bytes. *ret_number is the integer that it
    read. */
 static inline const uint8_t *pass_step(const struct ctf_tally_step *step, const uint8_t *at,
-		const uint8_t *end, uint64_t *number)
+		const uint8_t *end, uint64_t *ret_number)
 {
 	uint64_t left;
 
@@ -92,12 +92,14 @@ static inline const uint8_t *pass_step(const struct ctf_tally_step *step, const 
 		return ctf_string_end(at, end);
 	if (!step->size)
 		return at;
-	*number = read_integer(step, at, end);
+	*ret_number = read_integer(step, at, end);
 	at += step->size;
 	if (step->kind != CTF_STEP_RUN || !step->count)
 		return at;
 	left = (uint64_t)(end - at);
-	return *number > left || *number * step->count > left ? NULL : at + *number * step->count;
+	return *ret_number > left || *ret_number * step->count > left
+			? NULL
+			: at + *ret_number * step->count;
 }
 
 static const uint8_t *tally_skip_steps(const struct ctf_tally *tally, uint32_t first, uint32_t last,
@@ -129,7 +131,7 @@ static inline const uint8_t *pass_flat(const struct ctf_tally_step *step,
 }
 
 /* Read a header. Returns its length, and the event's id; 0: it is beyond the end. */
-static inline size_t tally_read_header(const uint8_t *at, const uint8_t *end, uint32_t *id)
+static inline size_t tally_read_header(const uint8_t *at, const uint8_t *end, uint32_t *ret_id)
 {
 	uint32_t tag;
 	uint16_t u16;
@@ -142,17 +144,17 @@ static inline size_t tally_read_header(const uint8_t *at, const uint8_t *end, ui
 	tag = *at & ((1u << TAG_BITS) - 1);
 #endif
 	if (tag < TAG_MEDIUM) {
-		*id = tag;
+		*ret_id = tag;
 		return COMPACT_BYTES;
 	}
 	if (end - at < (tag == TAG_MEDIUM ? MEDIUM_BYTES : EXTENDED_BYTES))
 		return 0;
 	if (tag == TAG_MEDIUM) {
 		memcpy(&u16, at + COMPACT_BYTES, sizeof(u16));
-		*id = u16;
+		*ret_id = u16;
 		return MEDIUM_BYTES;
 	}
-	memcpy(id, at + 1, sizeof(*id));
+	memcpy(ret_id, at + 1, sizeof(*ret_id));
 	return EXTENDED_BYTES;
 }
 
@@ -243,15 +245,15 @@ static const uint8_t *pass_similar(const struct ctf_tally *tally,
 	return at;
 }
 
-bool ctf_tally_count(
-		const struct ctf_tally *tally, const void *records, size_t size, uint64_t *count)
+bool ctf_tally_count(const struct ctf_tally *tally, const void *records, size_t size,
+		uint64_t *ret_count)
 {
 	const uint8_t *at = records, *end = size ? at + size : at;
 
-	*count = 0;
+	*ret_count = 0;
 	while (at < end) {
 		const struct ctf_tally_class *kind;
-		uint64_t before = *count;
+		uint64_t before = *ret_count;
 		uint32_t id = 0;
 		size_t header = tally_read_header(at, end, &id), bytes;
 
@@ -260,16 +262,16 @@ bool ctf_tally_count(
 		kind = &tally->classes[id];
 		bytes = header + kind->known - CTF_TALLY_BYTES;
 		if (kind->known == CTF_TALLY_TEXT)
-			at = pass_texts(tally, kind, at, end, header, count);
+			at = pass_texts(tally, kind, at, end, header, ret_count);
 		else if (kind->known < CTF_TALLY_BYTES)
-			at = pass_similar(tally, kind, at, end, header, count);
+			at = pass_similar(tally, kind, at, end, header, ret_count);
 		else if ((size_t)(end - at) < bytes)
 			break;
 		else if (header == COMPACT_BYTES)
-			at = pass_equal(at, end, COMPACT_BYTES, bytes, count);
+			at = pass_equal(at, end, COMPACT_BYTES, bytes, ret_count);
 		else
-			at = pass_equal(at, end, header, bytes, count);
-		if (*count == before)
+			at = pass_equal(at, end, header, bytes, ret_count);
+		if (*ret_count == before)
 			break;
 	}
 	return at == end;

@@ -39,11 +39,11 @@ int ctf_tally_learn(struct ctf_tally *tally, uint32_t id, const struct ctf_type 
 		unsigned int nr_trees);
 
 /*
- * Count the records of a span, which may contain any bytes. False: *count is the number of records
- * before the first bytes that are no complete record of a known event.
+ * Count the records of a span, which may contain any bytes. False: *ret_count is the number of
+ * records before the first bytes that are no complete record of a known event.
  */
-bool ctf_tally_count(
-		const struct ctf_tally *tally, const void *records, size_t size, uint64_t *count);
+bool ctf_tally_count(const struct ctf_tally *tally, const void *records, size_t size,
+		uint64_t *ret_count);
 
 void ctf_tally_free(struct ctf_tally *tally);
 

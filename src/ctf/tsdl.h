@@ -43,7 +43,7 @@ struct tsdl_lexer {
 };
 
 /* Read the next token. After TSDL_END or TSDL_BAD the parser must stop. */
-void tsdl_lex(struct tsdl_lexer *lexer, struct tsdl_token *token);
+void tsdl_lex(struct tsdl_lexer *lexer, struct tsdl_token *ret_token);
 
 /* ---- definitions of the text ---- */
 
@@ -153,7 +153,7 @@ bool tsdl_is_word(const struct tsdl_parser *p, const char *word);
 bool tsdl_accept(struct tsdl_parser *p, char punct);
 void tsdl_expect(struct tsdl_parser *p, char punct);
 /* Parse a number with its sign, as two's complement. */
-bool tsdl_number(struct tsdl_parser *p, uint64_t *number);
+bool tsdl_number(struct tsdl_parser *p, uint64_t *ret_number);
 char *tsdl_copy_token(struct tsdl_parser *p);
 
 bool tsdl_scope_open(struct tsdl_parser *p, struct tsdl_scope *scope, uint32_t buckets);

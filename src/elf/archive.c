@@ -35,12 +35,12 @@ int archive_open(int fd, struct archive *archive)
 }
 
 /* Read a decimal number of at most @size characters. False: there is no digit. */
-static bool elf_archive_read_number(const char *text, size_t size, uint64_t *number)
+static bool elf_archive_read_number(const char *text, size_t size, uint64_t *ret_number)
 {
 	size_t i = 0;
 
-	for (*number = 0; i < size && text[i] >= '0' && text[i] <= '9'; i++)
-		*number = *number * 10 + (uint64_t)(text[i] - '0');
+	for (*ret_number = 0; i < size && text[i] >= '0' && text[i] <= '9'; i++)
+		*ret_number = *ret_number * 10 + (uint64_t)(text[i] - '0');
 	return i > 0;
 }
 

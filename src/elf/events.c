@@ -63,17 +63,17 @@ int image_each_event(const struct image *image, const struct visit_memory *memor
 }
 
 int image_read_event(const struct visit_memory *memory, uint64_t address,
-		struct visit_owned **owned, uint64_t *bytes, struct visit_error *error)
+		struct visit_owned **ret_owned, uint64_t *ret_bytes, struct visit_error *error)
 {
 	struct visit_buffer buffer;
 	int result;
 
-	*owned = NULL;
+	*ret_owned = NULL;
 	visit_buffer_heap(&buffer);
 	result = visit_description_read(memory, address, &buffer, error);
 	if (!result)
-		result = visit_description_decode(buffer.data, buffer.size, owned, error);
-	*bytes = buffer.size;
+		result = visit_description_decode(buffer.data, buffer.size, ret_owned, error);
+	*ret_bytes = buffer.size;
 	visit_buffer_free(&buffer);
 	return result;
 }
@@ -84,31 +84,31 @@ int image_read_event(const struct visit_memory *memory, uint64_t address,
 #define STATE_SIZE(width) (STATE_ENABLED_OFFSET + 3 * (width))
 
 void image_read_state(const struct visit_memory *memory, unsigned int pointer_size,
-		uint64_t address, struct image_state *state)
+		uint64_t address, struct image_state *ret_state)
 {
 	unsigned char slot[16], bytes[STATE_SIZE(8)];
 	/* On big-endian machines the pointer is at the end of its slot. */
 	unsigned int offset = memory->byte_order == SIDE_TYPE_BYTE_ORDER_BE ? 16 - pointer_size : 0;
 	uint64_t at;
 
-	*state = (struct image_state){0};
+	*ret_state = (struct image_state){0};
 	if (memory->read(memory->priv, address + offsetof(struct side_event_description, state),
 			    slot, sizeof(slot)))
 		return;
 	at = image_decode(memory->byte_order, slot + offset, pointer_size);
-	state->there = at != 0;
-	state->address = at;
+	ret_state->there = at != 0;
+	ret_state->address = at;
 	if (!at || memory->read(memory->priv, at, bytes, 4))
 		return;
-	state->version = (uint32_t)image_decode(memory->byte_order, bytes, 4);
-	if (state->version != SIDE_EVENT_STATE_ABI_VERSION ||
+	ret_state->version = (uint32_t)image_decode(memory->byte_order, bytes, 4);
+	if (ret_state->version != SIDE_EVENT_STATE_ABI_VERSION ||
 			memory->read(memory->priv, at, bytes, STATE_SIZE(pointer_size)))
 		return;
-	state->readable = true;
-	state->nr_callbacks = (uint32_t)image_decode(
+	ret_state->readable = true;
+	ret_state->nr_callbacks = (uint32_t)image_decode(
 			memory->byte_order, bytes + STATE_CALLBACKS_OFFSET, 4);
-	state->enabled = image_decode(
+	ret_state->enabled = image_decode(
 			memory->byte_order, bytes + STATE_ENABLED_OFFSET, pointer_size);
-	state->description = image_decode(memory->byte_order,
+	ret_state->description = image_decode(memory->byte_order,
 			bytes + STATE_ENABLED_OFFSET + (size_t)2 * pointer_size, pointer_size);
 }

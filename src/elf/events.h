@@ -24,11 +24,11 @@ int image_each_event(const struct image *image, const struct visit_memory *memor
 		int (*each)(void *priv, uint64_t address), void *priv);
 
 /*
- * Read a description. 0 or a negative errno, with *error filled in. @bytes: the size of its encoded
- * form, as a measure of memory.
+ * Read a description. 0 or a negative errno, with *error filled in. @ret_bytes: the size of its
+ * encoded form, as a measure of memory.
  */
 int image_read_event(const struct visit_memory *memory, uint64_t address,
-		struct visit_owned **owned, uint64_t *bytes, struct visit_error *error);
+		struct visit_owned **ret_owned, uint64_t *ret_bytes, struct visit_error *error);
 
 /* The state of an event: struct side_event_state_0, whose layout depends on the size of a
    pointer. */
@@ -44,6 +44,6 @@ struct image_state {
 
 /* Read the state of the description at @address. */
 void image_read_state(const struct visit_memory *memory, unsigned int pointer_size,
-		uint64_t address, struct image_state *state);
+		uint64_t address, struct image_state *ret_state);
 
 #endif /* SIDE_ELF_EVENTS_H */

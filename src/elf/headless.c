@@ -32,19 +32,21 @@ static uint64_t elf_headless_decode_word(
 	return image_decode(image_byte_order(image), bytes, size);
 }
 
-static void elf_headless_read_entry(struct dynamic_section *dynamic, uint64_t tag, uint64_t value)
+static void elf_headless_read_entry(
+		struct dynamic_section *ret_dynamic, uint64_t tag, uint64_t value)
 {
 	switch (tag) {
-	case DT_RELA: dynamic->rela = value; break;
-	case DT_RELASZ: dynamic->rela_size = value; break;
-	case DT_REL: dynamic->rel = value; break;
-	case DT_RELSZ: dynamic->rel_size = value; break;
-	case DT_SYMTAB: dynamic->symbols = value; break;
+	case DT_RELA: ret_dynamic->rela = value; break;
+	case DT_RELASZ: ret_dynamic->rela_size = value; break;
+	case DT_REL: ret_dynamic->rel = value; break;
+	case DT_RELSZ: ret_dynamic->rel_size = value; break;
+	case DT_SYMTAB: ret_dynamic->symbols = value; break;
 	default: break;
 	}
 }
 
-static void elf_headless_read_dynamic(const struct image *image, struct dynamic_section *dynamic)
+static void elf_headless_read_dynamic(
+		const struct image *image, struct dynamic_section *ret_dynamic)
 {
 	unsigned int width = image_pointer_size(image);
 	size_t count;
@@ -67,7 +69,7 @@ static void elf_headless_read_dynamic(const struct image *image, struct dynamic_
 			tag = elf_headless_decode_word(image, entry, width);
 			if (tag == DT_NULL)
 				return;
-			elf_headless_read_entry(dynamic, tag,
+			elf_headless_read_entry(ret_dynamic, tag,
 					elf_headless_decode_word(image, entry + width, width));
 		}
 		return;

@@ -85,13 +85,13 @@ struct relocation_scope {
 
 /* False: another file defines the symbol. */
 static bool image_relocate_symbol_value(struct image *image, const struct relocation_scope *scope,
-		size_t index, uint64_t *value)
+		size_t index, uint64_t *ret_value)
 {
 	GElf_Sym symbol;
 	Elf32_Word extended = 0;
 	size_t section;
 
-	*value = 0;
+	*ret_value = 0;
 	if (!index)
 		return true;
 	if (!scope->symbols || index > INT32_MAX ||
@@ -101,12 +101,12 @@ static bool image_relocate_symbol_value(struct image *image, const struct reloca
 	section = symbol.st_shndx == SHN_XINDEX ? extended : symbol.st_shndx;
 	if (section == SHN_UNDEF || symbol.st_shndx == SHN_COMMON)
 		return false;
-	*value = symbol.st_value;
+	*ret_value = symbol.st_value;
 	if (!image->section_addresses || symbol.st_shndx == SHN_ABS)
 		return true;
 	if (section >= image->nr_sections || !image->section_addresses[section])
 		return false;
-	*value += image->section_addresses[section];
+	*ret_value += image->section_addresses[section];
 	return true;
 }
 

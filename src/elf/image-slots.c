@@ -11,7 +11,7 @@ bool image_is_object(const struct image *image)
 }
 
 static bool image_slots_contains(const struct image *image, Elf_Scn *section,
-		const GElf_Shdr *header, const char *name, size_t *index, uint64_t *address)
+		const GElf_Shdr *header, const char *name, size_t *index, uint64_t *ret_address)
 {
 	Elf_Scn *symbols = elf_getscn(image->elf, header->sh_link);
 	Elf_Data *relocations = elf_getdata(section, NULL), *table;
@@ -31,13 +31,13 @@ static bool image_slots_contains(const struct image *image, Elf_Scn *section,
 		found = elf_strptr(image->elf, symbols_header.sh_link, symbol.st_name);
 		if (!found || strcmp(found, name) || (*index)--)
 			continue;
-		*address = relocation.r_offset;
+		*ret_address = relocation.r_offset;
 		return true;
 	}
 	return false;
 }
 
-bool image_find_slot(struct image *image, const char *name, size_t index, uint64_t *address)
+bool image_find_slot(struct image *image, const char *name, size_t index, uint64_t *ret_address)
 {
 	Elf_Scn *section = NULL;
 	GElf_Shdr header;
@@ -45,7 +45,7 @@ bool image_find_slot(struct image *image, const char *name, size_t index, uint64
 	while ((section = elf_nextscn(image->elf, section))) {
 		if (!gelf_getshdr(section, &header) || header.sh_type != SHT_RELA)
 			continue;
-		if (image_slots_contains(image, section, &header, name, &index, address))
+		if (image_slots_contains(image, section, &header, name, &index, ret_address))
 			return true;
 	}
 	return false;

@@ -387,7 +387,7 @@ static struct image *new_image(struct error *error)
 	return image;
 }
 
-int image_open(int fd, bool relocated, struct image **opened, struct error *error)
+int image_open(int fd, bool relocated, struct image **ret_opened, struct error *error)
 {
 	struct image *image = new_image(error);
 	struct stat status;
@@ -405,11 +405,12 @@ int image_open(int fd, bool relocated, struct image **opened, struct error *erro
 	if (result)
 		image_close(image);
 	else
-		*opened = image;
+		*ret_opened = image;
 	return result;
 }
 
-int image_open_memory(const void *bytes, size_t size, struct image **opened, struct error *error)
+int image_open_memory(
+		const void *bytes, size_t size, struct image **ret_opened, struct error *error)
 {
 	struct image *image = new_image(error);
 	int result;
@@ -423,7 +424,7 @@ int image_open_memory(const void *bytes, size_t size, struct image **opened, str
 	if (result)
 		image_close(image);
 	else
-		*opened = image;
+		*ret_opened = image;
 	return result;
 }
 
@@ -442,15 +443,15 @@ void image_close(struct image *image)
 
 /* ---- properties ---- */
 
-const struct image_table *image_tables(const struct image *image, size_t *count)
+const struct image_table *image_tables(const struct image *image, size_t *ret_count)
 {
-	*count = image->nr_tables;
+	*ret_count = image->nr_tables;
 	return image->tables;
 }
 
-const uint64_t *image_found(const struct image *image, size_t *count)
+const uint64_t *image_found(const struct image *image, size_t *ret_count)
 {
-	*count = image->nr_found;
+	*ret_count = image->nr_found;
 	return image->found;
 }
 
@@ -475,13 +476,13 @@ uint16_t image_machine(const struct image *image)
 	return image->header.e_machine;
 }
 
-const struct image_segment *image_segments(const struct image *image, size_t *count)
+const struct image_segment *image_segments(const struct image *image, size_t *ret_count)
 {
-	*count = image->nr_segments;
+	*ret_count = image->nr_segments;
 	return image->segments;
 }
 
-bool image_dynamic_text(struct image *image, int64_t tag, size_t index, const char **text)
+bool image_dynamic_text(struct image *image, int64_t tag, size_t index, const char **ret_text)
 {
 	for (size_t i = 1; i < image->nr_sections; i++) {
 		Elf_Scn *section = elf_getscn(image->elf, i);
@@ -496,8 +497,8 @@ bool image_dynamic_text(struct image *image, int64_t tag, size_t index, const ch
 				k++) {
 			if (entry.d_tag != tag || index--)
 				continue;
-			*text = elf_strptr(image->elf, header.sh_link, entry.d_un.d_val);
-			return *text != NULL;
+			*ret_text = elf_strptr(image->elf, header.sh_link, entry.d_un.d_val);
+			return *ret_text != NULL;
 		}
 		return false;
 	}
@@ -506,8 +507,8 @@ bool image_dynamic_text(struct image *image, int64_t tag, size_t index, const ch
 
 /* Search the first section of that type only: a file with many such sections must not cause many
    reads of it. */
-static bool find_symbol_in(
-		struct image *image, uint32_t type, const char *name, struct image_symbol *found)
+static bool find_symbol_in(struct image *image, uint32_t type, const char *name,
+		struct image_symbol *ret_found)
 {
 	Elf_Data *data = NULL;
 	GElf_Shdr header;
@@ -530,16 +531,17 @@ static bool find_symbol_in(
 		text = elf_strptr(image->elf, header.sh_link, symbol.st_name);
 		if (!text || strcmp(text, name))
 			continue;
-		*found = (struct image_symbol){symbol.st_value, symbol.st_size};
+		*ret_found = (struct image_symbol){symbol.st_value, symbol.st_size};
 		return true;
 	}
 	return false;
 }
 
-bool image_find_symbol(struct image *image, const char *name, bool all, struct image_symbol *symbol)
+bool image_find_symbol(
+		struct image *image, const char *name, bool all, struct image_symbol *ret_symbol)
 {
-	return find_symbol_in(image, SHT_DYNSYM, name, symbol) ||
-			(all && find_symbol_in(image, SHT_SYMTAB, name, symbol));
+	return find_symbol_in(image, SHT_DYNSYM, name, ret_symbol) ||
+			(all && find_symbol_in(image, SHT_SYMTAB, name, ret_symbol));
 }
 
 const char *image_elsewhere(const struct image *image)

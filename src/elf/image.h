@@ -30,9 +30,10 @@ struct image_table {
  * half a sentence in @error ("it is not an ELF file"): -ENOEXEC if it is not an ELF file, -EINVAL
  * if it is damaged.
  */
-int image_open(int fd, bool relocate, struct image **image, struct error *error);
+int image_open(int fd, bool relocate, struct image **ret_opened, struct error *error);
 /* The same for a file in memory, which must stay valid until image_close(). Applies relocations. */
-int image_open_memory(const void *bytes, size_t size, struct image **image, struct error *error);
+int image_open_memory(
+		const void *bytes, size_t size, struct image **ret_opened, struct error *error);
 void image_close(struct image *image);
 
 /* Copy memory of the image. 0, or -EFAULT if a part is not mapped. Has the type of the read
@@ -40,7 +41,7 @@ void image_close(struct image *image);
 int image_read(void *image, uint64_t address, void *to, size_t size);
 
 /* All tables of the file; none if it has no events, or has no section headers. */
-const struct image_table *image_tables(const struct image *image, size_t *count);
+const struct image_table *image_tables(const struct image *image, size_t *ret_count);
 bool image_has_sections(const struct image *image);
 /* For a file without tables whose events are in another file: a sentence that names that file; else
    NULL. */
@@ -48,7 +49,7 @@ const char *image_elsewhere(const struct image *image);
 
 unsigned int image_pointer_size(const struct image *image); /* 4 or 8 */
 /* The descriptions in a file without section headers, which are in no table. */
-const uint64_t *image_found(const struct image *image, size_t *count);
+const uint64_t *image_found(const struct image *image, size_t *ret_count);
 
 uint8_t image_byte_order(const struct image *image); /* enum side_type_label_byte_order */
 uint16_t image_machine(const struct image *image);   /* EM_… */
@@ -63,13 +64,13 @@ struct image_segment {
 };
 
 /* The segments, valid until image_close(). */
-const struct image_segment *image_segments(const struct image *image, size_t *count);
+const struct image_segment *image_segments(const struct image *image, size_t *ret_count);
 
 /*
  * Get the text of a dynamic entry (DT_NEEDED, DT_RPATH, DT_RUNPATH), valid until image_close().
  * False: no such entry. @index counts entries of that tag from 0.
  */
-bool image_dynamic_text(struct image *image, int64_t tag, size_t index, const char **text);
+bool image_dynamic_text(struct image *image, int64_t tag, size_t index, const char **ret_text);
 
 /* A symbol that the file defines. */
 struct image_symbol {
@@ -82,7 +83,7 @@ struct image_symbol {
  * that was not stripped. False: the file does not define it.
  */
 bool image_find_symbol(
-		struct image *image, const char *name, bool all, struct image_symbol *symbol);
+		struct image *image, const char *name, bool all, struct image_symbol *ret_symbol);
 
 /* True for an object file (.o), whose addresses this library assigned. */
 bool image_is_object(const struct image *image);
@@ -91,6 +92,6 @@ bool image_is_object(const struct image *image);
  * Find a slot in which the file keeps the address of a function or object that another file may
  * define. There may be several, counted by @index from 0. False: no more.
  */
-bool image_find_slot(struct image *image, const char *name, size_t index, uint64_t *address);
+bool image_find_slot(struct image *image, const char *name, size_t index, uint64_t *ret_address);
 
 #endif /* SIDE_ELF_IMAGE_H */

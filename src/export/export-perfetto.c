@@ -234,17 +234,17 @@ static struct track slice_track(const struct ctf_item *item, const struct export
 
 /* ---- events ---- */
 
-/* Writes the packet up to the event itself. The caller ends both *place and *packet. */
+/* Writes the packet up to the event itself. The caller ends both *place and *ret_packet. */
 static void begin_event(struct export *export, int64_t ns, unsigned int type, uint64_t track,
-		size_t *packet, size_t *begin_offset)
+		size_t *ret_packet, size_t *ret_begin_offset)
 {
 	struct view_out *out = &export->out;
 
-	*packet = proto_begin(out, TRACE_PACKET);
+	*ret_packet = proto_begin(out, TRACE_PACKET);
 	proto_number(out, PACKET_TIMESTAMP, (uint64_t)ns);
 	proto_number(out, PACKET_SEQUENCE, SEQUENCE);
 	proto_number(out, PACKET_SEQUENCE_FLAGS, FLAG_NEEDS_STATE);
-	*begin_offset = proto_begin(out, PACKET_TRACK_EVENT);
+	*ret_begin_offset = proto_begin(out, PACKET_TRACK_EVENT);
 	proto_number(out, EVENT_TYPE, type);
 	proto_number(out, EVENT_TRACK, track);
 }

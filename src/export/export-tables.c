@@ -371,7 +371,7 @@ static char *file_path(struct export *export, const char *event)
 
 /* The file of an event class: its index + 1, stored as a pointer. */
 static int export_tables_find_file(struct export *export, const struct ctf_item *item,
-		struct walk_class *class, uint32_t *number)
+		struct walk_class *class, uint32_t *ret_number)
 {
 	struct csv_files *files = export->state;
 	uint32_t known = files->keys.count;
@@ -382,8 +382,9 @@ static int export_tables_find_file(struct export *export, const struct ctf_item 
 
 	view_out_put(&key, item->event->name, name);
 	put_titles(&titles, class, item);
-	*number = key.failed ? KEYS_NONE : keys_add(&files->keys, key.begin, view_out_size(&key));
-	if (*number == known) {
+	*ret_number = key.failed ? KEYS_NONE
+				 : keys_add(&files->keys, key.begin, view_out_size(&key));
+	if (*ret_number == known) {
 		grown = realloc(files->files, ((size_t)known + 1) * sizeof(*grown));
 		if (grown) {
 			files->files = grown;
@@ -394,10 +395,10 @@ static int export_tables_find_file(struct export *export, const struct ctf_item 
 					view_out_size(&key) - name);
 		}
 		if (!grown || !grown[known].path)
-			*number = KEYS_NONE;
+			*ret_number = KEYS_NONE;
 	}
 	view_out_free(&key);
-	return *number == KEYS_NONE ? -ENOMEM : 0;
+	return *ret_number == KEYS_NONE ? -ENOMEM : 0;
 }
 
 static int event_in_many(struct export *export, const struct ctf_item *item,

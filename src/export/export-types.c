@@ -27,7 +27,7 @@ struct export_type_level {
 
 static int export_types_convert_type(struct export_types *types,
 		const struct export_type_level *level, const struct ctf_type *from,
-		struct ctf_type **to);
+		struct ctf_type **ret_type);
 
 void export_types_start(struct export_types *types, enum ctf_format format)
 {
@@ -149,22 +149,22 @@ static int add_tag(struct export_types *types, const struct export_type_level *l
 
 /* TSDL searches a name from the innermost structure outwards. */
 static int refer(struct export_types *types, const struct export_type_level *level,
-		struct ctf_type *to, struct export_tag **tag)
+		struct ctf_type *to, struct export_tag **ret_tag)
 {
-	*tag = find_tag(types, to->slot);
-	if (!*tag)
+	*ret_tag = find_tag(types, to->slot);
+	if (!*ret_tag)
 		return cannot(types, "lengths or selectors in the header of records");
 	to->location = NULL;
-	to->reference = (*tag)->member->name;
+	to->reference = (*ret_tag)->member->name;
 	for (; level; level = level->up) {
-		if (level->type == (*tag)->parent)
+		if (level->type == (*ret_tag)->parent)
 			return 0;
 		if (level->type && level->type->kind == CTF_STRUCT &&
 				export_types_name_is_used(level->type, level->type->member_count,
 						to->reference))
 			break; /* Another member hides it. */
 	}
-	to->reference = (*tag)->path;
+	to->reference = (*ret_tag)->path;
 	return to->reference ? 0 : cannot(types, "a selector inside a list, used outside of it");
 }
 
@@ -274,7 +274,7 @@ static int convert_members(struct export_types *types, const struct export_type_
 
 static int export_types_convert_type(struct export_types *types,
 		const struct export_type_level *level, const struct ctf_type *from,
-		struct ctf_type **out)
+		struct ctf_type **ret_type)
 {
 	struct ctf_type *to = ctf_arena_alloc(types->arena, 1, sizeof(*to));
 	struct export_type_level nowhere = {
@@ -286,7 +286,7 @@ static int export_types_convert_type(struct export_types *types,
 		return -ENOMEM;
 	*to = *from;
 	to->clock = NULL;
-	*out = to;
+	*ret_type = to;
 	switch (from->kind) {
 	case CTF_STRUCT: return convert_members(types, level, level ? level->path : NULL, from, to);
 	case CTF_VARIANT:
@@ -310,13 +310,13 @@ static int export_types_convert_type(struct export_types *types,
 }
 
 int export_types_convert(struct export_types *types, const char *scope, const struct ctf_type *type,
-		const struct ctf_type **converted)
+		const struct ctf_type **ret_converted)
 {
 	struct ctf_type *copy = NULL;
 	struct export_type_level level = {.path = scope};
 	int ret;
 
-	*converted = type;
+	*ret_converted = type;
 	if (!types->arena)
 		return -ENOMEM;
 	if (!type)
@@ -325,6 +325,6 @@ int export_types_convert(struct export_types *types, const char *scope, const st
 	if (ret || types->format == CTF_FORMAT_2)
 		return ret;
 	ret = export_types_convert_type(types, &level, type, &copy);
-	*converted = copy;
+	*ret_converted = copy;
 	return ret;
 }

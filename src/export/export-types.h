@@ -28,6 +28,6 @@ void export_types_free(struct export_types *types);
  * lives as long as `types` and the trace.
  */
 int export_types_convert(struct export_types *types, const char *scope, const struct ctf_type *type,
-		const struct ctf_type **converted);
+		const struct ctf_type **ret_converted);
 
 #endif /* SIDE_EXPORT_EXPORT_TYPES_H */

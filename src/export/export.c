@@ -92,7 +92,7 @@ static struct export_lanes *lanes_of(struct export *export, unsigned int rule, u
 	return &export->lanes[number];
 }
 
-static int take_lane(struct export_lanes *lanes, uint32_t *lane)
+static int take_lane(struct export_lanes *lanes, uint32_t *ret_lane)
 {
 	while (lanes->first < lanes->capacity && lanes->busy[lanes->first])
 		lanes->first++;
@@ -106,8 +106,8 @@ static int take_lane(struct export_lanes *lanes, uint32_t *lane)
 		lanes->busy = grown;
 		lanes->capacity = capacity;
 	}
-	*lane = lanes->first;
-	lanes->busy[*lane] = true;
+	*ret_lane = lanes->first;
+	lanes->busy[*ret_lane] = true;
 	return 0;
 }
 

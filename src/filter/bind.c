@@ -6,12 +6,12 @@
 #include "filter/link.h"
 
 int filter_bind(const void *program, size_t size, const struct filter_schema *schema,
-		struct filter **filter, struct filter_error *error)
+		struct filter **ret_filter, struct filter_error *error)
 {
 	struct filter_linker linker = {.schema = schema, .error = error};
 	int ret = filter_link_program(&linker, program, size);
 
-	*filter = NULL;
+	*ret_filter = NULL;
 	if (ret)
 		return ret;
 	linker = (struct filter_linker){
@@ -26,7 +26,7 @@ int filter_bind(const void *program, size_t size, const struct filter_schema *sc
 	if (ret)
 		free(linker.memory);
 	else
-		*filter = (struct filter *)(void *)linker.memory;
+		*ret_filter = (struct filter *)(void *)linker.memory;
 	return ret;
 }
 
@@ -39,17 +39,17 @@ struct by_path {
 };
 
 static void filter_bind_get_path(const struct filter_program *program, int handle,
-		struct filter_step *steps, struct filter_path *path)
+		struct filter_step *steps, struct filter_path *ret_path)
 {
 	struct filter_path_reader reader = filter_program_path(program, (unsigned int)handle / 4);
 
-	*path = (struct filter_path){
+	*ret_path = (struct filter_path){
 			.root = reader.root,
 			.ask = (unsigned int)handle % 4,
 			.steps = steps,
 	};
-	while (filter_path_next(&reader, &steps[path->nr_steps]))
-		path->nr_steps++;
+	while (filter_path_next(&reader, &steps[ret_path->nr_steps]))
+		ret_path->nr_steps++;
 }
 
 static bool filter_bind_load_value(void *user, int handle, struct filter_value *value)
@@ -74,11 +74,11 @@ static int resolve_path(void *user, const struct filter_path *path)
 }
 
 static const char *label_path(
-		void *user, const struct filter_value *value, uint32_t *at, size_t *size)
+		void *user, const struct filter_value *value, uint32_t *ret_at, size_t *ret_size)
 {
 	const struct by_path *by_path = user;
 
-	return by_path->source->label(by_path->source->user, value, at, size);
+	return by_path->source->label(by_path->source->user, value, ret_at, ret_size);
 }
 
 bool filter_matches_source(const void *program, size_t size, const struct filter_source *source)

@@ -33,29 +33,29 @@ static inline struct bits filter_compute_to_bits(const struct filter_value *valu
 	return bits;
 }
 
-static void filter_compute_set_bits(struct filter_value *value, const struct bits *bits)
+static void filter_compute_set_bits(struct filter_value *ret_value, const struct bits *bits)
 {
-	value->labels = NULL;
-	value->kind = FILTER_INT;
-	value->u = bits->low;
+	ret_value->labels = NULL;
+	ret_value->kind = FILTER_INT;
+	ret_value->u = bits->low;
 	if (!bits->negative && !bits->high) {
-		value->is_unsigned = bits->low >> 63;
+		ret_value->is_unsigned = bits->low >> 63;
 	} else if (bits->negative && !~bits->high && bits->low >> 63) {
-		value->is_unsigned = false;
+		ret_value->is_unsigned = false;
 	} else if (!bits->negative || bits->high >> 63) {
-		value->kind = FILTER_WIDE;
-		value->is_unsigned = !bits->negative;
-		value->high = bits->high;
+		ret_value->kind = FILTER_WIDE;
+		ret_value->is_unsigned = !bits->negative;
+		ret_value->high = bits->high;
 	} else {
-		value->kind = FILTER_NONE;
+		ret_value->kind = FILTER_NONE;
 	}
 }
 
-void filter_set_wide(struct filter_value *value, uint64_t low, uint64_t high, bool is_unsigned)
+void filter_set_wide(struct filter_value *ret_value, uint64_t low, uint64_t high, bool is_unsigned)
 {
 	struct bits bits = {.low = low, .high = high, .negative = !is_unsigned && high >> 63};
 
-	filter_compute_set_bits(value, &bits);
+	filter_compute_set_bits(ret_value, &bits);
 }
 
 /* Sign and magnitude, for calculation. */
@@ -75,34 +75,35 @@ static inline struct number filter_compute_to_number(const struct filter_value *
 	return number;
 }
 
-static void filter_compute_set_number(struct filter_value *value, bool negative, uint64_t magnitude)
+static void filter_compute_set_number(
+		struct filter_value *ret_value, bool negative, uint64_t magnitude)
 {
-	value->labels = NULL;
-	value->kind = FILTER_INT;
+	ret_value->labels = NULL;
+	ret_value->kind = FILTER_INT;
 	if (negative && magnitude) {
-		value->is_unsigned = false;
-		value->u = ~magnitude + 1;
+		ret_value->is_unsigned = false;
+		ret_value->u = ~magnitude + 1;
 		if (magnitude > (uint64_t)1 << 63)
-			value->kind = FILTER_NONE;
+			ret_value->kind = FILTER_NONE;
 	} else {
-		value->is_unsigned = magnitude >> 63;
-		value->u = magnitude;
+		ret_value->is_unsigned = magnitude >> 63;
+		ret_value->u = magnitude;
 	}
 }
 
-static void filter_compute_add(struct filter_value *result, struct number a, struct number b)
+static void filter_compute_add(struct filter_value *ret_sum, struct number a, struct number b)
 {
 	uint64_t sum;
 
 	if (a.negative == b.negative) {
 		if (__builtin_add_overflow(a.magnitude, b.magnitude, &sum))
-			filter_set_none(result);
+			filter_set_none(ret_sum);
 		else
-			filter_compute_set_number(result, a.negative, sum);
+			filter_compute_set_number(ret_sum, a.negative, sum);
 	} else if (a.magnitude >= b.magnitude) {
-		filter_compute_set_number(result, a.negative, a.magnitude - b.magnitude);
+		filter_compute_set_number(ret_sum, a.negative, a.magnitude - b.magnitude);
 	} else {
-		filter_compute_set_number(result, b.negative, b.magnitude - a.magnitude);
+		filter_compute_set_number(ret_sum, b.negative, b.magnitude - a.magnitude);
 	}
 }
 
@@ -209,18 +210,18 @@ static bool is_integer(const struct filter_value *value)
 }
 
 /* Set the bits of the double that is nearest to a number; false: the value is no number. */
-static bool double_of(const struct filter_value *value, uint64_t *bits)
+static bool double_of(const struct filter_value *value, uint64_t *ret_bits)
 {
 	struct number number;
 
 	if (value->kind == FILTER_DOUBLE) {
-		*bits = value->u;
+		*ret_bits = value->u;
 		return true;
 	}
 	if (value->kind != FILTER_INT)
 		return false;
 	number = filter_compute_to_number(value);
-	*bits = filter_double_from_integer(number.negative, number.magnitude);
+	*ret_bits = filter_double_from_integer(number.negative, number.magnitude);
 	return true;
 }
 

@@ -26,21 +26,21 @@ void filter_binary(unsigned int code, struct filter_value *a, const struct filte
 /* AND, OR of results of filter_truth(), in three-valued logic. */
 int filter_logic(unsigned int code, int a, int b);
 
-static inline void filter_set_none(struct filter_value *value)
+static inline void filter_set_none(struct filter_value *ret_value)
 {
-	value->kind = FILTER_NONE;
+	ret_value->kind = FILTER_NONE;
 }
 
 /* A truth of -1, 0 or 1 as a value. */
-static inline void filter_set_truth(struct filter_value *value, int truth)
+static inline void filter_set_truth(struct filter_value *ret_value, int truth)
 {
-	value->kind = truth < 0 ? FILTER_NONE : FILTER_INT;
-	value->is_unsigned = false;
-	value->u = truth > 0;
-	value->labels = NULL;
+	ret_value->kind = truth < 0 ? FILTER_NONE : FILTER_INT;
+	ret_value->is_unsigned = false;
+	ret_value->u = truth > 0;
+	ret_value->labels = NULL;
 }
 
 /* Set a 128-bit integer, as FILTER_INT if it fits. */
-void filter_set_wide(struct filter_value *value, uint64_t low, uint64_t high, bool is_unsigned);
+void filter_set_wide(struct filter_value *ret_value, uint64_t low, uint64_t high, bool is_unsigned);
 
 #endif /* SIDE_FILTER_COMPUTE_H */

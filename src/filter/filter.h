@@ -53,10 +53,11 @@ struct filter_error {
 /* ---- programs ---- */
 
 /*
- * Translate an expression. *program is malloc'ed, free() it. Returns 0, -EINVAL (the text is
+ * Translate an expression. *ret_program is malloc'ed, free() it. Returns 0, -EINVAL (the text is
  * invalid; with a column), -E2BIG (a limit is exceeded; with a column) or -ENOMEM.
  */
-int filter_parse(const char *text, void **program, size_t *size, struct filter_error *error);
+int filter_parse(
+		const char *text, void **ret_program, size_t *ret_size, struct filter_error *error);
 
 /*
  * A comparison that another filter language can express. The language has && || ! and parentheses
@@ -86,9 +87,9 @@ struct filter_language {
 int filter_print(const char *expression, const struct filter_language *language, char *text,
 		size_t capacity);
 
-/* Check that these bytes (of any alignment) can be linked and run. 0, or -EINVAL with *why, a
+/* Check that these bytes (of any alignment) can be linked and run. 0, or -EINVAL with *ret_why, a
    reason without a subject. */
-int filter_verify(const void *program, size_t size, const char **why);
+int filter_verify(const void *program, size_t size, const char **ret_why);
 
 /*
  * Call back for each different context of a verified program, by its name in `--context`: "vpid"
@@ -128,20 +129,20 @@ struct filter_value {
 	const void *labels; /* of integers of a bound filter's loader: see struct filter_loader */
 };
 
-static inline void filter_value_signed(struct filter_value *value, int64_t number)
+static inline void filter_value_signed(struct filter_value *ret_value, int64_t number)
 {
-	*value = (struct filter_value){.kind = FILTER_INT, .s = number};
+	*ret_value = (struct filter_value){.kind = FILTER_INT, .s = number};
 }
 
-static inline void filter_value_unsigned(struct filter_value *value, uint64_t number)
+static inline void filter_value_unsigned(struct filter_value *ret_value, uint64_t number)
 {
-	*value = (struct filter_value){.kind = FILTER_INT, .is_unsigned = true, .u = number};
+	*ret_value = (struct filter_value){.kind = FILTER_INT, .is_unsigned = true, .u = number};
 }
 
 /* UTF-8 of `size` bytes, or FILTER_TERMINATED for a text that ends with a NUL. */
-static inline void filter_value_text(struct filter_value *value, const void *text, size_t size)
+static inline void filter_value_text(struct filter_value *ret_value, const void *text, size_t size)
 {
-	*value = (struct filter_value){
+	*ret_value = (struct filter_value){
 			.kind = FILTER_STRING, .unit_size = 1, .text = text, .size = size};
 }
 
@@ -156,7 +157,7 @@ struct filter_names {
 
 /* Loads their values; false: no value here. Runs where the event is emitted. */
 struct filter_contexts {
-	bool (*load)(void *user, int index, const void *caller, struct filter_value *value);
+	bool (*load)(void *user, int index, const void *caller, struct filter_value *ret_value);
 	void *user;
 	/*
 	 * Returns FILTER_VALUES_BYTES bytes, 8-byte aligned, for the values of an evaluation. If it
@@ -194,7 +195,7 @@ ssize_t filter_link_size(const void *program, size_t size,
 		struct filter_error *error);
 int filter_link(const void *program, size_t size, const struct side_event_description *description,
 		const struct filter_names *names, void *memory, size_t memory_size,
-		struct filter **filter, struct filter_error *error);
+		struct filter **ret_filter, struct filter_error *error);
 
 /*
  * True if the event matches. variadic is NULL for events that are not variadic; contexts may be
@@ -214,7 +215,7 @@ static inline bool filter_matches(const struct filter *filter, const struct side
  */
 int filter_evaluate(const struct filter *filter, const struct side_arg_vec *arguments,
 		const struct side_arg_dynamic_struct *variadic, const void *caller,
-		const struct filter_contexts *contexts, struct filter_value *value);
+		const struct filter_contexts *contexts, struct filter_value *ret_value);
 
 /* ---- bound filters: over records of a trace ---- */
 
@@ -253,16 +254,16 @@ struct filter_schema {
 };
 
 struct filter_loader {
-	/* Load the value of a handle; false: this record has none. *value is FILTER_NONE before the
-	   call. */
-	bool (*load)(void *user, int handle, struct filter_value *value);
+	/* Load the value of a handle; false: this record has none. *ret_value is FILTER_NONE before
+	   the call. */
+	bool (*load)(void *user, int handle, struct filter_value *ret_value);
 	/*
 	 * Get the labels of an enumeration's value: value->labels (set by load(), not NULL) has
-	 * labels. Returns the first one for *at == 0, then the next ones, NULL at the end; *size is
-	 * set to the bytes of each. May be NULL if no value has labels.
+	 * labels. Returns the first one for *ret_at == 0, then the next ones, NULL at the end;
+	 * *ret_size is set to the bytes of each. May be NULL if no value has labels.
 	 */
-	const char *(*label)(
-			void *user, const struct filter_value *value, uint32_t *at, size_t *size);
+	const char *(*label)(void *user, const struct filter_value *value, uint32_t *ret_at,
+			size_t *ret_size);
 	void *user;
 };
 
@@ -272,17 +273,17 @@ struct filter_loader {
  * except -ENOMEM.
  */
 int filter_bind(const void *program, size_t size, const struct filter_schema *schema,
-		struct filter **filter, struct filter_error *error);
+		struct filter **ret_filter, struct filter_error *error);
 bool filter_bound_matches(const struct filter *filter, const struct filter_loader *loader);
 int filter_bound_evaluate(const struct filter *filter, const struct filter_loader *loader,
-		struct filter_value *value);
+		struct filter_value *ret_value);
 
 /* The same for single records, slower: nothing is cached, and each value is requested by its
    path. */
 struct filter_source {
-	bool (*load)(void *user, const struct filter_path *path, struct filter_value *value);
-	const char *(*label)(
-			void *user, const struct filter_value *value, uint32_t *at, size_t *size);
+	bool (*load)(void *user, const struct filter_path *path, struct filter_value *ret_value);
+	const char *(*label)(void *user, const struct filter_value *value, uint32_t *ret_at,
+			size_t *ret_size);
 	void *user;
 };
 

@@ -141,7 +141,7 @@ static void filter_generate_emit_value(uint8_t *to, uint64_t value, unsigned int
 		*to++ = (uint8_t)value;
 }
 
-static int write_program(struct generator *generator, void **program, size_t *size)
+static int write_program(struct generator *generator, void **ret_program, size_t *ret_size)
 {
 	const struct filter_tree *tree = generator->tree;
 	size_t head = PROGRAM_HEADER + generator->nr * PROGRAM_INSTRUCTION;
@@ -176,13 +176,13 @@ static int write_program(struct generator *generator, void **program, size_t *si
 		filter_generate_emit_value(at + 8, from->value, 8);
 	}
 	memcpy(bytes + head, tree->pool, tree->pool_size);
-	*program = bytes;
-	*size = total;
+	*ret_program = bytes;
+	*ret_size = total;
 	return 0;
 }
 
-int filter_generate(const struct filter_tree *tree, const struct filter_node *root, void **program,
-		size_t *size, struct filter_error *error)
+int filter_generate(const struct filter_tree *tree, const struct filter_node *root,
+		void **ret_program, size_t *ret_size, struct filter_error *error)
 {
 	struct generator *generator = calloc(1, sizeof(*generator));
 	int ret;
@@ -196,7 +196,7 @@ int filter_generate(const struct filter_tree *tree, const struct filter_node *ro
 	emit_program(generator, root);
 	ret = generator->failed;
 	if (!ret)
-		ret = write_program(generator, program, size);
+		ret = write_program(generator, ret_program, ret_size);
 	free(generator);
 	return ret;
 }

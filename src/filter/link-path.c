@@ -208,7 +208,7 @@ static bool filter_path_label_matches(
 }
 
 uint32_t filter_link_labels(const struct side_enum_mappings *mappings,
-		const struct filter_want *want, struct filter_range *to,
+		const struct filter_want *want, struct filter_range *ret_ranges,
 		struct filter_range *single)
 {
 	const struct side_enum_mapping *mapping = side_array_elements(&mappings->mappings);
@@ -220,15 +220,15 @@ uint32_t filter_link_labels(const struct side_enum_mappings *mappings,
 			continue;
 		single->begin = (uint64_t)mapping[i].range_begin;
 		single->end = (uint64_t)mapping[i].range_end;
-		if (to)
-			to[count] = *single;
+		if (ret_ranges)
+			ret_ranges[count] = *single;
 		count++;
 	}
 	return count;
 }
 
 static uint32_t bitmap_labels(const struct side_enum_bitmap_mappings *mappings,
-		const struct filter_want *want, struct filter_range *to)
+		const struct filter_want *want, struct filter_range *ret_ranges)
 {
 	const struct side_enum_bitmap_mapping *mapping = side_array_elements(&mappings->mappings);
 	uint32_t i, count = 0;
@@ -237,8 +237,8 @@ static uint32_t bitmap_labels(const struct side_enum_bitmap_mappings *mappings,
 		if (mapping[i].range_begin > mapping[i].range_end ||
 				!filter_path_label_matches(&mapping[i].label, want))
 			continue;
-		if (to)
-			to[count] = (struct filter_range){
+		if (ret_ranges)
+			ret_ranges[count] = (struct filter_range){
 					.begin = mapping[i].range_begin,
 					.end = mapping[i].range_end,
 			};
@@ -356,45 +356,47 @@ static unsigned int filter_path_emit_bitmap(struct filter_path_step *cursor,
 }
 
 /* Set the leaf that loads a stack-copy scalar. False: the type is no scalar. */
-static bool scalar_leaf(const struct side_type *type, struct filter_move *leaf, unsigned int *kinds)
+static bool scalar_leaf(
+		const struct side_type *type, struct filter_move *ret_leaf, unsigned int *ret_kinds)
 {
 	unsigned int label = type->type.v;
 
-	leaf->label = (uint16_t)label;
-	*kinds = FILTER_KIND_INT;
+	ret_leaf->label = (uint16_t)label;
+	*ret_kinds = FILTER_KIND_INT;
 	switch (label) {
-	case SIDE_TYPE_BOOL: return filter_leaf_bool(leaf, &type->u.side_bool, 0);
+	case SIDE_TYPE_BOOL: return filter_leaf_bool(ret_leaf, &type->u.side_bool, 0);
 	case SIDE_TYPE_BYTE:
-		leaf->code = FILTER_LEAF_INTEGER;
-		leaf->size = 1;
-		leaf->bits = 8;
+		ret_leaf->code = FILTER_LEAF_INTEGER;
+		ret_leaf->size = 1;
+		ret_leaf->bits = 8;
 		return true;
 	case SIDE_TYPE_FLOAT_BINARY16:
 	case SIDE_TYPE_FLOAT_BINARY32:
 	case SIDE_TYPE_FLOAT_BINARY64:
 	case SIDE_TYPE_FLOAT_BINARY128:
-		*kinds = FILTER_KIND_DOUBLE;
-		return filter_leaf_float(leaf, &type->u.side_float);
+		*ret_kinds = FILTER_KIND_DOUBLE;
+		return filter_leaf_float(ret_leaf, &type->u.side_float);
 	case SIDE_TYPE_STRING_UTF8:
 	case SIDE_TYPE_STRING_UTF16:
 	case SIDE_TYPE_STRING_UTF32:
-		*kinds = FILTER_KIND_TEXT;
-		return filter_leaf_text(leaf, &type->u.side_string);
+		*ret_kinds = FILTER_KIND_TEXT;
+		return filter_leaf_text(ret_leaf, &type->u.side_string);
 	default:
 		if (label != SIDE_TYPE_POINTER && !visit_label_is_integer(label))
 			return false;
-		return filter_leaf_integer(leaf, &type->u.side_integer, 0);
+		return filter_leaf_integer(ret_leaf, &type->u.side_integer, 0);
 	}
 }
 
 /* The same from memory. */
-static bool gather_leaf(const struct side_type *type, struct filter_move *leaf, unsigned int *kinds)
+static bool gather_leaf(
+		const struct side_type *type, struct filter_move *leaf, unsigned int *ret_kinds)
 {
 	const struct side_type_gather *gather = &type->u.side_gather;
 	unsigned int mode;
 	bool fits = true;
 
-	*kinds = FILTER_KIND_INT;
+	*ret_kinds = FILTER_KIND_INT;
 	switch (side_enum_get(type->type)) {
 	case SIDE_TYPE_GATHER_BOOL:
 		fits = filter_leaf_bool(
@@ -414,12 +416,12 @@ static bool gather_leaf(const struct side_type *type, struct filter_move *leaf, 
 		mode = gather->u.side_byte.access_mode.v;
 		break;
 	case SIDE_TYPE_GATHER_FLOAT:
-		*kinds = FILTER_KIND_DOUBLE;
+		*ret_kinds = FILTER_KIND_DOUBLE;
 		fits = filter_leaf_float(leaf, &gather->u.side_float.type);
 		mode = gather->u.side_float.access_mode.v;
 		break;
 	case SIDE_TYPE_GATHER_STRING:
-		*kinds = FILTER_KIND_TEXT;
+		*ret_kinds = FILTER_KIND_TEXT;
 		fits = filter_leaf_text(leaf, &gather->u.side_string.type);
 		mode = gather->u.side_string.access_mode.v;
 		break;
@@ -575,7 +577,7 @@ static unsigned int follow_dynamic(struct filter_path_step *cursor, enum filter_
 /* ---- gathered memory ---- */
 
 /* The distance of elements if it is the same for all elements. */
-static bool fixed_stride(const struct side_type *type, uint64_t *stride)
+static bool fixed_stride(const struct side_type *type, uint64_t *ret_stride)
 {
 	const struct side_type_gather *gather = &type->u.side_gather;
 	unsigned int mode;
@@ -583,20 +585,20 @@ static bool fixed_stride(const struct side_type *type, uint64_t *stride)
 	switch (side_enum_get(type->type)) {
 	case SIDE_TYPE_GATHER_BOOL:
 		mode = gather->u.side_bool.access_mode.v;
-		*stride = gather->u.side_bool.type.bool_size;
+		*ret_stride = gather->u.side_bool.type.bool_size;
 		break;
 	case SIDE_TYPE_GATHER_INTEGER:
 	case SIDE_TYPE_GATHER_POINTER:
 		mode = gather->u.side_integer.access_mode.v;
-		*stride = gather->u.side_integer.type.integer_size;
+		*ret_stride = gather->u.side_integer.type.integer_size;
 		break;
 	case SIDE_TYPE_GATHER_BYTE:
 		mode = gather->u.side_byte.access_mode.v;
-		*stride = 1;
+		*ret_stride = 1;
 		break;
 	case SIDE_TYPE_GATHER_FLOAT:
 		mode = gather->u.side_float.access_mode.v;
-		*stride = gather->u.side_float.type.float_size;
+		*ret_stride = gather->u.side_float.type.float_size;
 		break;
 	case SIDE_TYPE_GATHER_STRING:
 		mode = gather->u.side_string.access_mode.v;
@@ -604,23 +606,23 @@ static bool fixed_stride(const struct side_type *type, uint64_t *stride)
 			return false;
 		break;
 	case SIDE_TYPE_GATHER_ENUM:
-		return fixed_stride(side_ptr_get(gather->u.side_enum.elem_type), stride);
+		return fixed_stride(side_ptr_get(gather->u.side_enum.elem_type), ret_stride);
 	case SIDE_TYPE_GATHER_STRUCT:
 		mode = gather->u.side_struct.access_mode.v;
-		*stride = gather->u.side_struct.size;
+		*ret_stride = gather->u.side_struct.size;
 		break;
 	case SIDE_TYPE_GATHER_ARRAY:
 		mode = gather->u.side_array.access_mode.v;
 		if (mode == SIDE_TYPE_GATHER_ACCESS_POINTER)
 			break;
-		if (!fixed_stride(side_ptr_get(gather->u.side_array.type.elem_type), stride))
+		if (!fixed_stride(side_ptr_get(gather->u.side_array.type.elem_type), ret_stride))
 			return false;
-		*stride *= gather->u.side_array.type.length;
+		*ret_stride *= gather->u.side_array.type.length;
 		break;
 	default: return false;
 	}
 	if (mode == SIDE_TYPE_GATHER_ACCESS_POINTER)
-		*stride = sizeof(void *);
+		*ret_stride = sizeof(void *);
 	return true;
 }
 
@@ -962,15 +964,15 @@ static unsigned int follow_type(struct filter_path_step *cursor, const struct si
 
 /* The field of the first step; NULL: none, or it may be in the variadic part. */
 static const struct side_event_field *first_field(const struct filter_linker *linker,
-		const struct filter_instruction *field, struct filter_path_reader *remainder,
-		struct filter_step *step)
+		const struct filter_instruction *field, struct filter_path_reader *ret_remainder,
+		struct filter_step *ret_step)
 {
 	const struct side_event_description *description = linker->description;
 
-	*remainder = filter_program_path(&linker->program, field->value);
-	filter_path_next(remainder, step);
+	*ret_remainder = filter_program_path(&linker->program, field->value);
+	filter_path_next(ret_remainder, ret_step);
 	return filter_path_find_field(side_array_elements(&description->fields),
-			side_array_length(&description->fields), step->name);
+			side_array_length(&description->fields), ret_step->name);
 }
 
 static unsigned int follow_first(struct filter_path_step *cursor, struct filter_op *op)
@@ -998,7 +1000,7 @@ static unsigned int follow_first(struct filter_path_step *cursor, struct filter_
 }
 
 unsigned int filter_link_path(struct filter_linker *linker, const struct filter_want *want,
-		struct filter_op *op, bool *never)
+		struct filter_op *op, bool *ret_never)
 {
 	struct filter_path_step cursor = {.linker = linker, .want = want};
 	int reason = linker->reason;
@@ -1006,16 +1008,17 @@ unsigned int filter_link_path(struct filter_linker *linker, const struct filter_
 
 	op->moves = (uint32_t)linker->used;
 	kinds = follow_first(&cursor, op);
-	*never = kinds && !cursor.can_be_true;
+	*ret_never = kinds && !cursor.can_be_true;
 	/* A member that some options of a variant do not have is no error, if other options have
 	   it. */
-	if (kinds && !*never)
+	if (kinds && !*ret_never)
 		linker->reason = reason;
 	return kinds;
 }
 
 bool filter_link_direct(const struct filter_linker *linker, const struct filter_instruction *field,
-		struct filter_move *leaf, uint32_t *arg, const struct side_enum_mappings **mappings)
+		struct filter_move *ret_leaf, uint32_t *ret_arg,
+		const struct side_enum_mappings **ret_mappings)
 {
 	const struct side_event_description *description = linker->description;
 	const struct side_event_field *found;
@@ -1024,19 +1027,20 @@ bool filter_link_direct(const struct filter_linker *linker, const struct filter_
 	struct filter_step step;
 	unsigned int kinds;
 
-	*leaf = (struct filter_move){.label = 0};
-	*mappings = NULL;
+	*ret_leaf = (struct filter_move){.label = 0};
+	*ret_mappings = NULL;
 	found = first_field(linker, field, &remainder, &step);
 	if (!found || remainder.left)
 		return false;
 	type = &found->side_type;
 	if (side_enum_get(type->type) == SIDE_TYPE_ENUM) {
-		*mappings = side_ptr_get(type->u.side_enum.mappings);
+		*ret_mappings = side_ptr_get(type->u.side_enum.mappings);
 		type = side_ptr_get(type->u.side_enum.elem_type);
 	}
-	if (!scalar_leaf(type, leaf, &kinds) || kinds != FILTER_KIND_INT || leaf->size > 8 ||
-			leaf->bits != 8 * leaf->size || leaf->flags & FILTER_SWAP)
+	if (!scalar_leaf(type, ret_leaf, &kinds) || kinds != FILTER_KIND_INT ||
+			ret_leaf->size > 8 || ret_leaf->bits != 8 * ret_leaf->size ||
+			ret_leaf->flags & FILTER_SWAP)
 		return false;
-	*arg = (uint32_t)(found - side_array_elements(&description->fields));
+	*ret_arg = (uint32_t)(found - side_array_elements(&description->fields));
 	return true;
 }

@@ -361,11 +361,11 @@ static uint64_t width_mask(unsigned int bits)
 
 /* The constant integer that the instruction pushes. False: it pushes none. */
 static bool filter_link_get_constant(
-		const struct filter_instruction *instruction, struct filter_value *value)
+		const struct filter_instruction *instruction, struct filter_value *ret_value)
 {
 	if (instruction->code != FILTER_CODE_INT)
 		return false;
-	*value = (struct filter_value){
+	*ret_value = (struct filter_value){
 			.kind = FILTER_INT,
 			.is_unsigned = instruction->flag,
 			.u = instruction->value,
@@ -395,10 +395,10 @@ struct limits {
 
 /*
  * Compare a constant with the limits of the type: -1 below all values, 1 above all, 0 within them,
- * with its position in order in *biased.
+ * with its position in order in *ret_biased.
  */
-static int filter_link_compare_limits(
-		const struct limits *limits, const struct filter_value *constant, uint64_t *biased)
+static int filter_link_compare_limits(const struct limits *limits,
+		const struct filter_value *constant, uint64_t *ret_biased)
 {
 	struct filter_value least = {.kind = FILTER_INT}, most = {.kind = FILTER_INT};
 
@@ -412,7 +412,7 @@ static int filter_link_compare_limits(
 		return -1;
 	if (filter_compare(FILTER_CODE_GREATER, constant, &most, NULL) > 0)
 		return 1;
-	*biased = (constant->u + limits->bias) & width_mask(limits->bits);
+	*ret_biased = (constant->u + limits->bias) & width_mask(limits->bits);
 	return 0;
 }
 
@@ -510,17 +510,17 @@ struct range_shape {
  * Parse FIELD [INT BIT_AND] [INT compare], either operand first; or FIELD TEXT ==. Without a
  * comparison the test is "not zero".
  */
-static bool read_shape(struct filter_block *block, struct range_shape *shape)
+static bool read_shape(struct filter_block *block, struct range_shape *ret_shape)
 {
 	uint32_t at = block->at, nr = block->end - block->at;
 	struct filter_instruction a, b, code;
 	struct filter_value mask;
 
-	*shape = (struct range_shape){.code = FILTER_CODE_UNEQUAL};
-	shape->constant.kind = FILTER_INT;
+	*ret_shape = (struct range_shape){.code = FILTER_CODE_UNEQUAL};
+	ret_shape->constant.kind = FILTER_INT;
 	a = instruction_at(block, at);
 	if (nr == 1) {
-		shape->field = a;
+		ret_shape->field = a;
 		return true;
 	}
 	if (nr != 3 && nr != 5)
@@ -532,41 +532,41 @@ static bool read_shape(struct filter_block *block, struct range_shape *shape)
 				!(filter_link_get_constant(&b, &mask) ||
 						filter_link_get_constant(&a, &mask)))
 			return false;
-		shape->field = b.code == FILTER_CODE_INT ? a : b;
-		shape->has_mask = true;
-		shape->mask = mask.u;
+		ret_shape->field = b.code == FILTER_CODE_INT ? a : b;
+		ret_shape->has_mask = true;
+		ret_shape->mask = mask.u;
 		if (!mask.is_unsigned && mask.s < 0)
 			return false;
 		if (nr == 3)
 			return true;
 		b = instruction_at(block, at + 3);
 		code = instruction_at(block, at + 4);
-		shape->code = code.code;
+		ret_shape->code = code.code;
 		return filter_code_compares(code.code) &&
-				filter_link_get_constant(&b, &shape->constant);
+				filter_link_get_constant(&b, &ret_shape->constant);
 	}
 	if (!filter_code_compares(code.code))
 		return false;
-	shape->code = code.code;
-	if (filter_link_get_constant(&b, &shape->constant)) {
-		shape->field = a;
+	ret_shape->code = code.code;
+	if (filter_link_get_constant(&b, &ret_shape->constant)) {
+		ret_shape->field = a;
 		return true;
 	}
-	if (filter_link_get_constant(&a, &shape->constant)) {
-		shape->field = b;
-		shape->code = filter_code_mirror(code.code);
+	if (filter_link_get_constant(&a, &ret_shape->constant)) {
+		ret_shape->field = b;
+		ret_shape->code = filter_code_mirror(code.code);
 		return true;
 	}
-	shape->has_text = (a.code == FILTER_CODE_TEXT || b.code == FILTER_CODE_TEXT) &&
+	ret_shape->has_text = (a.code == FILTER_CODE_TEXT || b.code == FILTER_CODE_TEXT) &&
 			code.code <= FILTER_CODE_UNEQUAL;
-	shape->field = a.code == FILTER_CODE_TEXT ? b : a;
+	ret_shape->field = a.code == FILTER_CODE_TEXT ? b : a;
 	if (a.code != FILTER_CODE_TEXT)
 		a = b;
-	if (shape->has_text) {
-		shape->want.text = filter_program_text(&block->linker->program, a.value);
-		shape->want.is_glob = a.flag;
+	if (ret_shape->has_text) {
+		ret_shape->want.text = filter_program_text(&block->linker->program, a.value);
+		ret_shape->want.is_glob = a.flag;
 	}
-	return shape->has_text;
+	return ret_shape->has_text;
 }
 
 /* Link the whole block as one range operation, if it is simple enough. */
@@ -900,7 +900,7 @@ ssize_t filter_link_size(const void *program, size_t size,
 
 int filter_link(const void *program, size_t size, const struct side_event_description *description,
 		const struct filter_names *names, void *memory, size_t memory_size,
-		struct filter **filter, struct filter_error *error)
+		struct filter **ret_filter, struct filter_error *error)
 {
 	struct filter_linker linker = {
 			.description = description,
@@ -911,6 +911,6 @@ int filter_link(const void *program, size_t size, const struct side_event_descri
 	};
 	int ret = filter_link_program(&linker, program, size);
 
-	*filter = ret ? NULL : memory;
+	*ret_filter = ret ? NULL : memory;
 	return ret;
 }

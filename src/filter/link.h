@@ -69,26 +69,26 @@ struct filter_want {
 
 /*
  * Emit the moves to the element; sets the operation's arg_index and moves. Returns its possible
- * kinds, 0 with a reason if it can never have a value. *never: the text is no label of the
+ * kinds, 0 with a reason if it can never have a value. *ret_never: the text is no label of the
  * enumeration, so the comparison is never true.
  */
 unsigned int filter_link_path(struct filter_linker *linker, const struct filter_want *want,
-		struct filter_op *op, bool *never);
+		struct filter_op *op, bool *ret_never);
 
 /*
  * True if the path is an argument itself that is a plain integer, boolean or enumeration. Then sets
  * its leaf and its index.
  */
 bool filter_link_direct(const struct filter_linker *linker, const struct filter_instruction *field,
-		struct filter_move *leaf, uint32_t *arg,
-		const struct side_enum_mappings **mappings);
+		struct filter_move *ret_leaf, uint32_t *ret_arg,
+		const struct side_enum_mappings **ret_mappings);
 
 /*
- * Find the ranges of the labels that the text matches. Returns their number; `to` may be NULL.
- * *single is the last one.
+ * Find the ranges of the labels that the text matches. Returns their number; `ret_ranges` may be
+ * NULL. *single is the last one.
  */
 uint32_t filter_link_labels(const struct side_enum_mappings *mappings,
-		const struct filter_want *want, struct filter_range *to,
+		const struct filter_want *want, struct filter_range *ret_ranges,
 		struct filter_range *single);
 
 #endif /* SIDE_FILTER_LINK_H */

@@ -179,14 +179,14 @@ struct filter_run {
 	const struct filter_loader *loader;
 };
 
-/* Follow an operation's moves. False: no value; *value is FILTER_NONE then. */
+/* Follow an operation's moves. False: no value; *ret_value is FILTER_NONE then. */
 bool filter_walk(const struct filter_run *run, const struct filter_op *op,
-		struct filter_value *value);
+		struct filter_value *ret_value);
 
 /* Choose the function for a filter whose operations are complete. */
 void filter_choose_function(struct filter_body *body, uint32_t nr_ops);
-/* Run a filter of any type. Returns its truth. Stores the value into *result unless that is
+/* Run a filter of any type. Returns its truth. Stores the value into *ret_value unless that is
    NULL. */
-bool filter_run_any(const struct filter_run *run, struct filter_value *result);
+bool filter_run_any(const struct filter_run *run, struct filter_value *ret_value);
 
 #endif /* SIDE_FILTER_OP_H */

@@ -183,22 +183,22 @@ static bool filter_parse_is_constant(const struct filter_node *node)
 }
 
 static void constant_value(const struct filter_parser *parser, const struct filter_node *node,
-		struct filter_value *value)
+		struct filter_value *ret_value)
 {
 	const uint8_t *text;
 
-	memset(value, 0, sizeof(*value));
-	value->is_unsigned = node->flag;
-	value->u = node->value;
+	memset(ret_value, 0, sizeof(*ret_value));
+	ret_value->is_unsigned = node->flag;
+	ret_value->u = node->value;
 	switch (node->code) {
-	case FILTER_CODE_INT: value->kind = FILTER_INT; break;
-	case FILTER_CODE_DOUBLE: value->kind = FILTER_DOUBLE; break;
+	case FILTER_CODE_INT: ret_value->kind = FILTER_INT; break;
+	case FILTER_CODE_DOUBLE: ret_value->kind = FILTER_DOUBLE; break;
 	default:
 		text = parser->tree->pool + node->value;
-		value->kind = FILTER_STRING;
-		value->unit_size = 1;
-		value->text = text + 2;
-		value->size = filter_get16(text);
+		ret_value->kind = FILTER_STRING;
+		ret_value->unit_size = 1;
+		ret_value->text = text + 2;
+		ret_value->size = filter_get16(text);
 		break;
 	}
 }
@@ -787,13 +787,13 @@ static const char *operator_hint(const struct filter_parser *parser, char hint[F
 	return hint;
 }
 
-int filter_parse_tree(const char *text, struct filter_tree **tree, struct filter_node **root,
-		struct filter_error *error)
+int filter_parse_tree(const char *text, struct filter_tree **ret_tree,
+		struct filter_node **ret_root, struct filter_error *error)
 {
 	struct filter_parser parser = {.lexer = {.text = text, .error = error}};
 	char hint[FILTER_HINT_MAX];
 
-	*tree = NULL;
+	*ret_tree = NULL;
 	if (error)
 		*error = (struct filter_error){.column = 0};
 	if (strlen(text) > FILTER_PROGRAM_MAX) {
@@ -807,31 +807,31 @@ int filter_parse_tree(const char *text, struct filter_tree **tree, struct filter
 		return -ENOMEM;
 	}
 	filter_parse_next_token(&parser);
-	*root = filter_parse_level(&parser, LEVEL_OR);
+	*ret_root = filter_parse_level(&parser, LEVEL_OR);
 	if (!parser.failed && parser.lexer.token.kind != FILTER_TOKEN_END)
 		fail_expected(&parser, "an operator or the end", operator_hint(&parser, hint));
-	if (!parser.failed && (*root)->sort == FILTER_SORT_TEXT)
-		filter_parse_set_error(&parser, (*root)->column,
+	if (!parser.failed && (*ret_root)->sort == FILTER_SORT_TEXT)
+		filter_parse_set_error(&parser, (*ret_root)->column,
 				"a string is neither true nor false: compare it with something");
 	if (parser.failed)
 		free(parser.tree);
 	else
-		*tree = parser.tree;
+		*ret_tree = parser.tree;
 	return parser.failed;
 }
 
-int filter_parse(const char *text, void **program, size_t *size, struct filter_error *error)
+int filter_parse(const char *text, void **ret_program, size_t *ret_size, struct filter_error *error)
 {
 	struct filter_node *root;
 	struct filter_tree *tree;
 	int ret;
 
-	*program = NULL;
-	*size = 0;
+	*ret_program = NULL;
+	*ret_size = 0;
 	ret = filter_parse_tree(text, &tree, &root, error);
 	if (ret)
 		return ret;
-	ret = filter_generate(tree, root, program, size, error);
+	ret = filter_generate(tree, root, ret_program, ret_size, error);
 	free(tree);
 	return ret;
 }

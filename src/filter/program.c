@@ -53,7 +53,7 @@ struct filter_path_reader filter_program_path(const struct filter_program *progr
 	return (struct filter_path_reader){.at = at + 2, .root = at[0], .left = at[1]};
 }
 
-bool filter_path_next(struct filter_path_reader *path, struct filter_step *step)
+bool filter_path_next(struct filter_path_reader *path, struct filter_step *ret_step)
 {
 	struct filter_text name;
 
@@ -61,13 +61,13 @@ bool filter_path_next(struct filter_path_reader *path, struct filter_step *step)
 		return false;
 	path->left--;
 	if (*path->at) {
-		step->name = NULL;
-		step->index = filter_get32(path->at + 1);
+		ret_step->name = NULL;
+		ret_step->index = filter_get32(path->at + 1);
 		path->at += 5;
 	} else {
 		name = filter_program_get_text(path->at + 1);
-		step->name = name.bytes;
-		step->index = 0;
+		ret_step->name = name.bytes;
+		ret_step->index = 0;
 		path->at += 1 + 2 + name.size + 1;
 	}
 	return true;
@@ -272,12 +272,12 @@ static const char *filter_program_check_bytecode(const uint8_t *bytes, size_t si
 	return check_code(&program);
 }
 
-int filter_verify(const void *program, size_t size, const char **why)
+int filter_verify(const void *program, size_t size, const char **ret_why)
 {
 	const char *reason = filter_program_check_bytecode(program, size);
 
-	if (why)
-		*why = reason ? reason : "";
+	if (ret_why)
+		*ret_why = reason ? reason : "";
 	return reason ? -EINVAL : 0;
 }
 

@@ -106,7 +106,7 @@ struct filter_text filter_program_text(const struct filter_program *program, uin
 struct filter_path_reader filter_program_path(
 		const struct filter_program *program, uint64_t offset);
 /* Read the next step; its name has a NUL behind. False at the end. */
-bool filter_path_next(struct filter_path_reader *path, struct filter_step *step);
+bool filter_path_next(struct filter_path_reader *path, struct filter_step *ret_step);
 
 static inline uint32_t filter_get16(const uint8_t *at)
 {

@@ -104,19 +104,19 @@ static bool match_ranges(const struct filter *filter, const struct side_arg_vec 
 
 /* ---- any filter ---- */
 
-static void push_constant(const struct filter_op *op, struct filter_value *value)
+static void push_constant(const struct filter_op *op, struct filter_value *ret_value)
 {
-	value->kind = op->kind;
-	value->is_unsigned = op->is_unsigned;
-	value->u = op->value;
-	value->labels = NULL;
+	ret_value->kind = op->kind;
+	ret_value->is_unsigned = op->is_unsigned;
+	ret_value->u = op->value;
+	ret_value->labels = NULL;
 }
 
 static void push_text(const struct filter_run *run, const struct filter_op *op,
-		struct filter_value *value)
+		struct filter_value *ret_value)
 {
-	filter_value_text(value, filter_at(run->body, op->text), op->size);
-	value->is_unsigned = op->is_glob;
+	filter_value_text(ret_value, filter_at(run->body, op->text), op->size);
+	ret_value->is_unsigned = op->is_glob;
 }
 
 /* Check and convert a value of a callback; an invalid one becomes FILTER_NONE. */
@@ -143,29 +143,29 @@ static void accept_foreign(struct filter_value *value, enum filter_goal goal)
 }
 
 static void push_foreign(const struct filter_run *run, const struct filter_op *op,
-		struct filter_value *value)
+		struct filter_value *ret_value)
 {
 	bool found = false;
 
-	*value = (struct filter_value){.kind = FILTER_NONE};
+	*ret_value = (struct filter_value){.kind = FILTER_NONE};
 	if (op->code == FILTER_OP_BOUND)
-		found = run->loader && run->loader->load(run->loader->user, op->index, value);
+		found = run->loader && run->loader->load(run->loader->user, op->index, ret_value);
 	else if (run->contexts)
-		found = run->contexts->load(run->contexts->user, op->index, run->caller, value);
+		found = run->contexts->load(run->contexts->user, op->index, run->caller, ret_value);
 	if (op->goal == FILTER_GOAL_PRESENCE)
-		filter_set_truth(value, found);
+		filter_set_truth(ret_value, found);
 	else if (!found)
-		filter_set_none(value);
+		filter_set_none(ret_value);
 	else
-		accept_foreign(value, op->goal);
+		accept_foreign(ret_value, op->goal);
 }
 
 /* Presence is never unknown: a missing value is not present. */
 static inline __attribute__((always_inline)) void push_walk(const struct filter_run *run,
-		const struct filter_op *op, struct filter_value *value)
+		const struct filter_op *op, struct filter_value *ret_value)
 {
-	if (!filter_walk(run, op, value) && op->goal == FILTER_GOAL_PRESENCE)
-		filter_set_truth(value, 0);
+	if (!filter_walk(run, op, ret_value) && op->goal == FILTER_GOAL_PRESENCE)
+		filter_set_truth(ret_value, 0);
 }
 
 /* Common integers are compared inline, others by filter_compare(). */
@@ -198,9 +198,9 @@ static inline bool test_truth(const struct filter_op *op, int truth)
 
 /* The first element of the stack is for values that are tested at once. */
 static inline __attribute__((always_inline)) bool run_on(const struct filter_run *run,
-		struct filter_value *result, struct filter_value *stack)
+		struct filter_value *ret_value, struct filter_value *stack)
 {
-	const struct filter_op *op = run->body->ops + (result ? run->body->begin : 0);
+	const struct filter_op *op = run->body->ops + (ret_value ? run->body->begin : 0);
 	struct filter_value *top = stack;
 	bool yes;
 
@@ -242,12 +242,12 @@ static inline __attribute__((always_inline)) bool run_on(const struct filter_run
 		case FILTER_OP_ACCEPT:
 		case FILTER_OP_REJECT:
 			yes = op->code == FILTER_OP_ACCEPT;
-			if (result)
-				filter_set_truth(result, yes);
+			if (ret_value)
+				filter_set_truth(ret_value, yes);
 			return yes;
 		case FILTER_OP_RETURN:
-			if (result)
-				*result = *top;
+			if (ret_value)
+				*ret_value = *top;
 			return filter_truth(top) > 0;
 		default:
 			op = filter_run_branch_target(
@@ -259,37 +259,37 @@ static inline __attribute__((always_inline)) bool run_on(const struct filter_run
 }
 
 static __attribute__((noinline)) bool run_long(
-		const struct filter_run *run, struct filter_value *result)
+		const struct filter_run *run, struct filter_value *ret_value)
 {
 	struct filter_value stack[FILTER_STACK_MAX + 1];
 
-	return run_on(run, result, stack);
+	return run_on(run, ret_value, stack);
 }
 
 static __attribute__((noinline)) bool run_in(const struct filter_run *run,
-		struct filter_value *result, struct filter_value *stack)
+		struct filter_value *ret_value, struct filter_value *stack)
 {
-	return run_on(run, result, stack);
+	return run_on(run, ret_value, stack);
 }
 
 /* Most filters keep no value. This saves stack: the program's stack may be small. */
 static __attribute__((noinline)) bool run_short(
-		const struct filter_run *run, struct filter_value *result)
+		const struct filter_run *run, struct filter_value *ret_value)
 {
 	struct filter_value value;
 
-	return run_on(run, result, &value);
+	return run_on(run, ret_value, &value);
 }
 
-bool filter_run_any(const struct filter_run *run, struct filter_value *result)
+bool filter_run_any(const struct filter_run *run, struct filter_value *ret_value)
 {
 	struct filter_value *stack = NULL;
 
 	if (!run->body->keeps)
-		return run_short(run, result);
+		return run_short(run, ret_value);
 	if (run->contexts && run->contexts->memory)
 		stack = run->contexts->memory();
-	return stack ? run_in(run, result, stack) : run_long(run, result);
+	return stack ? run_in(run, ret_value, stack) : run_long(run, ret_value);
 }
 
 static bool filter_run_is_push(const struct filter_op *op)
@@ -366,7 +366,7 @@ void filter_choose_function(struct filter_body *body, uint32_t nr_ops)
 
 int filter_evaluate(const struct filter *filter, const struct side_arg_vec *arguments,
 		const struct side_arg_dynamic_struct *variadic, const void *caller,
-		const struct filter_contexts *contexts, struct filter_value *value)
+		const struct filter_contexts *contexts, struct filter_value *ret_value)
 {
 	struct filter_run run = {
 			.body = (const struct filter_body *)filter,
@@ -375,12 +375,12 @@ int filter_evaluate(const struct filter *filter, const struct side_arg_vec *argu
 			.contexts = contexts,
 	};
 
-	filter_set_none(value);
+	filter_set_none(ret_value);
 	run.args = filter_run_args_of(run.body, arguments);
 	if (run.body->is_bound || !run.args)
 		return -ENODATA;
-	filter_run_any(&run, value);
-	return value->kind == FILTER_NONE ? -ENODATA : 0;
+	filter_run_any(&run, ret_value);
+	return ret_value->kind == FILTER_NONE ? -ENODATA : 0;
 }
 
 bool filter_bound_matches(const struct filter *filter, const struct filter_loader *loader)
@@ -394,16 +394,16 @@ bool filter_bound_matches(const struct filter *filter, const struct filter_loade
 }
 
 int filter_bound_evaluate(const struct filter *filter, const struct filter_loader *loader,
-		struct filter_value *value)
+		struct filter_value *ret_value)
 {
 	struct filter_run run = {
 			.body = (const struct filter_body *)filter,
 			.loader = loader,
 	};
 
-	filter_set_none(value);
+	filter_set_none(ret_value);
 	if (!run.body->is_bound)
 		return -ENODATA;
-	filter_run_any(&run, value);
-	return value->kind == FILTER_NONE ? -ENODATA : 0;
+	filter_run_any(&run, ret_value);
+	return ret_value->kind == FILTER_NONE ? -ENODATA : 0;
 }

@@ -32,11 +32,11 @@ struct filter_tree {
 };
 
 /* 0 and a tree, free() it; or an error of filter_parse(). */
-int filter_parse_tree(const char *text, struct filter_tree **tree, struct filter_node **root,
-		struct filter_error *error);
+int filter_parse_tree(const char *text, struct filter_tree **ret_tree,
+		struct filter_node **ret_root, struct filter_error *error);
 
 /* Generate the bytes of a program. 0, -E2BIG with the error filled in, or -ENOMEM. */
-int filter_generate(const struct filter_tree *tree, const struct filter_node *root, void **program,
-		size_t *size, struct filter_error *error);
+int filter_generate(const struct filter_tree *tree, const struct filter_node *root,
+		void **ret_program, size_t *ret_size, struct filter_error *error);
 
 #endif /* SIDE_FILTER_TREE_H */

@@ -328,7 +328,7 @@ static const char *access(const char *base, const struct filter_move *move)
 }
 
 /* Load the length of a VLA by its leaf. */
-static bool load_length(const struct filter_move *leaf, const char *base, uint32_t *length)
+static bool load_length(const struct filter_move *leaf, const char *base, uint32_t *ret_length)
 {
 	const char *at = access(base, leaf);
 	struct filter_value value;
@@ -338,7 +338,7 @@ static bool load_length(const struct filter_move *leaf, const char *base, uint32
 	filter_load_integer(leaf, at, &value);
 	if (value.kind != FILTER_INT || value.u > UINT32_MAX)
 		return false;
-	*length = (uint32_t)value.u;
+	*ret_length = (uint32_t)value.u;
 	return true;
 }
 
@@ -626,10 +626,10 @@ static bool filter_walk_arg(struct filter_value_walk *walk, const struct filter_
 }
 
 bool filter_walk(const struct filter_run *run, const struct filter_op *op,
-		struct filter_value *value)
+		struct filter_value *ret_value)
 {
 	const struct filter_move *move = filter_at(run->body, op->moves);
-	struct filter_value_walk walk = {.run = run, .op = op, .value = value};
+	struct filter_value_walk walk = {.run = run, .op = op, .value = ret_value};
 	bool found;
 
 	if (op->arg_index == UINT32_MAX)
@@ -637,6 +637,6 @@ bool filter_walk(const struct filter_run *run, const struct filter_op *op,
 	else
 		found = filter_walk_arg(&walk, move, &run->args[op->arg_index]);
 	if (!found)
-		filter_set_none(value);
+		filter_set_none(ret_value);
 	return found;
 }

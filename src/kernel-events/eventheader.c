@@ -298,21 +298,21 @@ static struct ctf_type *eventheader_number_type(
 static struct ctf_type *eventheader_fields_type(struct ctf_arena *arena,
 		const struct eventheader_node *nodes, uint32_t begin, uint32_t end);
 
-static struct ctf_type *eventheader_option_type(
-		struct ctf_arena *arena, const struct eventheader_node *node, struct ctf_type **tag)
+static struct ctf_type *eventheader_option_type(struct ctf_arena *arena,
+		const struct eventheader_node *node, struct ctf_type **ret_tag)
 {
 	struct ctf_type *u8 = ctf_type_integer(arena, 8, false);
 	struct ctf_type *type = ctf_type_variant(arena, 2, NULL), *none, *some;
 	uint8_t format = node->format;
 
-	*tag = u8 ? ctf_type_enum(arena, u8, 2) : NULL;
+	*ret_tag = u8 ? ctf_type_enum(arena, u8, 2) : NULL;
 	none = ctf_type_struct(arena, 0);
 	some = format == EH_FORMAT_BOOLEAN ? ctf_describe_bool(arena)
 					   : eventheader_number_type(arena, format, 64);
-	if (!type || !*tag || !none || !some)
+	if (!type || !*ret_tag || !none || !some)
 		return NULL;
-	(*tag)->labels[0] = (struct ctf_label){"none", 0, 0};
-	(*tag)->labels[1] = (struct ctf_label){"some", 1, 1};
+	(*ret_tag)->labels[0] = (struct ctf_label){"none", 0, 0};
+	(*ret_tag)->labels[1] = (struct ctf_label){"some", 1, 1};
 	type->optional = true;
 	ctf_member_set(&type->members[0], "none", none, false);
 	ctf_member_set(&type->members[1], "some", some, false);
@@ -320,28 +320,28 @@ static struct ctf_type *eventheader_option_type(
 }
 
 /*
- * Create the type of a value that is not an array. `*related` is the field that must precede it (a
- * length or a tag), or NULL.
+ * Create the type of a value that is not an array. `*ret_related` is the field that must precede it
+ * (a length or a tag), or NULL.
  */
 static struct ctf_type *eventheader_value_type(struct ctf_arena *arena,
-		const struct eventheader_node *nodes, uint32_t index, struct ctf_type **related,
-		const char **suffix)
+		const struct eventheader_node *nodes, uint32_t index, struct ctf_type **ret_related,
+		const char **ret_suffix)
 {
 	const struct eventheader_node *node = &nodes[index];
 	struct ctf_type *type;
 
-	*related = NULL;
+	*ret_related = NULL;
 	switch (node->form) {
 	case EH_FORM_STRUCT: return eventheader_fields_type(arena, nodes, index + 1, node->end);
 	case EH_FORM_TEXT: return ctf_type_string(arena);
 	case EH_FORM_OPTIONAL:
-		*suffix = "_tag";
-		return eventheader_option_type(arena, node, related);
+		*ret_suffix = "_tag";
+		return eventheader_option_type(arena, node, ret_related);
 	case EH_FORM_BYTES:
-		*suffix = "_length";
-		*related = ctf_type_integer(arena, 16, false);
+		*ret_suffix = "_length";
+		*ret_related = ctf_type_integer(arena, 16, false);
 		type = eventheader_bytes_type(arena);
-		return type && *related ? ctf_type_sequence(arena, type, NULL) : NULL;
+		return type && *ret_related ? ctf_type_sequence(arena, type, NULL) : NULL;
 	case EH_FORM_COPY: break;
 	}
 	if (node->encoding != EH_VALUE128)

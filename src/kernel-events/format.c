@@ -90,18 +90,18 @@ static bool kernel_format_is_number_size(uint32_t size)
 /* ---- one field ---- */
 
 /* Choose the type of an array's element by its name, or by its size if the name is not known. */
-static void kernel_format_parse_element(
-		struct format_field *field, enum format_kind *kind, const char *word, uint32_t size)
+static void kernel_format_parse_element(struct format_field *field, enum format_kind *ret_kind,
+		const char *word, uint32_t size)
 {
 	size_t type = kernel_format_find_type(word);
 
 	if (type < KNOWN_TYPES && (!size || size == known_types[type].unit)) {
-		*kind = known_types[type].kind;
+		*ret_kind = known_types[type].kind;
 		field->unit = known_types[type].unit;
 		field->is_signed = known_types[type].is_signed;
 		return;
 	}
-	*kind = kernel_format_is_number_size(size) ? FORMAT_INTEGER : FORMAT_BYTES;
+	*ret_kind = kernel_format_is_number_size(size) ? FORMAT_INTEGER : FORMAT_BYTES;
 	field->unit = kernel_format_is_number_size(size) ? size : 1;
 }
 
@@ -203,7 +203,7 @@ static int kernel_format_parse_declaration(struct format_field *field, char *tex
 	return 0;
 }
 
-static bool kernel_format_parse_number(const char *line, const char *word, uint32_t *number)
+static bool kernel_format_parse_number(const char *line, const char *word, uint32_t *ret_number)
 {
 	const char *at = strstr(line, word);
 	unsigned long value;
@@ -215,7 +215,7 @@ static bool kernel_format_parse_number(const char *line, const char *word, uint3
 	if (!isdigit((unsigned char)*at))
 		return false;
 	value = strtoul(at, &end, 10);
-	*number = value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
+	*ret_number = value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
 	return true;
 }
 
@@ -264,7 +264,7 @@ static const char *kernel_format_skip_blanks(const char *at)
 }
 
 /* Parse `"text"`; escape sequences are kept. Returns NULL if there is no string. */
-static const char *kernel_format_parse_quoted(const char *at, char **text)
+static const char *kernel_format_parse_quoted(const char *at, char **ret_text)
 {
 	const char *end;
 
@@ -275,9 +275,9 @@ static const char *kernel_format_parse_quoted(const char *at, char **text)
 			end++;
 	if (*end != '"')
 		return NULL;
-	if (text) {
-		*text = strndup(at + 1, (size_t)(end - at) - 1);
-		if (!*text)
+	if (ret_text) {
+		*ret_text = strndup(at + 1, (size_t)(end - at) - 1);
+		if (!*ret_text)
 			return NULL;
 	}
 	return end + 1;
@@ -398,7 +398,7 @@ static bool kernel_format_is_event_header(const struct format *format)
 	return true;
 }
 
-static int kernel_format_parse_line(struct format *format, char *line, bool *has_id)
+static int kernel_format_parse_line(struct format *format, char *line, bool *ret_has_id)
 {
 	uint32_t number;
 
@@ -410,7 +410,7 @@ static int kernel_format_parse_line(struct format *format, char *line, bool *has
 		if (!kernel_format_parse_number(line, "ID: ", &number) || number > UINT16_MAX)
 			return -EINVAL;
 		format->id = (uint16_t)number;
-		*has_id = true;
+		*ret_has_id = true;
 		return 0;
 	}
 	if (!strncmp(line, "\tfield:", 7))
@@ -420,22 +420,22 @@ static int kernel_format_parse_line(struct format *format, char *line, bool *has
 	return 0;
 }
 
-int kernel_format_parse(const char *text, size_t size, struct format *format)
+int kernel_format_parse(const char *text, size_t size, struct format *ret_format)
 {
 	char *copy = strndup(text, size), *line, *remainder;
 	bool has_id = false;
 	int ret = 0;
 
-	*format = (struct format){.name = NULL};
+	*ret_format = (struct format){.name = NULL};
 	if (!copy)
 		return -ENOMEM;
 	for (line = strtok_r(copy, "\n", &remainder); line && !ret;
 			line = strtok_r(NULL, "\n", &remainder))
-		ret = kernel_format_parse_line(format, line, &has_id);
+		ret = kernel_format_parse_line(ret_format, line, &has_id);
 	free(copy);
-	if (!ret && (!has_id || !format->name))
+	if (!ret && (!has_id || !ret_format->name))
 		ret = -EINVAL;
-	format->event_header = !ret && kernel_format_is_event_header(format);
+	ret_format->event_header = !ret && kernel_format_is_event_header(ret_format);
 	return ret;
 }
 

@@ -58,7 +58,7 @@ struct format {
  * Parse a `format` file. Returns 0, -ENOMEM, or -EINVAL if it is malformed. Call
  * kernel_format_free() in any case.
  */
-int kernel_format_parse(const char *text, size_t size, struct format *format);
+int kernel_format_parse(const char *text, size_t size, struct format *ret_format);
 void kernel_format_free(struct format *format);
 
 #endif /* SIDE_KERNEL_EVENTS_FORMAT_H */

@@ -125,13 +125,13 @@ static int kernel_record_choose_backend(struct kernel_record *record, struct err
 
 int kernel_record_prepare(const struct kernel_record_options *options,
 		const struct kernel_sink *sink, const struct kernel_listener *listener,
-		struct kernel_record **result, struct error *error)
+		struct kernel_record **ret_record, struct error *error)
 {
 	struct kernel_record *record = calloc(1, sizeof(*record));
 	long cpus = sysconf(_SC_NPROCESSORS_CONF);
 	int ret;
 
-	*result = NULL;
+	*ret_record = NULL;
 	error_clear(error);
 	if (!record)
 		return error_set_no_memory(error);
@@ -156,31 +156,31 @@ int kernel_record_prepare(const struct kernel_record_options *options,
 	if (ret)
 		kernel_record_close(record);
 	else
-		*result = record;
+		*ret_record = record;
 	return ret;
 }
 
-int kernel_record_open(const struct kernel_record_options *options, struct kernel_record **result,
-		struct error *error)
+int kernel_record_open(const struct kernel_record_options *options,
+		struct kernel_record **ret_record, struct error *error)
 {
 	struct kernel_record *record;
 	int ret = kernel_record_prepare(options, &sink_trace, NULL, &record, error);
 
-	*result = NULL;
+	*ret_record = NULL;
 	if (!ret)
 		ret = kernel_trace_open(record, error);
 	if (!ret)
-		*result = record;
+		*ret_record = record;
 	else if (record)
 		kernel_record_close(record);
 	return ret;
 }
 
 void kernel_record_backend(
-		const struct kernel_record *record, const char **backend, const char **why)
+		const struct kernel_record *record, const char **ret_backend, const char **ret_why)
 {
-	*backend = record->backend->name(record);
-	*why = record->why;
+	*ret_backend = record->backend->name(record);
+	*ret_why = record->why;
 }
 
 /* ---- the draining thread ---- */

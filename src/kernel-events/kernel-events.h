@@ -35,14 +35,14 @@ struct kernel_record;
 bool kernel_record_knows_tsc(void);
 
 /* Return 0, or a negative errno with *error set: -EPERM and -EACCES if permission is missing. */
-int kernel_record_open(const struct kernel_record_options *options, struct kernel_record **record,
-		struct error *error);
+int kernel_record_open(const struct kernel_record_options *options,
+		struct kernel_record **ret_record, struct error *error);
 int kernel_record_start(struct kernel_record *record, struct error *error);
 /*
  * Report the backend in use and why the other one is not used. May be called before the end, too.
  */
 void kernel_record_backend(
-		const struct kernel_record *record, const char **backend, const char **why);
+		const struct kernel_record *record, const char **ret_backend, const char **ret_why);
 /*
  * Stop and finish the trace. `clock` may be NULL. The summary is valid until kernel_record_close().
  */
@@ -70,7 +70,7 @@ int kernel_record_each(const char *const *patterns, size_t nr, kernel_record_nam
  * options, only the clock and those that do not belong to the trace are used.
  */
 int kernel_listen_open(const struct kernel_record_options *options,
-		const struct kernel_listener *listener, struct kernel_record **record,
+		const struct kernel_listener *listener, struct kernel_record **ret_record,
 		struct error *error);
 /*
  * Replace the choices: calls found() for each new event, and widens the filters of enabled events.

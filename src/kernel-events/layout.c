@@ -250,7 +250,7 @@ static int kernel_layout_make_remainder(struct layout_builder *builder, const st
 }
 
 int layout_make(const struct format *format, bool remainder, struct ctf_arena *arena,
-		struct layout *layout, struct ctf_type **type)
+		struct layout *layout, struct ctf_type **ret_type)
 {
 	uint32_t members = (format->nr_fields + 1) * 2, i;
 	struct layout_builder builder = {.arena = arena, .layout = layout};
@@ -268,7 +268,7 @@ int layout_make(const struct format *format, bool remainder, struct ctf_arena *a
 	if (!ret && remainder)
 		ret = kernel_layout_make_remainder(&builder, format);
 	ctf_names_free(&builder.names);
-	*type = builder.type;
+	*ret_type = builder.type;
 	return ret;
 }
 
@@ -282,24 +282,24 @@ void layout_free(struct layout *layout)
 
 /*
  * Returns the data that the location word of this step points to. If it leads out of the record,
- * `*length` is 0.
+ * `*ret_length` is 0.
  */
-static const uint8_t *kernel_layout_locate(
-		const struct layout_step *step, const uint8_t *record, size_t size, size_t *length)
+static const uint8_t *kernel_layout_locate(const struct layout_step *step, const uint8_t *record,
+		size_t size, size_t *ret_length)
 {
 	uint32_t word = 0;
 	size_t begin;
 
-	*length = 0;
+	*ret_length = 0;
 	if (size < sizeof(word) || step->offset > size - sizeof(word))
 		return record;
 	memcpy(&word, record + step->offset, sizeof(word));
 	begin = (word & UINT16_MAX) + (step->relative ? step->offset + sizeof(word) : 0);
 	if (begin > size)
 		return record;
-	*length = word >> 16;
-	if (*length > size - begin)
-		*length = size - begin;
+	*ret_length = word >> 16;
+	if (*ret_length > size - begin)
+		*ret_length = size - begin;
 	return record + begin;
 }
 

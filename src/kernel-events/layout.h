@@ -31,7 +31,7 @@ struct layout {
  * after the fields. Returns 0 or -ENOMEM. Call layout_free() in any case.
  */
 int layout_make(const struct format *format, bool remainder, struct ctf_arena *arena,
-		struct layout *layout, struct ctf_type **type);
+		struct layout *layout, struct ctf_type **ret_type);
 void layout_free(struct layout *layout);
 
 /*

@@ -118,11 +118,11 @@ static void kernel_listen_free_choices(struct kernel_record_choice *choices, siz
 }
 
 static bool kernel_listen_copy_choice(
-		struct kernel_record_choice *copy, const struct kernel_record_choice *choice)
+		struct kernel_record_choice *ret_copy, const struct kernel_record_choice *choice)
 {
-	copy->pattern = strdup(choice->pattern);
-	copy->expression = choice->expression ? strdup(choice->expression) : NULL;
-	return copy->pattern && (copy->expression || !choice->expression);
+	ret_copy->pattern = strdup(choice->pattern);
+	ret_copy->expression = choice->expression ? strdup(choice->expression) : NULL;
+	return ret_copy->pattern && (ret_copy->expression || !choice->expression);
 }
 
 /* Widen the kernel's filters: the new choices may accept more than the previous ones. */
@@ -146,7 +146,7 @@ static void kernel_listen_widen_filters(struct kernel_record *record)
 }
 
 int kernel_listen_open(const struct kernel_record_options *options,
-		const struct kernel_listener *listener, struct kernel_record **result,
+		const struct kernel_listener *listener, struct kernel_record **ret_record,
 		struct error *error)
 {
 	struct kernel_record_options machine = *options;
@@ -155,7 +155,7 @@ int kernel_listen_open(const struct kernel_record_options *options,
 
 	machine.machine |= !options->nr_choices;
 	ret = kernel_record_prepare(&machine, &sink_listener, listener, &record, error);
-	*result = NULL;
+	*ret_record = NULL;
 	if (ret)
 		return ret;
 	ret = record->backend->start(record);
@@ -171,7 +171,7 @@ int kernel_listen_open(const struct kernel_record_options *options,
 	if (machine.machine)
 		tasks_scan(record->tasks);
 	kernel_notice_open(record);
-	*result = record;
+	*ret_record = record;
 	return 0;
 }
 

@@ -180,7 +180,7 @@ int tracefs_find(char *path, size_t capacity, struct error *error);
  * Read a whole file. Returns the number of bytes, or a negative errno. A terminating zero is added,
  * which is not counted.
  */
-ssize_t tracefs_read(const char *path, char **text);
+ssize_t tracefs_read(const char *path, char **ret_text);
 int tracefs_write(const char *path, const char *text);
 
 /*
@@ -245,7 +245,7 @@ void kernel_put(struct kernel_record *record, uint32_t cpu, uint64_t ticks, pid_
 /* Create a recording without its sink's state. `listener` is for sink_listener, or NULL. */
 int kernel_record_prepare(const struct kernel_record_options *options,
 		const struct kernel_sink *sink, const struct kernel_listener *listener,
-		struct kernel_record **result, struct error *error);
+		struct kernel_record **ret_record, struct error *error);
 /* Stop the backend, and drain the remaining records. */
 void kernel_record_drain_all(struct kernel_record *record);
 

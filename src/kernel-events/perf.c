@@ -83,9 +83,9 @@ static int kernel_perf_open_event(struct perf_event_attr *attributes, pid_t pid,
 
 /* ---- time ---- */
 
-static bool kernel_perf_read_conversion(struct ring_clock_conversion *conversion)
+static bool kernel_perf_read_conversion(struct ring_clock_conversion *ret_conversion)
 {
-	return ring_clock_kernel_conversion(conversion) && conversion->has_zero;
+	return ring_clock_kernel_conversion(ret_conversion) && ret_conversion->has_zero;
 }
 
 bool kernel_record_knows_tsc(void)

@@ -222,23 +222,23 @@ static void kernel_task_read_names(struct tasks *tasks, pid_t tid, pid_t pid)
 	tasks_named(tasks, tid, pid > 0 ? pid : kernel_task_get_process(tid), 0, comm);
 }
 
-const char *tasks_comm(struct tasks *tasks, pid_t tid, uint64_t time, uint32_t cpu, pid_t *pid)
+const char *tasks_comm(struct tasks *tasks, pid_t tid, uint64_t time, uint32_t cpu, pid_t *ret_pid)
 {
 	struct task *task;
 
 	if (!tid) {
 		(void)snprintf(tasks->idle, sizeof(tasks->idle), "swapper/%u", cpu);
-		if (pid)
-			*pid = 0;
+		if (ret_pid)
+			*ret_pid = 0;
 		return tasks->idle;
 	}
 	task = kernel_task_find(tasks, tid);
 	if (!task) {
-		kernel_task_read_names(tasks, tid, pid ? *pid : -1);
+		kernel_task_read_names(tasks, tid, ret_pid ? *ret_pid : -1);
 		task = kernel_task_find(tasks, tid);
 	}
-	if (pid)
-		*pid = task ? task->pid : -1;
+	if (ret_pid)
+		*ret_pid = task ? task->pid : -1;
 	if (task)
 		return kernel_task_name_at(task, time);
 	memset(tasks->idle, 0, sizeof(tasks->idle));

@@ -25,10 +25,10 @@ void tasks_ended(struct tasks *tasks, pid_t tid, uint64_t time);
 void tasks_settle(struct tasks *tasks);
 
 /*
- * Returns the name of a thread at `time`, and its process in `*pid`, -1 if unknown. An unknown
+ * Returns the name of a thread at `time`, and its process in `*ret_pid`, -1 if unknown. An unknown
  * thread is looked up in /proc.
  */
-const char *tasks_comm(struct tasks *tasks, pid_t tid, uint64_t time, uint32_t cpu, pid_t *pid);
+const char *tasks_comm(struct tasks *tasks, pid_t tid, uint64_t time, uint32_t cpu, pid_t *ret_pid);
 
 /* Add all threads that run now, from /proc; including the recorder's own. */
 void tasks_scan(struct tasks *tasks);

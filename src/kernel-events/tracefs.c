@@ -36,15 +36,15 @@ int tracefs_find(char *path, size_t capacity, struct error *error)
 			"tracefs is not there");
 }
 
-ssize_t tracefs_read(const char *path, char **text)
+ssize_t tracefs_read(const char *path, char **ret_text)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC), ret;
 	size_t size;
 
-	*text = NULL;
+	*ret_text = NULL;
 	if (fd < 0)
 		return -errno;
-	ret = io_read_whole(fd, FILE_MAX, text, &size);
+	ret = io_read_whole(fd, FILE_MAX, ret_text, &size);
 	close(fd);
 	return ret ? ret : (ssize_t)size;
 }

@@ -120,7 +120,7 @@ static int builder_layout_length(struct side_builder *builder, struct side_build
 /* ---- compound types ---- */
 
 static int builder_layout_fields(struct side_builder *builder, struct side_builder_type *type,
-		const struct builder_step *up, struct side_event_field **fields)
+		const struct builder_step *up, struct side_event_field **ret_fields)
 {
 	const struct builder_field *items = type->items.items;
 	uint32_t i, j, nr = type->items.nr;
@@ -128,8 +128,8 @@ static int builder_layout_fields(struct side_builder *builder, struct side_build
 
 	if (!nr)
 		return SIDE_ERROR_OK;
-	*fields = builder_take(builder, nr * sizeof(**fields));
-	if (!*fields)
+	*ret_fields = builder_take(builder, nr * sizeof(**ret_fields));
+	if (!*ret_fields)
 		return builder->result;
 	for (i = 0; i < nr; i++) {
 		struct builder_step step = {
@@ -151,8 +151,8 @@ static int builder_layout_fields(struct side_builder *builder, struct side_build
 		result = builder_layout_inner(builder, type, items[i].type, ALLOW_ANY, &step);
 		if (result)
 			return result;
-		side_ptr_set((*fields)[i].field_name, items[i].name);
-		(*fields)[i].side_type = items[i].type->raw;
+		side_ptr_set((*ret_fields)[i].field_name, items[i].name);
+		(*ret_fields)[i].side_type = items[i].type->raw;
 	}
 	return SIDE_ERROR_OK;
 }

@@ -262,10 +262,10 @@ void callbacks_drop(struct side_event_description **events, uint32_t nr_events)
 }
 
 static int check_callback(struct side_event_description *desc, const struct side_callback *callback,
-		bool variadic, struct side_event_state_0 **state)
+		bool variadic, struct side_event_state_0 **ret_state)
 {
-	*state = event_state(desc);
-	if (!*state || !!(desc->flags & SIDE_EVENT_FLAG_VARIADIC) != variadic)
+	*ret_state = event_state(desc);
+	if (!*ret_state || !!(desc->flags & SIDE_EVENT_FLAG_VARIADIC) != variadic)
 		return SIDE_ERROR_INVAL;
 	if (!callback->call && !callback->call_variadic)
 		return SIDE_ERROR_INVAL;

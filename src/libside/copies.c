@@ -49,11 +49,11 @@ static bool copies_is_in(const struct copies_object *object, uintptr_t address)
 	return address >= object->begin && address < object->end;
 }
 
-static void copies_read_segments(struct copies_object *object, const struct dl_phdr_info *info)
+static void copies_read_segments(struct copies_object *ret_object, const struct dl_phdr_info *info)
 {
 	const uintptr_t pages = ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
 
-	*object = (struct copies_object){.base = info->dlpi_addr,
+	*ret_object = (struct copies_object){.base = info->dlpi_addr,
 			.begin = UINTPTR_MAX,
 			.headers = info->dlpi_phdr,
 			.nr_headers = info->dlpi_phnum};
@@ -63,14 +63,14 @@ static void copies_read_segments(struct copies_object *object, const struct dl_p
 		uintptr_t end = begin + header->p_memsz;
 
 		if (header->p_type == PT_DYNAMIC) {
-			object->dynamic = (const Elf64_Dyn *)begin;
+			ret_object->dynamic = (const Elf64_Dyn *)begin;
 		} else if (header->p_type == PT_GNU_RELRO) {
 			/* The last page stays writable if it has other data, too. */
-			object->relro = begin & pages;
-			object->relro_end = end & pages;
+			ret_object->relro = begin & pages;
+			ret_object->relro_end = end & pages;
 		} else if (header->p_type == PT_LOAD) {
-			object->begin = begin < object->begin ? begin : object->begin;
-			object->end = end > object->end ? end : object->end;
+			ret_object->begin = begin < ret_object->begin ? begin : ret_object->begin;
+			ret_object->end = end > ret_object->end ? end : ret_object->end;
 		}
 	}
 }

@@ -108,14 +108,14 @@ static void rcu_free_reader(struct rcu_reader *reader)
 /*
  * Free the readers of exited threads. The caller has no reader, so a reader with its id is reused.
  */
-static uint32_t rcu_sweep_readers(uint32_t my_tid, uint32_t *total)
+static uint32_t rcu_sweep_readers(uint32_t my_tid, uint32_t *ret_total)
 {
 	struct reader_chunk *chunk;
 	uint32_t i, freed = 0;
 
-	*total = 0;
+	*ret_total = 0;
 	for (chunk = &first_chunk; chunk; chunk = chunk->next) {
-		*total += chunk->used;
+		*ret_total += chunk->used;
 		for (i = 0; i < chunk->used; i++) {
 			struct rcu_reader *reader = &chunk->readers[i];
 
@@ -328,13 +328,13 @@ void rcu_sandbox_failed(void)
 		;
 }
 
-struct rcu_reader *rcu_enter_slow(bool *outermost)
+struct rcu_reader *rcu_enter_slow(bool *ret_outermost)
 {
 	struct rcu_reader *reader = rcu_self;
 	/* Acquire: owner_pid. Pairs with the release in rcu_start(). */
 	uintptr_t gp = __atomic_load_n(&rcu_shared.gp, __ATOMIC_ACQUIRE);
 
-	*outermost = false;
+	*ret_outermost = false;
 	if (!(gp & RCU_READY))
 		return NULL;
 	if (reader == &no_reader) {
@@ -345,7 +345,7 @@ struct rcu_reader *rcu_enter_slow(bool *outermost)
 	/* Relaxed: only this thread writes its epoch. */
 	if (__atomic_load_n(&reader->epoch, __ATOMIC_RELAXED))
 		return reader;
-	*outermost = true;
+	*ret_outermost = true;
 	/*
 	 * Sequentially consistent, both: the epoch before the loads of the
 	 * section. Pairs with the fence in rcu_all_threads_barrier().

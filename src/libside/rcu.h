@@ -108,10 +108,10 @@ static inline __attribute__((always_inline)) void rcu_leave(struct rcu_reader *r
 
 /*
  * Enter a section in all cases that rcu_enter() does not handle. NULL: not possible now (the
- * library is not running, or out of memory for a reader). *outermost tells whether to leave.
+ * library is not running, or out of memory for a reader). *ret_outermost tells whether to leave.
  * Async-signal-safe.
  */
-struct rcu_reader *rcu_enter_slow(bool *outermost);
+struct rcu_reader *rcu_enter_slow(bool *ret_outermost);
 
 /* Whether the calling thread is inside a section. Then it must not wait for readers. */
 static inline bool rcu_inside(void)

@@ -99,7 +99,7 @@ static int boot_config_fail_no_space(struct boot_config_reader *reader)
 
 /* Read digits and a unit. False: no number, or too large. */
 static bool boot_config_read_number(
-		const char *text, uint64_t max, uint64_t *number, const char **unit)
+		const char *text, uint64_t max, uint64_t *ret_number, const char **ret_unit)
 {
 	uint64_t value = 0;
 
@@ -112,19 +112,19 @@ static bool boot_config_read_number(
 			return false;
 		value = value * 10 + digit;
 	}
-	*number = value;
-	*unit = text;
+	*ret_number = value;
+	*ret_unit = text;
 	return value <= max;
 }
 
 static int boot_config_parse_size(struct boot_config_reader *reader, const char *value,
-		uint64_t least, uint64_t most, uint64_t *size)
+		uint64_t least, uint64_t most, uint64_t *ret_size)
 {
 	static const char units[] = "KMG";
 	const char *unit, *found;
 	unsigned int shift = 0;
 
-	if (!boot_config_read_number(value, most, size, &unit))
+	if (!boot_config_read_number(value, most, ret_size, &unit))
 		return boot_config_set_error(reader, "use a size like 256K or 1M",
 				"\"%.40s\" is no size, or too large", value);
 	if (*unit) {
@@ -134,15 +134,15 @@ static int boot_config_parse_size(struct boot_config_reader *reader, const char 
 					"\"%.40s\" has no unit that is known", value);
 		shift = (unsigned int)(found - units + 1) * 10;
 	}
-	if (*size > most >> shift || *size << shift < least)
+	if (*ret_size > most >> shift || *ret_size << shift < least)
 		return boot_config_set_error(reader, "use a size between them",
 				"\"%.40s\" is not between %llu and %llu bytes", value,
 				(unsigned long long)least, (unsigned long long)most);
-	*size <<= shift;
+	*ret_size <<= shift;
 	return 0;
 }
 
-static int take_time(struct boot_config_reader *reader, const char *value, uint32_t *us)
+static int take_time(struct boot_config_reader *reader, const char *value, uint32_t *ret_us)
 {
 	static const struct {
 		const char *name;
@@ -161,7 +161,7 @@ static int take_time(struct boot_config_reader *reader, const char *value, uint3
 		if (!number || number > BLOCK_MAX_US / units[i].us)
 			return boot_config_set_error(reader, "use a time between 1us and 1h",
 					"a program cannot be made to wait for %.40s", value);
-		*us = (uint32_t)(number * units[i].us);
+		*ret_us = (uint32_t)(number * units[i].us);
 		return 0;
 	}
 	return boot_config_set_error(reader, "use us, ms, s or min",
@@ -643,19 +643,19 @@ static int boot_config_parse(struct boot_config_reader *reader, char *text, size
 	return ret ? ret : check_whole(reader);
 }
 
-int boot_parse(char *text, size_t size, void *space, struct boot_config **config,
+int boot_parse(char *text, size_t size, void *space, struct boot_config **ret_config,
 		struct boot_error *error)
 {
 	struct boot_config_reader reader = {.space = space, .error = error};
 	int ret;
 
 	*error = (struct boot_error){.line = 0};
-	*config = NULL;
+	*ret_config = NULL;
 	reader.buffer_end = reader.space + boot_buffer_size(size);
 	ret = boot_config_parse(&reader, text, size);
 	make_printable(error->text);
 	if (!ret)
-		*config = reader.config;
+		*ret_config = reader.config;
 	return ret;
 }
 

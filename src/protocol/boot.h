@@ -104,10 +104,10 @@ size_t boot_buffer_size(size_t size);
 
 /*
  * Parse a file's bytes (`text` has `size` of them and one more behind, which becomes 0). `space`
- * has boot_buffer_size() bytes and the alignment of a pointer. *config points into both. 0, or
+ * has boot_buffer_size() bytes and the alignment of a pointer. *ret_config points into both. 0, or
  * -EINVAL with *error filled in.
  */
-int boot_parse(char *text, size_t size, void *space, struct boot_config **config,
+int boot_parse(char *text, size_t size, void *space, struct boot_config **ret_config,
 		struct boot_error *error);
 
 /* Format "FILE:LINE: problem; hint" in one line. */

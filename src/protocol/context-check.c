@@ -27,7 +27,7 @@ static size_t page_size(void)
 	return size > 0 ? (size_t)size : PAGE;
 }
 
-const void *context_perf_map(uint32_t perf_type, uint64_t perf_config, int *error)
+const void *context_perf_map(uint32_t perf_type, uint64_t perf_config, int *ret_error)
 {
 	struct perf_event_attr attributes;
 	struct perf_event_mmap_page *page;
@@ -42,21 +42,21 @@ const void *context_perf_map(uint32_t perf_type, uint64_t perf_config, int *erro
 	attributes.exclude_hv = 1;
 	fd = raw_call(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0) {
-		*error = (int)fd;
+		*ret_error = (int)fd;
 		return NULL;
 	}
 	page = raw_mmap(NULL, page_size(), PROT_READ, MAP_SHARED, (int)fd);
 	raw_close((int)fd);
 	if (!page) {
-		*error = -EPERM;
+		*ret_error = -EPERM;
 		return NULL;
 	}
 	if (!page->cap_user_rdpmc) {
 		raw_munmap(page, page_size());
-		*error = -EOPNOTSUPP;
+		*ret_error = -EOPNOTSUPP;
 		return NULL;
 	}
-	*error = 0;
+	*ret_error = 0;
 	return page;
 }
 

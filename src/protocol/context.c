@@ -340,7 +340,7 @@ static int parse_raw(struct text_slice text, size_t at, struct context_spec *spe
 }
 
 static int parse_perf(
-		struct text_slice text, struct context_spec *spec, struct context_error *error)
+		struct text_slice text, struct context_spec *ret_spec, struct context_error *error)
 {
 	size_t at = strlen(PERF_PREFIX);
 	struct text_slice name = {text.text + at, text.size - at};
@@ -354,10 +354,10 @@ static int parse_perf(
 		guess_consider(&guess, name, perf_counters[i].name);
 	}
 	if (i < NR_PERF) {
-		spec->perf_type = perf_counters[i].type;
-		spec->perf_config = perf_counters[i].config;
+		ret_spec->perf_type = perf_counters[i].type;
+		ret_spec->perf_config = perf_counters[i].config;
 	} else if (piece_begins(name, "raw:")) {
-		ret = parse_raw(text, at, spec, error);
+		ret = parse_raw(text, at, ret_spec, error);
 		if (ret)
 			return ret;
 	} else if (!name.size) {
@@ -371,15 +371,15 @@ static int parse_perf(
 				"no counter is called \"%s\": there are cpu-cycles, instructions, cache-misses, page-faults, raw:rHEX and others",
 				context_spec_format(name).text);
 	}
-	spec->kind = CONTEXT_PERF;
-	spec->type = CONTEXT_U64;
-	memcpy(spec->name, text.text, text.size);
-	context_spec_make_field(spec, "perf_thread_", spec->name + at);
+	ret_spec->kind = CONTEXT_PERF;
+	ret_spec->type = CONTEXT_U64;
+	memcpy(ret_spec->name, text.text, text.size);
+	context_spec_make_field(ret_spec, "perf_thread_", ret_spec->name + at);
 	return 0;
 }
 
-static int parse_application(struct text_slice text, size_t prefix_size, struct context_spec *spec,
-		struct context_error *error)
+static int parse_application(struct text_slice text, size_t prefix_size,
+		struct context_spec *ret_spec, struct context_error *error)
 {
 	struct text_slice remainder = {text.text + prefix_size, text.size - prefix_size};
 	size_t colon = 0;
@@ -405,14 +405,14 @@ static int parse_application(struct text_slice text, size_t prefix_size, struct 
 	if (remainder.size + strlen(APP_PREFIX) > CONTEXT_NAME_MAX)
 		return refuse(error, 0, "more than %d bytes of provider and name",
 				CONTEXT_NAME_MAX - (int)strlen(APP_PREFIX));
-	spec->kind = CONTEXT_APP;
-	spec->type = CONTEXT_APPLICATION;
-	spec->provider_at = (uint8_t)strlen(APP_PREFIX);
-	spec->provider_size = (uint8_t)colon;
-	spec->label_at = (uint8_t)(spec->provider_at + colon + 1);
-	memcpy(spec->name, APP_PREFIX, spec->provider_at);
-	memcpy(spec->name + spec->provider_at, remainder.text, remainder.size);
-	context_spec_make_field(spec, "app_", spec->name + spec->provider_at);
+	ret_spec->kind = CONTEXT_APP;
+	ret_spec->type = CONTEXT_APPLICATION;
+	ret_spec->provider_at = (uint8_t)strlen(APP_PREFIX);
+	ret_spec->provider_size = (uint8_t)colon;
+	ret_spec->label_at = (uint8_t)(ret_spec->provider_at + colon + 1);
+	memcpy(ret_spec->name, APP_PREFIX, ret_spec->provider_at);
+	memcpy(ret_spec->name + ret_spec->provider_at, remainder.text, remainder.size);
+	context_spec_make_field(ret_spec, "app_", ret_spec->name + ret_spec->provider_at);
 	return 0;
 }
 
@@ -439,21 +439,21 @@ static int refuse_unknown(struct text_slice text, struct context_error *error)
 }
 
 static int parse_piece(
-		struct text_slice text, struct context_spec *spec, struct context_error *error)
+		struct text_slice text, struct context_spec *ret_spec, struct context_error *error)
 {
 	size_t i;
 
-	memset(spec, 0, sizeof(*spec));
+	memset(ret_spec, 0, sizeof(*ret_spec));
 	if (!text.size)
 		return refuse(error, 0, "no name of a context");
 	if (text.size > CONTEXT_NAME_MAX)
 		return refuse(error, CONTEXT_NAME_MAX, "more than %d bytes", CONTEXT_NAME_MAX);
 	if (piece_begins(text, PERF_PREFIX))
-		return parse_perf(text, spec, error);
+		return parse_perf(text, ret_spec, error);
 	if (piece_begins(text, APP_PREFIX))
-		return parse_application(text, strlen(APP_PREFIX), spec, error);
+		return parse_application(text, strlen(APP_PREFIX), ret_spec, error);
 	if (piece_begins(text, APP_OTHER_PREFIX))
-		return parse_application(text, strlen(APP_OTHER_PREFIX), spec, error);
+		return parse_application(text, strlen(APP_OTHER_PREFIX), ret_spec, error);
 	if (piece_begins(text, "perf:cpu:")) {
 		refuse(error, 0, "a program can count for its threads only");
 		return suggest(error, PERF_PREFIX,
@@ -470,10 +470,10 @@ static int parse_piece(
 		return refuse_unknown(text, error);
 	while (!named[i].sentence)
 		i--;
-	spec->kind = named[i].kind;
-	spec->type = named[i].type;
-	memcpy(spec->name, named[i].name, strlen(named[i].name) + 1);
-	memcpy(spec->field, named[i].name, strlen(named[i].name) + 1);
+	ret_spec->kind = named[i].kind;
+	ret_spec->type = named[i].type;
+	memcpy(ret_spec->name, named[i].name, strlen(named[i].name) + 1);
+	memcpy(ret_spec->field, named[i].name, strlen(named[i].name) + 1);
 	return 0;
 }
 

@@ -154,6 +154,6 @@ bool context_perf_is_hardware(const struct context_spec *spec);
  * (-EOPNOTSUPP: it counts, but user space cannot read it). No descriptor stays open; the mapping
  * keeps the counter. Async-signal-safe, may change errno. A forked child does not have the mapping.
  */
-const void *context_perf_map(uint32_t perf_type, uint64_t perf_config, int *error);
+const void *context_perf_map(uint32_t perf_type, uint64_t perf_config, int *ret_error);
 
 #endif

@@ -23,13 +23,14 @@
 #include <sys/un.h>
 
 /* Fill in the address. Returns its length. */
-static inline socklen_t kernel_notice_address(struct sockaddr_un *address, int number)
+static inline socklen_t kernel_notice_address(struct sockaddr_un *ret_address, int number)
 {
-	memset(address, 0, sizeof(*address));
-	address->sun_family = AF_UNIX;
+	memset(ret_address, 0, sizeof(*ret_address));
+	ret_address->sun_family = AF_UNIX;
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
-			(size_t)snprintf(address->sun_path + 1, sizeof(address->sun_path) - 1,
-					KERNEL_NOTICE_NAME "%d", number));
+			(size_t)snprintf(ret_address->sun_path + 1,
+					sizeof(ret_address->sun_path) - 1, KERNEL_NOTICE_NAME "%d",
+					number));
 }
 
 #endif

@@ -64,7 +64,7 @@ ssize_t wire_encode_refresh(void *message, size_t capacity, const struct wire_re
 			(struct message_piece[]){{&body, sizeof(body)}}, 1);
 }
 
-int wire_decode_refresh(const void *message, size_t size, struct wire_refresh *refresh)
+int wire_decode_refresh(const void *message, size_t size, struct wire_refresh *ret_refresh)
 {
 	struct refresh_body body;
 	const char *remainder;
@@ -76,7 +76,7 @@ int wire_decode_refresh(const void *message, size_t size, struct wire_refresh *r
 		return ret;
 	if (!body.token || remainder_size)
 		return -EPROTO;
-	*refresh = (struct wire_refresh){.token = body.token, .generation = body.generation};
+	*ret_refresh = (struct wire_refresh){.token = body.token, .generation = body.generation};
 	return 0;
 }
 
@@ -104,7 +104,7 @@ ssize_t wire_encode_arrive(void *message, size_t capacity, const struct wire_arr
 			3);
 }
 
-int wire_decode_arrive(const void *message, size_t size, struct wire_arrive *arrive)
+int wire_decode_arrive(const void *message, size_t size, struct wire_arrive *ret_arrive)
 {
 	struct arrive_body body;
 	const char *remainder;
@@ -122,7 +122,7 @@ int wire_decode_arrive(const void *message, size_t size, struct wire_arrive *arr
 	if (!message_is_string(remainder, body.procname_size) ||
 			!message_is_string(remainder + body.procname_size, body.exe_size))
 		return -EPROTO;
-	*arrive = (struct wire_arrive){
+	*ret_arrive = (struct wire_arrive){
 			.pid = body.pid,
 			.control = body.control,
 			.control_signal = body.control_signal,
@@ -187,7 +187,7 @@ int wire_welcome_add(struct wire_welcome *welcome, void *sessions, size_t capaci
 }
 
 bool wire_welcome_next(const struct wire_welcome *welcome, size_t *at,
-		struct wire_welcome_session *session)
+		struct wire_welcome_session *ret_session)
 {
 	const char *bytes = (const char *)welcome->sessions + *at;
 	size_t size;
@@ -197,8 +197,8 @@ bool wire_welcome_next(const struct wire_welcome *welcome, size_t *at,
 	size = session_size(bytes, welcome->sessions_size - *at);
 	if (!size)
 		return false;
-	memcpy(&session->generation, bytes, sizeof(uint64_t));
-	session->path = bytes + sizeof(uint64_t);
+	memcpy(&ret_session->generation, bytes, sizeof(uint64_t));
+	ret_session->path = bytes + sizeof(uint64_t);
 	*at += size;
 	return true;
 }
@@ -224,7 +224,7 @@ ssize_t wire_encode_welcome(void *message, size_t capacity, const struct wire_we
 			3);
 }
 
-int wire_decode_welcome(const void *message, size_t size, struct wire_welcome *welcome)
+int wire_decode_welcome(const void *message, size_t size, struct wire_welcome *ret_welcome)
 {
 	struct welcome_body body;
 	const char *remainder;
@@ -241,7 +241,7 @@ int wire_decode_welcome(const void *message, size_t size, struct wire_welcome *w
 	if (!sessions_valid(remainder, body.nr_sessions, body.sessions_size) ||
 			!message_is_string(remainder + body.sessions_size, body.reason_size))
 		return -EPROTO;
-	*welcome = (struct wire_welcome){
+	*ret_welcome = (struct wire_welcome){
 			.accepted = body.accepted,
 			.serial = body.serial,
 			.nr_sessions = body.nr_sessions,
@@ -289,7 +289,7 @@ ssize_t wire_encode_push(void *message, size_t capacity, const struct wire_push 
 			2);
 }
 
-int wire_decode_push(const void *message, size_t size, struct wire_push *push)
+int wire_decode_push(const void *message, size_t size, struct wire_push *ret_push)
 {
 	struct push_body body;
 	const char *remainder;
@@ -302,7 +302,7 @@ int wire_decode_push(const void *message, size_t size, struct wire_push *push)
 	if (body.session >= WIRE_WELCOME_MAX || body.size != remainder_size ||
 			!pushed_valid(remainder, remainder_size))
 		return -EPROTO;
-	*push = (struct wire_push){.base = body.base,
+	*ret_push = (struct wire_push){.base = body.base,
 			.session = body.session,
 			.size = body.size,
 			.messages = remainder};
@@ -323,7 +323,7 @@ ssize_t wire_encode_pass(void *message, size_t capacity, const struct wire_pass 
 			2);
 }
 
-int wire_decode_pass(const void *message, size_t size, struct wire_pass *pass)
+int wire_decode_pass(const void *message, size_t size, struct wire_pass *ret_pass)
 {
 	struct pass_body body;
 	const char *remainder;
@@ -337,7 +337,7 @@ int wire_decode_pass(const void *message, size_t size, struct wire_pass *pass)
 			body.path_size > WIRE_SESSION_PATH_MAX + 1 ||
 			!message_is_string(remainder, body.path_size) || *remainder != '/')
 		return -EPROTO;
-	*pass = (struct wire_pass){.path = remainder};
+	*ret_pass = (struct wire_pass){.path = remainder};
 	return 0;
 }
 
@@ -354,7 +354,7 @@ ssize_t wire_encode_done(void *message, size_t capacity, const struct wire_done 
 			(struct message_piece[]){{&body, sizeof(body)}}, 1);
 }
 
-int wire_decode_done(const void *message, size_t size, struct wire_done *done)
+int wire_decode_done(const void *message, size_t size, struct wire_done *ret_done)
 {
 	struct done_body body;
 	const char *remainder;
@@ -366,6 +366,7 @@ int wire_decode_done(const void *message, size_t size, struct wire_done *done)
 		return ret;
 	if (!body.token || body.state >= WIRE_NR_DONE_STATES || body.reserved || remainder_size)
 		return -EPROTO;
-	*done = (struct wire_done){.token = body.token, .serial = body.serial, .state = body.state};
+	*ret_done = (struct wire_done){
+			.token = body.token, .serial = body.serial, .state = body.state};
 	return 0;
 }

@@ -37,7 +37,7 @@ ssize_t wire_encode_probes(void *message, size_t capacity, const struct wire_pro
 			(struct message_piece[]){{&body, sizeof(body)}}, 1);
 }
 
-int wire_decode_probes(const void *message, size_t size, struct wire_probes *probes)
+int wire_decode_probes(const void *message, size_t size, struct wire_probes *ret_probes)
 {
 	struct probes_body body;
 	const char *remainder;
@@ -49,7 +49,7 @@ int wire_decode_probes(const void *message, size_t size, struct wire_probes *pro
 		return ret;
 	if (!body.table || !body.size || remainder_size)
 		return -EPROTO;
-	*probes = (struct wire_probes){.table = body.table, .size = body.size};
+	*ret_probes = (struct wire_probes){.table = body.table, .size = body.size};
 	return 0;
 }
 
@@ -111,7 +111,7 @@ ssize_t wire_encode_probed(void *message, size_t capacity, const struct wire_pro
 			2);
 }
 
-int wire_decode_probed(const void *message, size_t size, struct wire_probed *probed)
+int wire_decode_probed(const void *message, size_t size, struct wire_probed *ret_probed)
 {
 	struct probed_body body;
 	const char *remainder;
@@ -125,7 +125,7 @@ int wire_decode_probed(const void *message, size_t size, struct wire_probed *pro
 			body.nr_runs > WIRE_PROBED_RUNS_MAX ||
 			body.nr_runs * sizeof(struct wire_probe_run) != remainder_size)
 		return -EPROTO;
-	*probed = (struct wire_probed){
+	*ret_probed = (struct wire_probed){
 			.token = body.token,
 			.table = body.table,
 			.sequence = body.sequence,
@@ -141,7 +141,7 @@ int wire_decode_probed(const void *message, size_t size, struct wire_probed *pro
 			.nr_runs = body.nr_runs,
 			.runs = (const struct wire_probe_run *)(const void *)remainder,
 	};
-	return are_runs(probed) ? 0 : -EPROTO;
+	return are_runs(ret_probed) ? 0 : -EPROTO;
 }
 
 const char *wire_probe_state_text(uint32_t state)

@@ -104,9 +104,9 @@ ssize_t message_encode(void *message, size_t capacity, enum wire_type type,
 	return (ssize_t)size;
 }
 
-/* Check the header, copy the body, and set *remainder to the bytes behind it. */
+/* Check the header, copy the body, and set *ret_remainder to the bytes behind it. */
 int message_decode(const void *message, size_t size, enum wire_type type, void *body,
-		size_t body_size, const char **remainder, size_t *remainder_size)
+		size_t body_size, const char **ret_remainder, size_t *ret_remainder_size)
 {
 	int found = wire_message_type(message, size);
 
@@ -115,8 +115,8 @@ int message_decode(const void *message, size_t size, enum wire_type type, void *
 	if (found != (int)type || size - sizeof(struct wire_header) < body_size)
 		return -EPROTO;
 	memcpy(body, (const char *)message + sizeof(struct wire_header), body_size);
-	*remainder = (const char *)message + sizeof(struct wire_header) + body_size;
-	*remainder_size = size - sizeof(struct wire_header) - body_size;
+	*ret_remainder = (const char *)message + sizeof(struct wire_header) + body_size;
+	*ret_remainder_size = size - sizeof(struct wire_header) - body_size;
 	return 0;
 }
 
@@ -180,7 +180,7 @@ ssize_t wire_encode_hello(void *message, size_t capacity, const struct wire_hell
 			3);
 }
 
-int wire_decode_hello(const void *message, size_t size, struct wire_hello *hello)
+int wire_decode_hello(const void *message, size_t size, struct wire_hello *ret_hello)
 {
 	struct hello_body body;
 	const char *remainder;
@@ -199,7 +199,7 @@ int wire_decode_hello(const void *message, size_t size, struct wire_hello *hello
 	if (!message_is_string(remainder, body.procname_size) ||
 			!message_is_string(remainder + body.procname_size, body.exe_size))
 		return -EPROTO;
-	*hello = (struct wire_hello){
+	*ret_hello = (struct wire_hello){
 			.pid = body.pid,
 			.parent = body.parent,
 			.token = body.token,
@@ -277,7 +277,7 @@ ssize_t wire_encode_config(void *message, size_t capacity, const struct wire_con
 			2);
 }
 
-int wire_decode_config(const void *message, size_t size, struct wire_config *config)
+int wire_decode_config(const void *message, size_t size, struct wire_config *ret_config)
 {
 	struct config_body body;
 	const char *remainder;
@@ -294,7 +294,7 @@ int wire_decode_config(const void *message, size_t size, struct wire_config *con
 			body.reason_size != remainder_size ||
 			!message_is_string(remainder, remainder_size))
 		return -EPROTO;
-	*config = (struct wire_config){
+	*ret_config = (struct wire_config){
 			.accepted = body.accepted,
 			.flags = body.flags,
 			.instance = body.instance,
@@ -362,7 +362,7 @@ ssize_t wire_encode_channel(void *message, size_t capacity, const struct wire_ch
 			3);
 }
 
-int wire_decode_channel(const void *message, size_t size, struct wire_channel *channel)
+int wire_decode_channel(const void *message, size_t size, struct wire_channel *ret_channel)
 {
 	struct channel_body body;
 	const char *remainder;
@@ -381,7 +381,7 @@ int wire_decode_channel(const void *message, size_t size, struct wire_channel *c
 			!wire_strings_valid(remainder + body.name_size, body.nr_contexts,
 					body.contexts_size))
 		return -EPROTO;
-	*channel = (struct wire_channel){
+	*ret_channel = (struct wire_channel){
 			.ring_memory = body.ring_memory,
 			.index = body.index,
 			.nr_rules = body.nr_rules,
@@ -419,7 +419,7 @@ ssize_t wire_encode_rule(void *message, size_t capacity, const struct wire_rule 
 			4);
 }
 
-int wire_decode_rule(const void *message, size_t size, struct wire_rule *rule)
+int wire_decode_rule(const void *message, size_t size, struct wire_rule *ret_rule)
 {
 	struct rule_body body;
 	const char *remainder;
@@ -440,7 +440,7 @@ int wire_decode_rule(const void *message, size_t size, struct wire_rule *rule)
 			!wire_strings_valid(remainder + body.patterns_size, body.nr_contexts,
 					body.contexts_size))
 		return -EPROTO;
-	*rule = (struct wire_rule){
+	*ret_rule = (struct wire_rule){
 			.channel = body.channel,
 			.nr_patterns = body.nr_patterns,
 			.nr_contexts = body.nr_contexts,
@@ -469,7 +469,7 @@ ssize_t wire_encode_events(void *message, size_t capacity, const struct wire_eve
 			2);
 }
 
-int wire_decode_events(const void *message, size_t size, struct wire_events *events)
+int wire_decode_events(const void *message, size_t size, struct wire_events *ret_events)
 {
 	struct events_body body;
 	const char *remainder;
@@ -481,7 +481,7 @@ int wire_decode_events(const void *message, size_t size, struct wire_events *eve
 		return ret;
 	if (!body.token || body.last > 1 || body.reserved || body.size != remainder_size)
 		return -EPROTO;
-	*events = (struct wire_events){
+	*ret_events = (struct wire_events){
 			.token = body.token,
 			.sequence = body.sequence,
 			.last = body.last,
@@ -517,7 +517,7 @@ struct wire_refused wire_ack_at(const struct wire_ack *ack, uint32_t index)
 	return refused;
 }
 
-int wire_decode_ack(const void *message, size_t size, struct wire_ack *ack)
+int wire_decode_ack(const void *message, size_t size, struct wire_ack *ret_ack)
 {
 	struct ack_body body;
 	const char *remainder;
@@ -531,14 +531,14 @@ int wire_decode_ack(const void *message, size_t size, struct wire_ack *ack)
 	if (body.last > 1 || body.reserved || body.nr_refused > WIRE_ACK_REFUSALS_MAX ||
 			body.nr_refused * sizeof(struct wire_refused) != remainder_size)
 		return -EPROTO;
-	*ack = (struct wire_ack){
+	*ret_ack = (struct wire_ack){
 			.accepted = body.accepted,
 			.last = body.last,
 			.nr_refused = body.nr_refused,
 			.refused = (const struct wire_refused *)(const void *)remainder,
 	};
 	for (i = 0; i < body.nr_refused; i++) {
-		unsigned int reason = wire_ack_at(ack, i).reason;
+		unsigned int reason = wire_ack_at(ret_ack, i).reason;
 
 		if (reason == WIRE_REFUSAL_NONE || reason >= WIRE_NR_REFUSALS)
 			return -EPROTO;
@@ -556,7 +556,7 @@ ssize_t wire_encode_bye(void *message, size_t capacity, const struct wire_bye *b
 			(struct message_piece[]){{&body, sizeof(body)}}, 1);
 }
 
-int wire_decode_bye(const void *message, size_t size, struct wire_bye *bye)
+int wire_decode_bye(const void *message, size_t size, struct wire_bye *ret_bye)
 {
 	struct bye_body body;
 	const char *remainder;
@@ -568,7 +568,7 @@ int wire_decode_bye(const void *message, size_t size, struct wire_bye *bye)
 		return ret;
 	if (!body.token || remainder_size)
 		return -EPROTO;
-	*bye = (struct wire_bye){.token = body.token};
+	*ret_bye = (struct wire_bye){.token = body.token};
 	return 0;
 }
 
@@ -605,7 +605,7 @@ ssize_t wire_encode_unrecorded(
 			2);
 }
 
-int wire_decode_unrecorded(const void *message, size_t size, struct wire_unrecorded *unrecorded)
+int wire_decode_unrecorded(const void *message, size_t size, struct wire_unrecorded *ret_unrecorded)
 {
 	struct unrecorded_body body;
 	const char *remainder;
@@ -618,7 +618,7 @@ int wire_decode_unrecorded(const void *message, size_t size, struct wire_unrecor
 	if (!body.reason || body.reserved || body.name_size != remainder_size ||
 			!message_is_string(remainder, remainder_size))
 		return -EPROTO;
-	*unrecorded = (struct wire_unrecorded){
+	*ret_unrecorded = (struct wire_unrecorded){
 			.reason = body.reason, .elapsed_ms = body.elapsed_ms, .name = remainder};
 	return 0;
 }

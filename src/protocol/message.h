@@ -19,7 +19,7 @@ struct message_piece {
 ssize_t message_encode(void *message, size_t capacity, enum wire_type type,
 		const struct message_piece *pieces, size_t nr_pieces);
 int message_decode(const void *message, size_t size, enum wire_type type, void *body,
-		size_t body_size, const char **remainder, size_t *remainder_size);
+		size_t body_size, const char **ret_remainder, size_t *ret_remainder_size);
 bool message_is_string(const char *bytes, size_t size);
 bool message_control_valid(uint32_t control, uint32_t signal);
 

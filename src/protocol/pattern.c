@@ -144,16 +144,16 @@ size_t pattern_list_first(const char *text)
 	return i;
 }
 
-int pattern_parse(const char *text, struct pattern *pattern, struct pattern_error *error)
+int pattern_parse(const char *text, struct pattern *ret_pattern, struct pattern_error *error)
 {
 	const char *glob = text;
 	struct glob_scan scan;
 	int level;
 	int ret;
 
-	memset(pattern, 0, sizeof(*pattern));
+	memset(ret_pattern, 0, sizeof(*ret_pattern));
 	if (*glob == '!') {
-		pattern->exclude = true;
+		ret_pattern->exclude = true;
 		glob++;
 	}
 	if (!*glob)
@@ -169,28 +169,28 @@ int pattern_parse(const char *text, struct pattern *pattern, struct pattern_erro
 	if (scan.colon && scan.colon + 1 == scan.end)
 		return pattern_set_error(error, text, scan.end, "no event name behind the \":\"");
 
-	pattern->glob_size = (uint16_t)(scan.end - glob);
-	memcpy(pattern->glob, glob, pattern->glob_size);
-	if (!pattern->glob_size)
-		pattern->glob[pattern->glob_size++] = '*';
+	ret_pattern->glob_size = (uint16_t)(scan.end - glob);
+	memcpy(ret_pattern->glob, glob, ret_pattern->glob_size);
+	if (!ret_pattern->glob_size)
+		ret_pattern->glob[ret_pattern->glob_size++] = '*';
 	if (!scan.colon) {
-		pattern->glob[pattern->glob_size++] = ':';
-		pattern->glob[pattern->glob_size++] = '*';
+		ret_pattern->glob[ret_pattern->glob_size++] = ':';
+		ret_pattern->glob[ret_pattern->glob_size++] = '*';
 	}
 	if (!*scan.end)
 		return 0;
 
-	pattern->level_mode = PATTERN_LEVEL_AT_LEAST;
+	ret_pattern->level_mode = PATTERN_LEVEL_AT_LEAST;
 	scan.end++;
 	if (*scan.end == '=') {
-		pattern->level_mode = PATTERN_LEVEL_EXACTLY;
+		ret_pattern->level_mode = PATTERN_LEVEL_EXACTLY;
 		scan.end++;
 	}
 	level = pattern_parse_level(scan.end);
 	if (level < 0)
 		return pattern_set_error(error, text, scan.end,
 				"no log level: the levels are EMERG, ALERT, CRIT, ERR, WARNING, NOTICE, INFO, DEBUG (a literal \"@\" is written \"\\@\")");
-	pattern->level = (uint8_t)level;
+	ret_pattern->level = (uint8_t)level;
 	return 0;
 }
 
@@ -201,7 +201,7 @@ bool pattern_is_kernel(const char *text)
 	return !strncmp(text + (*text == '!'), PATTERN_KERNEL, sizeof(PATTERN_KERNEL) - 1);
 }
 
-int pattern_parse_kernel(const char *text, struct pattern patterns[PATTERN_KERNEL_MAX],
+int pattern_parse_kernel(const char *text, struct pattern ret_patterns[PATTERN_KERNEL_MAX],
 		struct pattern_error *error)
 {
 	const char *sign = *text == '!' ? "!" : "", *name = text + (*text == '!');
@@ -217,7 +217,7 @@ int pattern_parse_kernel(const char *text, struct pattern patterns[PATTERN_KERNE
 			(int)sizeof(pattern_text))
 		return pattern_set_error(
 				error, text, text + PATTERN_TEXT_MAX, "more than 511 bytes");
-	if (pattern_parse(pattern_text, &patterns[0], error)) {
+	if (pattern_parse(pattern_text, &ret_patterns[0], error)) {
 		error->column += (unsigned int)(strlen(text) - strlen(pattern_text));
 		return -EINVAL;
 	}
@@ -227,13 +227,13 @@ int pattern_parse_kernel(const char *text, struct pattern patterns[PATTERN_KERNE
 	if (!strchr(name, ':') &&
 			snprintf(pattern_text, sizeof(pattern_text), "%s*:%s", sign, name) <
 					(int)sizeof(pattern_text) &&
-			!pattern_parse(pattern_text, &patterns[count], &ignored))
+			!pattern_parse(pattern_text, &ret_patterns[count], &ignored))
 		count++;
 	if (size && name[size - 1] != '*' &&
 			snprintf(pattern_text, sizeof(pattern_text), "%s%s%s:*", sign,
 					strchr(name, ':') ? "" : "*:", name) <
 					(int)sizeof(pattern_text) &&
-			!pattern_parse(pattern_text, &patterns[count], &ignored))
+			!pattern_parse(pattern_text, &ret_patterns[count], &ignored))
 		count++;
 	return count;
 }

@@ -56,7 +56,7 @@ struct pattern_error {
 size_t pattern_list_first(const char *text);
 
 /* 0, or -EINVAL with `*error` filled in. */
-int pattern_parse(const char *text, struct pattern *pattern, struct pattern_error *error);
+int pattern_parse(const char *text, struct pattern *ret_pattern, struct pattern_error *error);
 
 /*
  * Parse a pattern of the kernel's events, with or without PATTERN_KERNEL, into up to
@@ -65,7 +65,7 @@ int pattern_parse(const char *text, struct pattern *pattern, struct pattern_erro
  * carries, `user_events:app_L4K1:tick`. Returns their number, or -EINVAL.
  */
 #define PATTERN_KERNEL_MAX 3
-int pattern_parse_kernel(const char *text, struct pattern patterns[PATTERN_KERNEL_MAX],
+int pattern_parse_kernel(const char *text, struct pattern ret_patterns[PATTERN_KERNEL_MAX],
 		struct pattern_error *error);
 /* True if the pattern begins with PATTERN_KERNEL, also behind a `!`. */
 bool pattern_is_kernel(const char *text);

@@ -410,7 +410,7 @@ int wire_welcome_add(struct wire_welcome *welcome, void *sessions, size_t capaci
 
 /* Read the session at byte *at, which starts at 0 and advances; false behind the last one. */
 bool wire_welcome_next(const struct wire_welcome *welcome, size_t *at,
-		struct wire_welcome_session *session);
+		struct wire_welcome_session *ret_session);
 
 /*
  * The answer of a session to REFRESH, for programs that have its generation `base`: consecutive
@@ -476,12 +476,12 @@ int wire_message_type(const void *message, size_t size);
 unsigned int wire_message_version(const void *message, size_t size);
 
 /* Decoders accept exactly what encoders write. 0, -EPROTO or -EPROTONOSUPPORT. */
-int wire_decode_hello(const void *message, size_t size, struct wire_hello *hello);
-int wire_decode_config(const void *message, size_t size, struct wire_config *config);
-int wire_decode_channel(const void *message, size_t size, struct wire_channel *channel);
-int wire_decode_rule(const void *message, size_t size, struct wire_rule *rule);
-int wire_decode_events(const void *message, size_t size, struct wire_events *events);
-int wire_decode_ack(const void *message, size_t size, struct wire_ack *ack);
+int wire_decode_hello(const void *message, size_t size, struct wire_hello *ret_hello);
+int wire_decode_config(const void *message, size_t size, struct wire_config *ret_config);
+int wire_decode_channel(const void *message, size_t size, struct wire_channel *ret_channel);
+int wire_decode_rule(const void *message, size_t size, struct wire_rule *ret_rule);
+int wire_decode_events(const void *message, size_t size, struct wire_events *ret_events);
+int wire_decode_ack(const void *message, size_t size, struct wire_ack *ret_ack);
 /* Why a program, or a part of it, is not recorded. */
 enum wire_unrecorded_reason {
 	WIRE_UNRECORDED_WORD_SIZE = 1,
@@ -507,17 +507,18 @@ struct wire_unrecorded {
 
 ssize_t wire_encode_unrecorded(
 		void *message, size_t capacity, const struct wire_unrecorded *unrecorded);
-int wire_decode_unrecorded(const void *message, size_t size, struct wire_unrecorded *unrecorded);
+int wire_decode_unrecorded(
+		const void *message, size_t size, struct wire_unrecorded *ret_unrecorded);
 
-int wire_decode_bye(const void *message, size_t size, struct wire_bye *bye);
-int wire_decode_refresh(const void *message, size_t size, struct wire_refresh *refresh);
-int wire_decode_probes(const void *message, size_t size, struct wire_probes *probes);
-int wire_decode_probed(const void *message, size_t size, struct wire_probed *probed);
-int wire_decode_arrive(const void *message, size_t size, struct wire_arrive *arrive);
-int wire_decode_welcome(const void *message, size_t size, struct wire_welcome *welcome);
-int wire_decode_push(const void *message, size_t size, struct wire_push *push);
-int wire_decode_pass(const void *message, size_t size, struct wire_pass *pass);
-int wire_decode_done(const void *message, size_t size, struct wire_done *done);
+int wire_decode_bye(const void *message, size_t size, struct wire_bye *ret_bye);
+int wire_decode_refresh(const void *message, size_t size, struct wire_refresh *ret_refresh);
+int wire_decode_probes(const void *message, size_t size, struct wire_probes *ret_probes);
+int wire_decode_probed(const void *message, size_t size, struct wire_probed *ret_probed);
+int wire_decode_arrive(const void *message, size_t size, struct wire_arrive *ret_arrive);
+int wire_decode_welcome(const void *message, size_t size, struct wire_welcome *ret_welcome);
+int wire_decode_push(const void *message, size_t size, struct wire_push *ret_push);
+int wire_decode_pass(const void *message, size_t size, struct wire_pass *ret_pass);
+int wire_decode_done(const void *message, size_t size, struct wire_done *ret_done);
 
 /* Copy one refusal; index must be less than nr_refused. */
 struct wire_refused wire_ack_at(const struct wire_ack *ack, uint32_t index);

@@ -19,12 +19,12 @@
 #include "ring/ring.h"
 
 /*
- * Initializes an instance from a message that is not trusted. *reason is sent to the program and
- * printed for the user.
+ * Initializes an instance from a message that is not trusted. *ret_reason is sent to the program
+ * and printed for the user.
  */
 static int instance_init(struct session *session, struct instance *instance,
 		const struct wire_hello *hello, const struct connection *connection, int *ring_fds,
-		const char **reason)
+		const char **ret_reason)
 {
 	instance->peer = connection->peer;
 	instance->uid = instance->account = connection->uid;
@@ -46,23 +46,24 @@ static int instance_init(struct session *session, struct instance *instance,
 	session->command.came |= instance->is_command && probes_has_exe(session, instance);
 	if (!shares_left(&session->instances.shares, instance->account) ||
 			session->instances.nr - session->instances.nr_freed >= LIMIT_INSTANCES) {
-		*reason = "the recorder has too many processes";
+		*ret_reason = "the recorder has too many processes";
 		return -EMFILE;
 	}
 	if (session->mode != SESSION_RECORD)
 		return 0;
-	return memory_make_rings(session, instance, ring_fds, reason);
+	return memory_make_rings(session, instance, ring_fds, ret_reason);
 }
 
 struct instance *instance_create(struct session *session, const struct wire_hello *hello,
-		const struct connection *connection, int pidfd, int *ring_fds, const char **reason)
+		const struct connection *connection, int pidfd, int *ring_fds,
+		const char **ret_reason)
 {
 	struct instance *instance;
 	uint32_t i;
 
 	for (i = 0; i < session->nr_all_channels; i++)
 		ring_fds[i] = -1;
-	*reason = "the recorder is out of memory";
+	*ret_reason = "the recorder is out of memory";
 	instance = instance_allocate(
 			hello->procname, hello->exe, session->channels, session->nr_all_channels);
 	if (!instance) {
@@ -70,7 +71,7 @@ struct instance *instance_create(struct session *session, const struct wire_hell
 		return NULL;
 	}
 	instance->watch.fd = pidfd;
-	if (!instance_init(session, instance, hello, connection, ring_fds, reason) &&
+	if (!instance_init(session, instance, hello, connection, ring_fds, ret_reason) &&
 			instance_link(session, instance))
 		return instance;
 	for (i = 0; i < session->nr_all_channels; i++) {

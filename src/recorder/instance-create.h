@@ -19,6 +19,7 @@ struct wire_hello;
  * to the program. Main thread, without the lock.
  */
 struct instance *instance_create(struct session *session, const struct wire_hello *hello,
-		const struct connection *connection, int pidfd, int *ring_fds, const char **reason);
+		const struct connection *connection, int pidfd, int *ring_fds,
+		const char **ret_reason);
 
 #endif

@@ -171,12 +171,12 @@ static int live_adopt_predecessor(struct session *session, struct session_error 
 }
 
 int session_open(const struct session_options *options, const struct session_live *live,
-		struct session **result, struct session_error *error)
+		struct session **ret_session, struct session_error *error)
 {
 	struct session *session = allocate();
 	int ret;
 
-	*result = NULL;
+	*ret_session = NULL;
 	*error = (struct session_error){.kind = SESSION_ERROR_NONE};
 	if (!session)
 		return session_fail_allocation(error);
@@ -195,7 +195,7 @@ int session_open(const struct session_options *options, const struct session_liv
 	if (ret)
 		session_destroy(session);
 	else
-		*result = session;
+		*ret_session = session;
 	return ret;
 }
 
@@ -275,14 +275,14 @@ uint64_t session_statedump(struct session *session)
 
 int session_change(struct session *session, const struct session_channel *channels, size_t nr,
 		bool active, const struct session_track *track, size_t nr_track,
-		uint64_t *generation, struct session_error *error)
+		uint64_t *ret_generation, struct session_error *error)
 {
 	struct service *service = session->service;
 	struct session_track *tracked;
 	int ret;
 
 	*error = (struct session_error){.kind = SESSION_ERROR_NONE};
-	*generation = service->generation;
+	*ret_generation = service->generation;
 	ret = track_take(track, nr_track, &tracked, error);
 	if (!ret) {
 		ret = channels_change(session, channels, nr, error);
@@ -295,7 +295,7 @@ int session_change(struct session *session, const struct session_channel *channe
 	track_free(service->track, service->nr_track);
 	service->track = tracked;
 	service->nr_track = (uint32_t)nr_track;
-	*generation = ++service->generation;
+	*ret_generation = ++service->generation;
 	if (active && !service->active)
 		service->statedump = service->generation;
 	service->active = active;
@@ -326,7 +326,7 @@ int session_flush(struct session *session, unsigned int timeout_ms)
 	return wait_for_round(session, timeout_ms);
 }
 
-int session_snapshot(struct session *session, unsigned int timeout_ms, uint32_t *number,
+int session_snapshot(struct session *session, unsigned int timeout_ms, uint32_t *ret_number,
 		char name[SESSION_SNAPSHOT_NAME_MAX], uint64_t *ret_recorded)
 {
 	uint32_t i;
@@ -340,7 +340,7 @@ int session_snapshot(struct session *session, unsigned int timeout_ms, uint32_t 
 	drain_snapshot(session);
 	ret = wait_for_round(session, timeout_ms);
 	pthread_mutex_lock(&session->lock);
-	*number = session->snapshots.nr;
+	*ret_number = session->snapshots.nr;
 	memcpy(name, session->snapshots.last, SESSION_SNAPSHOT_NAME_MAX);
 	*ret_recorded = session->snapshots.last_recorded;
 	pthread_mutex_unlock(&session->lock);
@@ -357,7 +357,7 @@ int session_snapshot_error(struct session *session)
 	return ret;
 }
 
-bool session_take_message(struct session *session, struct session_message *message)
+bool session_take_message(struct session *session, struct session_message *ret_message)
 {
 	bool found;
 
@@ -365,7 +365,7 @@ bool session_take_message(struct session *session, struct session_message *messa
 	pthread_mutex_lock(&session->lock);
 	found = session->reports.nr_messages > 0;
 	if (found) {
-		*message = session->reports.messages[0];
+		*ret_message = session->reports.messages[0];
 		session->reports.nr_messages--;
 		memmove(&session->reports.messages[0], &session->reports.messages[1],
 				session->reports.nr_messages *

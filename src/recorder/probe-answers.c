@@ -12,19 +12,19 @@
 /* Turns to handle reports that were sent before the call. */
 #define LAST_TURNS 64
 
-static bool copy_answer(struct session_probe_answer *answer, const struct instance *instance,
+static bool copy_answer(struct session_probe_answer *ret_answer, const struct instance *instance,
 		const struct installed_table *installed)
 {
-	size_t size = installed->answer.nr_refusals * sizeof(*answer->refusals);
+	size_t size = installed->answer.nr_refusals * sizeof(*ret_answer->refusals);
 
-	*answer = installed->answer;
-	answer->pid = instance->peer;
-	answer->ended = instance->state != INSTANCE_LIVE;
-	answer->procname = strdup(instance->procname);
-	answer->refusals = malloc(size + 1);
-	if (answer->refusals && size)
-		memcpy(answer->refusals, installed->answer.refusals, size);
-	return answer->procname && answer->refusals;
+	*ret_answer = installed->answer;
+	ret_answer->pid = instance->peer;
+	ret_answer->ended = instance->state != INSTANCE_LIVE;
+	ret_answer->procname = strdup(instance->procname);
+	ret_answer->refusals = malloc(size + 1);
+	if (ret_answer->refusals && size)
+		memcpy(ret_answer->refusals, installed->answer.refusals, size);
+	return ret_answer->procname && ret_answer->refusals;
 }
 
 /* Handles messages that programs sent before this call and that are still in sockets. */
@@ -37,23 +37,24 @@ static void hear_all(struct session *session)
 }
 
 int session_probe_answers(
-		struct session *session, struct session_probe_answer **answers, size_t *nr)
+		struct session *session, struct session_probe_answer **ret_answers, size_t *ret_nr)
 {
 	const struct instance *instance;
 	size_t capacity = 0, i;
 
-	*nr = 0;
+	*ret_nr = 0;
 	hear_all(session);
 	for (instance = session->instances.list; instance; instance = instance->next)
 		capacity += instance->nr_installed;
-	*answers = calloc(capacity + 1, sizeof(**answers));
-	if (!*answers)
+	*ret_answers = calloc(capacity + 1, sizeof(**ret_answers));
+	if (!*ret_answers)
 		return -ENOMEM;
 	for (instance = session->instances.list; instance; instance = instance->next) {
 		for (i = 0; i < instance->nr_installed; i++) {
-			if (copy_answer(&(*answers)[(*nr)++], instance, &instance->installed[i]))
+			if (copy_answer(&(*ret_answers)[(*ret_nr)++], instance,
+					    &instance->installed[i]))
 				continue;
-			session_probe_answers_free(*answers, *nr);
+			session_probe_answers_free(*ret_answers, *ret_nr);
 			return -ENOMEM;
 		}
 	}

@@ -50,13 +50,13 @@ static int recover_compare_names(const void *one, const void *other)
 /*
  * Lists the folders of one recorder, sorted, so that the order does not depend on the file system.
  */
-static size_t list_folders(DIR *directory, char ***names, int *ret_error)
+static size_t list_folders(DIR *directory, char ***ret_names, int *ret_error)
 {
 	struct dirent *entry;
 	size_t nr = 0, capacity = 0;
 	int ret;
 
-	*names = NULL;
+	*ret_names = NULL;
 	*ret_error = ENOMEM;
 	while (errno = 0, (entry = readdir(directory))) {
 		ret = *entry->d_name == '.' ? 0
@@ -68,23 +68,23 @@ static size_t list_folders(DIR *directory, char ***names, int *ret_error)
 		if (!ret)
 			continue;
 		if (nr == capacity) {
-			char **grown = realloc(*names,
+			char **grown = realloc(*ret_names,
 					(capacity = capacity ? capacity * 2 : 16) *
-							sizeof(**names));
+							sizeof(**ret_names));
 
 			if (!grown)
 				goto end;
-			*names = grown;
+			*ret_names = grown;
 		}
-		(*names)[nr] = strdup(entry->d_name);
-		if (!(*names)[nr])
+		(*ret_names)[nr] = strdup(entry->d_name);
+		if (!(*ret_names)[nr])
 			goto end;
 		nr++;
 	}
 	*ret_error = errno;
 end:
 	if (nr)
-		qsort(*names, nr, sizeof(**names), recover_compare_names);
+		qsort(*ret_names, nr, sizeof(**ret_names), recover_compare_names);
 	return nr;
 }
 
@@ -156,14 +156,14 @@ static void recover_load_file(struct session *session, const char *path)
 	}
 }
 
-int session_recover(const struct session_recover_options *options, struct session **result,
+int session_recover(const struct session_recover_options *options, struct session **ret_session,
 		struct session_error *error)
 {
 	struct session *session = session_allocate();
 	size_t i;
 	int ret;
 
-	*result = NULL;
+	*ret_session = NULL;
 	*error = (struct session_error){.kind = SESSION_ERROR_NONE};
 	if (!session)
 		return session_fail_allocation(error);
@@ -183,6 +183,6 @@ int session_recover(const struct session_recover_options *options, struct sessio
 		recover_load_file(session, options->paths[i]);
 		recover_show_progress(session);
 	}
-	*result = session;
+	*ret_session = session;
 	return 0;
 }

@@ -28,10 +28,10 @@ struct session_recover_options {
 
 /*
  * Writes a trace for each process found. Returns a negative errno if nothing could be read at all;
- * if only a part could not be read, the summary has a message. *session can be passed only to
+ * if only a part could not be read, the summary has a message. *ret_session can be passed only to
  * session_summary() and session_destroy().
  */
-int session_recover(const struct session_recover_options *options, struct session **session,
+int session_recover(const struct session_recover_options *options, struct session **ret_session,
 		struct session_error *error);
 
 #endif

@@ -277,13 +277,13 @@ static int record_session_open_parts(struct session *session, const struct sessi
 	return ret;
 }
 
-int session_create(const struct session_options *options, struct session **result,
+int session_create(const struct session_options *options, struct session **ret_session,
 		struct session_error *error)
 {
 	struct session *session;
 	int ret;
 
-	*result = NULL;
+	*ret_session = NULL;
 	*error = (struct session_error){.kind = SESSION_ERROR_NONE};
 	session = session_allocate();
 	if (!session)
@@ -295,7 +295,7 @@ int session_create(const struct session_options *options, struct session **resul
 		session_destroy(session);
 		return ret;
 	}
-	*result = session;
+	*ret_session = session;
 	return 0;
 }
 

@@ -224,17 +224,17 @@ static int spawn_resume_child(
 }
 
 static int spawn_start_child(struct session *session, char *const argv[], int ends[2], int go[2],
-		pid_t *pid, struct session_error *error)
+		pid_t *ret_pid, struct session_error *error)
 {
 	int code;
 
-	*pid = fork();
+	*ret_pid = fork();
 	code = errno;
-	if (!*pid)
+	if (!*ret_pid)
 		run_command(session, argv, ends[1], go);
 	close(ends[1]);
-	if (*pid > 0)
-		return go[0] >= 0 ? spawn_resume_child(session, *pid, go, error) : 0;
+	if (*ret_pid > 0)
+		return go[0] >= 0 ? spawn_resume_child(session, *ret_pid, go, error) : 0;
 	if (go[0] >= 0) {
 		close(go[0]);
 		close(go[1]);

@@ -165,9 +165,9 @@ static int statistics_read_rings(
 /* ---- processes ---- */
 
 static int statistics_read_process(
-		const struct instance *instance, struct session_status_process *process)
+		const struct instance *instance, struct session_status_process *ret_process)
 {
-	*process = (struct session_status_process){
+	*ret_process = (struct session_status_process){
 			.number = instance->number,
 			.peer = instance->peer,
 			.pid = instance->pid,
@@ -187,9 +187,9 @@ static int statistics_read_process(
 			.recorded = statistics_load(&instance->recorded),
 			.memory = instance->memory,
 	};
-	if (!process->procname || !process->exe || !process->directory)
+	if (!ret_process->procname || !ret_process->exe || !ret_process->directory)
 		return -ENOMEM;
-	return statistics_read_rings(instance, process);
+	return statistics_read_rings(instance, ret_process);
 }
 
 static int statistics_read_channels(const struct session *session, struct session_status *status,
@@ -239,7 +239,7 @@ static int take_processes(
 	return ret;
 }
 
-int session_status(struct session *session, struct session_status *status)
+int session_status(struct session *session, struct session_status *ret_status)
 {
 	const struct service *service = session->service;
 	struct totals sums;
@@ -247,7 +247,7 @@ int session_status(struct session *session, struct session_status *status)
 
 	pthread_mutex_lock(&session->lock);
 	sums = session->totals.ended;
-	*status = (struct session_status){
+	*ret_status = (struct session_status){
 			.active = service->active,
 			.generation = service->generation,
 			.statedump = service->statedump,
@@ -265,16 +265,16 @@ int session_status(struct session *session, struct session_status *status)
 			.unwritten = sums.unwritten,
 			.overwritten = sums.overwritten,
 	};
-	ret = take_processes(session, status, &sums);
+	ret = take_processes(session, ret_status, &sums);
 	if (!ret)
-		ret = statistics_read_channels(session, status, &sums);
+		ret = statistics_read_channels(session, ret_status, &sums);
 	pthread_mutex_unlock(&session->lock);
 	if (!ret)
-		ret = refusals_status(session, status);
+		ret = refusals_status(session, ret_status);
 	if (!ret)
-		ret = leases_status(session, status);
+		ret = leases_status(session, ret_status);
 	if (ret)
-		session_status_free(status);
+		session_status_free(ret_status);
 	return ret;
 }
 

@@ -123,17 +123,17 @@ static size_t relay_frame_find_next_start(const unsigned char *bytes, size_t siz
 	return next ? (size_t)(next - bytes) : size;
 }
 
-enum frame_found framing_find(
-		const unsigned char *bytes, size_t size, size_t *used, struct relay_frame *frame)
+enum frame_found framing_find(const unsigned char *bytes, size_t size, size_t *ret_used,
+		struct relay_frame *ret_frame)
 {
 	size_t compared = size < sizeof(MAGIC) ? size : sizeof(MAGIC);
 	uint32_t length;
 
-	*used = 0;
+	*ret_used = 0;
 	if (!size)
 		return FRAME_MORE;
 	if (memcmp(bytes, MAGIC, compared) != 0) {
-		*used = relay_frame_find_next_start(bytes, size);
+		*ret_used = relay_frame_find_next_start(bytes, size);
 		return FRAME_GARBAGE;
 	}
 	if (size < FRAME_HEAD)
@@ -141,24 +141,24 @@ enum frame_found framing_find(
 	length = le32_at(bytes + 8);
 	if (le32_at(bytes + 12) != head_crc(bytes) || bytes[4] != FRAME_VERSION ||
 			length > FRAME_PAYLOAD_MAX) {
-		*used = relay_frame_find_next_start(bytes, size);
+		*ret_used = relay_frame_find_next_start(bytes, size);
 		return FRAME_GARBAGE;
 	}
 	if (size < FRAME_HEAD + (size_t)length + FRAME_TAIL)
 		return FRAME_MORE;
-	*frame = (struct relay_frame){
+	*ret_frame = (struct relay_frame){
 			.type = bytes[5],
 			.session = le64_at(bytes + 16),
 			.sequence = le64_at(bytes + 24),
 			.payload = bytes + FRAME_HEAD,
 			.size = length,
 	};
-	if (le32_at(frame->payload + length) != framing_crc(0, frame->payload, length)) {
+	if (le32_at(ret_frame->payload + length) != framing_crc(0, ret_frame->payload, length)) {
 		/* Bytes may be missing in it, so the next frame can start within. */
-		*used = relay_frame_find_next_start(bytes, size);
+		*ret_used = relay_frame_find_next_start(bytes, size);
 		return FRAME_DAMAGED;
 	}
-	*used = FRAME_HEAD + (size_t)length + FRAME_TAIL;
+	*ret_used = FRAME_HEAD + (size_t)length + FRAME_TAIL;
 	return FRAME_WHOLE;
 }
 
@@ -263,26 +263,26 @@ void framing_put_file(struct frame_writer *writer, const struct frame_file *file
 
 /* The remaining bytes of the payload. */
 static int frame_take_remainder(
-		struct frame_reader *reader, const unsigned char **bytes, size_t *size)
+		struct frame_reader *reader, const unsigned char **ret_bytes, size_t *ret_size)
 {
 	if (reader->bad)
 		return -EBADMSG;
-	*bytes = reader->at;
-	*size = (size_t)(reader->end - reader->at);
+	*ret_bytes = reader->at;
+	*ret_size = (size_t)(reader->end - reader->at);
 	return 0;
 }
 
-int framing_get_file(const struct relay_frame *frame, struct frame_file *file)
+int framing_get_file(const struct relay_frame *frame, struct frame_file *ret_file)
 {
 	struct frame_reader reader = {frame->payload, frame->payload + frame->size, false};
 
-	file->trace = framing_get_u32(&reader);
-	file->kind = framing_get_u8(&reader);
-	file->generation = framing_get_u32(&reader);
-	file->total = framing_get_u64(&reader);
-	file->offset = framing_get_u64(&reader);
-	framing_get_name(&reader, file->name, sizeof(file->name));
-	return frame_take_remainder(&reader, &file->bytes, &file->size);
+	ret_file->trace = framing_get_u32(&reader);
+	ret_file->kind = framing_get_u8(&reader);
+	ret_file->generation = framing_get_u32(&reader);
+	ret_file->total = framing_get_u64(&reader);
+	ret_file->offset = framing_get_u64(&reader);
+	framing_get_name(&reader, ret_file->name, sizeof(ret_file->name));
+	return frame_take_remainder(&reader, &ret_file->bytes, &ret_file->size);
 }
 
 void framing_put_packet(struct frame_writer *writer, const struct frame_packet *packet)
@@ -301,20 +301,20 @@ void framing_put_packet(struct frame_writer *writer, const struct frame_packet *
 	framing_put(writer, packet->bytes, packet->size);
 }
 
-int framing_get_packet(const struct relay_frame *frame, struct frame_packet *packet)
+int framing_get_packet(const struct relay_frame *frame, struct frame_packet *ret_packet)
 {
 	struct frame_reader reader = {frame->payload, frame->payload + frame->size, false};
 
-	packet->trace = framing_get_u32(&reader);
-	packet->stream = framing_get_u32(&reader);
-	packet->number = framing_get_u64(&reader);
-	packet->events_before = framing_get_u64(&reader);
-	packet->dropped_before = framing_get_u64(&reader);
-	packet->events = framing_get_u64(&reader);
-	packet->header_size = framing_get_u8(&reader);
-	packet->total = framing_get_u64(&reader);
-	packet->offset = framing_get_u64(&reader);
-	framing_get_name(&reader, packet->trace_name, sizeof(packet->trace_name));
-	framing_get_name(&reader, packet->stream_name, sizeof(packet->stream_name));
-	return frame_take_remainder(&reader, &packet->bytes, &packet->size);
+	ret_packet->trace = framing_get_u32(&reader);
+	ret_packet->stream = framing_get_u32(&reader);
+	ret_packet->number = framing_get_u64(&reader);
+	ret_packet->events_before = framing_get_u64(&reader);
+	ret_packet->dropped_before = framing_get_u64(&reader);
+	ret_packet->events = framing_get_u64(&reader);
+	ret_packet->header_size = framing_get_u8(&reader);
+	ret_packet->total = framing_get_u64(&reader);
+	ret_packet->offset = framing_get_u64(&reader);
+	framing_get_name(&reader, ret_packet->trace_name, sizeof(ret_packet->trace_name));
+	framing_get_name(&reader, ret_packet->stream_name, sizeof(ret_packet->stream_name));
+	return frame_take_remainder(&reader, &ret_packet->bytes, &ret_packet->size);
 }

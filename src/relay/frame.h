@@ -52,11 +52,11 @@ enum frame_found {
 };
 
 /*
- * Find a frame. Sets *used to the number of bytes that the caller can discard, whatever was found.
- * Uses a length only if the CRC of the head is right, and never beyond FRAME_PAYLOAD_MAX.
+ * Find a frame. Sets *ret_used to the number of bytes that the caller can discard, whatever was
+ * found. Uses a length only if the CRC of the head is right, and never beyond FRAME_PAYLOAD_MAX.
  */
-enum frame_found framing_find(
-		const unsigned char *bytes, size_t size, size_t *used, struct relay_frame *frame);
+enum frame_found framing_find(const unsigned char *bytes, size_t size, size_t *ret_used,
+		struct relay_frame *ret_frame);
 
 /* ---- payloads ---- */
 
@@ -119,8 +119,8 @@ struct frame_packet {
 
 /* The getters return 0, or -EBADMSG for an invalid payload. `bytes` points into the frame. */
 void framing_put_file(struct frame_writer *writer, const struct frame_file *file);
-int framing_get_file(const struct relay_frame *frame, struct frame_file *file);
+int framing_get_file(const struct relay_frame *frame, struct frame_file *ret_file);
 void framing_put_packet(struct frame_writer *writer, const struct frame_packet *packet);
-int framing_get_packet(const struct relay_frame *frame, struct frame_packet *packet);
+int framing_get_packet(const struct relay_frame *frame, struct frame_packet *ret_packet);
 
 #endif /* SIDE_RELAY_FRAME_H */

@@ -60,7 +60,7 @@ void identity_replace(struct identity *identity, unsigned char uuid[16])
 
 /* ---- CTF 1.8: uuid = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"; ---- */
 
-static bool identity_from_text(const unsigned char *text, unsigned char uuid[16])
+static bool identity_from_text(const unsigned char *text, unsigned char ret_uuid[16])
 {
 	unsigned int digits = 0;
 
@@ -72,7 +72,7 @@ static bool identity_from_text(const unsigned char *text, unsigned char uuid[16]
 		digit = text[i] ? strchr(all, text[i] | 0x20) : NULL;
 		if (!digit || digits == 32)
 			return false;
-		uuid[digits / 2] = (unsigned char)(uuid[digits / 2] << 4 | (digit - all));
+		ret_uuid[digits / 2] = (unsigned char)(ret_uuid[digits / 2] << 4 | (digit - all));
 		digits++;
 	}
 	return digits == 32;
@@ -110,7 +110,7 @@ static bool identity_replace_tsdl(struct identity *identity, unsigned char *byte
 /* ---- CTF 2: "uuid":[1,2,…] ---- */
 
 static bool identity_from_array(
-		const unsigned char *at, const unsigned char *end, unsigned char uuid[16])
+		const unsigned char *at, const unsigned char *end, unsigned char ret_uuid[16])
 {
 	for (unsigned int i = 0; i < 16; i++) {
 		unsigned int number = 0, digits = 0;
@@ -119,7 +119,7 @@ static bool identity_from_array(
 			number = number * 10 + (*at++ - '0');
 		if (!digits || number > 255 || at == end || *at++ != (i < 15 ? ',' : ']'))
 			return false;
-		uuid[i] = (unsigned char)number;
+		ret_uuid[i] = (unsigned char)number;
 	}
 	return true;
 }

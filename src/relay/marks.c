@@ -139,33 +139,33 @@ static bool relay_mark_is_path(const char *name)
 	}
 }
 
-static bool get_flag(struct frame_reader *reader, bool *flag)
+static bool get_flag(struct frame_reader *reader, bool *ret_flag)
 {
 	uint8_t byte = framing_get_u8(reader);
 
-	*flag = byte == 1;
+	*ret_flag = byte == 1;
 	return byte <= 1;
 }
 
-static bool get_head(const unsigned char block[MARKS_BLOCK], struct marks_head *head)
+static bool get_head(const unsigned char block[MARKS_BLOCK], struct marks_head *ret_head)
 {
 	struct frame_reader reader = {block, block + SUM_AT, false};
 
 	if (!has_sum(block) || framing_get_u64(&reader) != MAGIC)
 		return false;
-	head->id = framing_get_u64(&reader);
-	head->sequence = framing_get_u64(&reader);
-	head->connections = framing_get_u64(&reader);
-	head->nr_traces = framing_get_u32(&reader);
-	head->past.packets = framing_get_u64(&reader);
-	head->past.bytes = framing_get_u64(&reader);
-	head->past.events = framing_get_u64(&reader);
-	head->past.dropped_packets = framing_get_u64(&reader);
-	head->past.dropped_events = framing_get_u64(&reader);
-	head->past.traces = framing_get_u64(&reader);
-	framing_get_name(&reader, head->url, sizeof(head->url));
-	return relay_mark_tail_is_zero(&reader) && head->nr_traces <= MARKS_NUMBER_MAX &&
-			head->sequence <= INT64_MAX && head->connections <= INT64_MAX;
+	ret_head->id = framing_get_u64(&reader);
+	ret_head->sequence = framing_get_u64(&reader);
+	ret_head->connections = framing_get_u64(&reader);
+	ret_head->nr_traces = framing_get_u32(&reader);
+	ret_head->past.packets = framing_get_u64(&reader);
+	ret_head->past.bytes = framing_get_u64(&reader);
+	ret_head->past.events = framing_get_u64(&reader);
+	ret_head->past.dropped_packets = framing_get_u64(&reader);
+	ret_head->past.dropped_events = framing_get_u64(&reader);
+	ret_head->past.traces = framing_get_u64(&reader);
+	framing_get_name(&reader, ret_head->url, sizeof(ret_head->url));
+	return relay_mark_tail_is_zero(&reader) && ret_head->nr_traces <= MARKS_NUMBER_MAX &&
+			ret_head->sequence <= INT64_MAX && ret_head->connections <= INT64_MAX;
 }
 
 static bool get_trace(struct frame_reader *reader, struct marks_trace *trace)
@@ -410,7 +410,7 @@ int marks_release(struct marks *marks, uint32_t slot)
 	return ret;
 }
 
-static int relay_mark_read_all(int fd, unsigned char **bytes, size_t *size)
+static int relay_mark_read_all(int fd, unsigned char **ret_bytes, size_t *ret_size)
 {
 	struct stat status;
 	int ret;
@@ -421,11 +421,11 @@ static int relay_mark_read_all(int fd, unsigned char **bytes, size_t *size)
 		return -EINVAL;
 	if (status.st_size > (off_t)MARKS_BLOCKS_MAX * MARKS_BLOCK)
 		return -EBADMSG;
-	*size = (size_t)status.st_size;
-	*bytes = malloc(*size + 1);
-	if (!*bytes)
+	*ret_size = (size_t)status.st_size;
+	*ret_bytes = malloc(*ret_size + 1);
+	if (!*ret_bytes)
 		return -ENOMEM;
-	ret = io_read_exactly_at(fd, *bytes, *size, 0);
+	ret = io_read_exactly_at(fd, *ret_bytes, *ret_size, 0);
 	return ret == -ENODATA ? -EBADMSG : ret;
 }
 
@@ -444,14 +444,14 @@ static int relay_mark_reset_file(struct marks *marks, const char *url)
 	return ftruncate(marks->fd, 0) ? -errno : 0;
 }
 
-int marks_open(const char *path, const char *url, struct marks *marks, bool *found)
+int marks_open(const char *path, const char *url, struct marks *marks, bool *ret_found)
 {
 	unsigned char *bytes = NULL;
 	size_t size = 0;
 	int ret;
 
 	*marks = (struct marks){.fd = -1};
-	*found = false;
+	*ret_found = false;
 	marks->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
 	if (marks->fd < 0)
 		return -errno;
@@ -464,8 +464,8 @@ int marks_open(const char *path, const char *url, struct marks *marks, bool *fou
 	if (!ret)
 		ret = marks_parse(bytes, size, marks);
 	free(bytes);
-	*found = !ret && !strcmp(marks->head.url, url);
-	if (!ret && *found)
+	*ret_found = !ret && !strcmp(marks->head.url, url);
+	if (!ret && *ret_found)
 		return 0;
 	if (!ret || ret == -EBADMSG)
 		ret = relay_mark_reset_file(marks, url);

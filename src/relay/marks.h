@@ -106,10 +106,10 @@ void marks_put_block(const struct marks_entry *entry, unsigned char block[MARKS_
 void marks_put_head(const struct marks_head *head, unsigned char block[MARKS_BLOCK]);
 
 /*
- * Open the file at `path`; create one if there is none, or none of this URL that is valid. *found:
- * a valid one existed. 0 or a negative errno; -EBUSY: another sender uses it.
+ * Open the file at `path`; create one if there is none, or none of this URL that is valid.
+ * *ret_found: a valid one existed. 0 or a negative errno; -EBUSY: another sender uses it.
  */
-int marks_open(const char *path, const char *url, struct marks *marks, bool *found);
+int marks_open(const char *path, const char *url, struct marks *marks, bool *ret_found);
 void marks_close(struct marks *marks);
 /* True if the file exists and is of this URL. Changes nothing. */
 bool marks_are_of(const char *path, const char *url);

@@ -252,8 +252,8 @@ static bool relay_receive_is_path(const char *name)
 
 /* Create the directories above it, and a new directory of its own: under another name if that one
    exists. */
-static int relay_receive_make_directory(
-		struct receive *receive, const char *name, char **directory, bool *ret_is_renamed)
+static int relay_receive_make_directory(struct receive *receive, const char *name,
+		char **ret_directory, bool *ret_is_renamed)
 {
 	char *path = receive->text;
 	size_t capacity = sizeof(receive->text), base = strlen(receive->output) + 1, size;
@@ -272,8 +272,8 @@ static int relay_receive_make_directory(
 			snprintf(path + size, capacity - size, "-%u", try);
 		if (!mkdir(path, CTF_DIRECTORY_MODE)) {
 			*ret_is_renamed = try > 1;
-			*directory = strdup(path + base);
-			return *directory ? 0 : -ENOMEM;
+			*ret_directory = strdup(path + base);
+			return *ret_directory ? 0 : -ENOMEM;
 		}
 		if (errno != EEXIST)
 			return -errno;
@@ -765,7 +765,7 @@ static int relay_receive_process_frames(struct receive_source *source)
 
 /* ---- for others ---- */
 
-int receive_create(const struct receive_options *options, struct receive **out)
+int receive_create(const struct receive_options *options, struct receive **ret_receive)
 {
 	struct receive *receive = calloc(1, sizeof(*receive));
 
@@ -777,7 +777,7 @@ int receive_create(const struct receive_options *options, struct receive **out)
 	}
 	receive->log_message = options->log_message;
 	receive->user = options->user;
-	*out = receive;
+	*ret_receive = receive;
 	return 0;
 }
 
@@ -956,28 +956,29 @@ static void remove_rests(struct receive *receive, const struct trace *trace)
 		unlink(receive->text);
 }
 
-void receive_finish(struct receive *receive, struct receive_summary *summary)
+void receive_finish(struct receive *receive, struct receive_summary *ret_summary)
 {
-	*summary = (struct receive_summary){
+	*ret_summary = (struct receive_summary){
 			.sessions = receive->nr_sessions, .garbage = receive->garbage};
 	for (struct relay_session *session = receive->sessions; session; session = session->next) {
-		summary->unended += !session->ended;
-		summary->frames += session->frames;
-		summary->repeated_frames += session->repeated_frames;
-		summary->lost_frames += session->lost_frames;
+		ret_summary->unended += !session->ended;
+		ret_summary->frames += session->frames;
+		ret_summary->repeated_frames += session->repeated_frames;
+		ret_summary->lost_frames += session->lost_frames;
 		if (session->ended)
-			summary->lost_frames += less(session->total_frames, session->next_sequence);
+			ret_summary->lost_frames +=
+					less(session->total_frames, session->next_sequence);
 		if (session->ended)
-			sum_unplaced(session, summary);
+			sum_unplaced(session, ret_summary);
 		for (uint32_t i = 0; i < session->nr_traces; i++) {
 			if (!session->traces[i])
 				continue;
 			remove_rests(receive, session->traces[i]);
-			sum_trace(session->traces[i], summary);
+			sum_trace(session->traces[i], ret_summary);
 		}
 	}
-	summary->failed = receive->failed;
-	summary->out_of_memory = receive->is_out_of_memory;
+	ret_summary->failed = receive->failed;
+	ret_summary->out_of_memory = receive->is_out_of_memory;
 }
 
 static void trace_losses(const struct trace *trace, receive_loss *loss, void *user)

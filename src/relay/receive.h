@@ -40,7 +40,7 @@ struct receive_summary {
 };
 
 /* 0 or -ENOMEM. */
-int receive_create(const struct receive_options *options, struct receive **receive);
+int receive_create(const struct receive_options *options, struct receive **ret_receive);
 void receive_destroy(struct receive *receive);
 
 /* Add a source of bytes. `answers`: the sender reads receive_answer(). NULL: out of memory. */
@@ -62,7 +62,7 @@ size_t receive_answer(struct receive_source *source, unsigned char answer[RECEIV
 bool receive_is_over(const struct receive *receive);
 
 /* After the last source: write the losses at the ends of streams, and fill the summary. */
-void receive_finish(struct receive *receive, struct receive_summary *summary);
+void receive_finish(struct receive *receive, struct receive_summary *ret_summary);
 
 /* Report the losses of each stream; after receive_finish(). */
 typedef void receive_loss(void *user, const char *trace, const char *stream, uint64_t packets,

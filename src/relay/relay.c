@@ -219,7 +219,7 @@ static void relay_free(struct sink *sink)
 /* ---- streams ---- */
 
 static int relay_add_stream(struct relay *relay, const struct follow_trace *trace, const char *name,
-		uint64_t *handle)
+		uint64_t *ret_handle)
 {
 	struct add_stream stream = {.file_size = 0};
 	struct handle_answer answer;
@@ -233,7 +233,7 @@ static int relay_add_stream(struct relay *relay, const struct follow_trace *trac
 	ret = command(relay, ADD_STREAM, &stream, sizeof(stream), NULL, 0, &answer, sizeof(answer));
 	if (ret)
 		return ret;
-	*handle = be64toh(answer.handle);
+	*ret_handle = be64toh(answer.handle);
 	return be32toh(answer.code) == CODE_OK ? 0 : -EPROTO;
 }
 
@@ -336,8 +336,8 @@ static int relay_text(struct sink *sink, struct follow_trace *trace, bool is_map
 /* ---- packets ---- */
 
 /* Convert a time to ticks of the trace's clock. False if the clock is not known. */
-static bool ticks_at(
-		const struct sink *sink, struct follow_trace *trace, int64_t ns, uint64_t *ticks)
+static bool ticks_at(const struct sink *sink, struct follow_trace *trace, int64_t ns,
+		uint64_t *ret_ticks)
 {
 	const struct ctf_trace *of = trace->counter ? ctf_counter_trace(trace->counter) : NULL;
 	const struct ctf_clock *clock = of ? of->clock : NULL;
@@ -346,13 +346,13 @@ static bool ticks_at(
 	if (!clock || !clock->frequency || !ns || ns == INT64_MAX)
 		return false;
 	if (sink->in_ticks) {
-		*ticks = (uint64_t)ns;
+		*ret_ticks = (uint64_t)ns;
 		return true;
 	}
 	at = ((__int128)ns - (__int128)clock->offset_s * 1000000000) * clock->frequency /
 			1000000000;
 	at -= clock->offset;
-	*ticks = at < 0 ? 0 : (uint64_t)at;
+	*ret_ticks = at < 0 ? 0 : (uint64_t)at;
 	return at < INT64_MAX;
 }
 

@@ -16,17 +16,18 @@ struct resolver_question {
 	char host[256], port[16];
 };
 
-void resolver_search(const char *host, const char *port, struct resolver_answer *answer)
+void resolver_search(const char *host, const char *port, struct resolver_answer *ret_answer)
 {
 	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG};
 	struct addrinfo *addresses = NULL;
 
-	*answer = (struct resolver_answer){.error = getaddrinfo(host, port, &hints, &addresses)};
-	if (answer->error)
+	*ret_answer = (struct resolver_answer){
+			.error = getaddrinfo(host, port, &hints, &addresses)};
+	if (ret_answer->error)
 		return;
 	for (const struct addrinfo *each = addresses;
-			each && answer->count < RESOLVER_ADDRESSES_MAX; each = each->ai_next) {
-		struct resolver_address *address = &answer->addresses[answer->count];
+			each && ret_answer->count < RESOLVER_ADDRESSES_MAX; each = each->ai_next) {
+		struct resolver_address *address = &ret_answer->addresses[ret_answer->count];
 
 		if (each->ai_addrlen > sizeof(address->address))
 			continue;
@@ -34,7 +35,7 @@ void resolver_search(const char *host, const char *port, struct resolver_answer 
 		address->protocol = each->ai_protocol;
 		address->size = each->ai_addrlen;
 		memcpy(&address->address, each->ai_addr, each->ai_addrlen);
-		answer->count++;
+		ret_answer->count++;
 	}
 	freeaddrinfo(addresses);
 }

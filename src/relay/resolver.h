@@ -28,7 +28,7 @@ struct resolver_answer {
 int resolver_start(void);
 
 /* The same in this process. */
-void resolver_search(const char *host, const char *port, struct resolver_answer *answer);
+void resolver_search(const char *host, const char *port, struct resolver_answer *ret_answer);
 
 /* Send a question. Each one has a number of its own. 0 or a negative errno. */
 int resolver_ask(int socket, uint64_t number, const char *host, const char *port);

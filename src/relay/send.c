@@ -454,7 +454,7 @@ static int send_packet(struct send *send, struct follow_stream *stream)
 	return 1;
 }
 
-static int relay_send_stream(struct send *send, struct follow_stream *stream, bool *more)
+static int relay_send_stream(struct send *send, struct follow_stream *stream, bool *ret_more)
 {
 	uint64_t begin = stream->at.offset;
 	int ret;
@@ -462,7 +462,7 @@ static int relay_send_stream(struct send *send, struct follow_stream *stream, bo
 	do {
 		ret = is_stopped(send) ? -ECANCELED : send->stale ? 1 : send_packet(send, stream);
 		if (ret > 0 && (send->stale || stream->at.offset - begin >= TURN_BYTES)) {
-			*more = true;
+			*ret_more = true;
 			return 0;
 		}
 	} while (ret > 0);
@@ -500,8 +500,8 @@ static bool has_mark(struct send *send, struct follow_trace *trace)
 	return !ret;
 }
 
-/* Announce the trace's new streams. *met is set to true if there was one. */
-static int meet(struct send *send, struct follow_trace *trace, bool *met)
+/* Announce the trace's new streams. *ret_met is set to true if there was one. */
+static int meet(struct send *send, struct follow_trace *trace, bool *ret_met)
 {
 	const struct sink_ops *ops = send->sink->ops;
 	int ret = send_texts(send, trace);
@@ -515,7 +515,7 @@ static int meet(struct send *send, struct follow_trace *trace, bool *met)
 		if (ret == -EBADMSG)
 			damaged(send, stream);
 		else if (ret > 0)
-			*met = true;
+			*ret_met = true;
 		ret = ret > 0 ? ops->meet(send->sink, stream) : ret == -EBADMSG ? 0 : ret;
 	}
 	/* Now that the trace is announced, its text can be sent. */
@@ -536,8 +536,8 @@ static int meet_all(struct send *send)
 	return ret || !met ? ret : send->sink->ops->remind(send->sink, &send->follow);
 }
 
-/* *more: a packet is available that this turn did not send. */
-static int send_turn(struct send *send, bool *more)
+/* *ret_more: a packet is available that this turn did not send. */
+static int send_turn(struct send *send, bool *ret_more)
 {
 	int ret = meet_all(send);
 
@@ -548,7 +548,7 @@ static int send_turn(struct send *send, bool *more)
 			ret = send_texts(send, trace);
 		for (struct follow_stream *stream = trace->streams;
 				!ret && !trace->refused && stream; stream = stream->next)
-			ret = relay_send_stream(send, stream, more);
+			ret = relay_send_stream(send, stream, ret_more);
 		if (!ret && trace->ended && relay_send_trace_is_delivered(trace))
 			ret = end_trace(send, trace);
 	}
@@ -875,18 +875,18 @@ static int64_t horizon(const struct send *send, bool over, int64_t scan_time)
 }
 
 /* One turn over an open connection. 1: everything is over; 0, or a negative errno. */
-static int relay_send_serve(struct send *send, bool over, int64_t scan_time, bool *more)
+static int relay_send_serve(struct send *send, bool over, int64_t scan_time, bool *ret_more)
 {
 	int ret;
 
 	send->sink->horizon = horizon(send, over, scan_time);
-	ret = send_turn(send, more);
+	ret = send_turn(send, ret_more);
 	if (!ret)
-		ret = send->sink->ops->flush(send->sink, &send->follow, over && !*more);
+		ret = send->sink->ops->flush(send->sink, &send->follow, over && !*ret_more);
 	if (!ret && !over)
-		ret = beat(send, *more);
+		ret = beat(send, *ret_more);
 	send->sink->before = send->sink->horizon;
-	if (ret || !over || *more || !all_done(send))
+	if (ret || !over || *ret_more || !all_done(send))
 		return ret;
 	ret = send->sink->ops->end(send->sink, &send->follow);
 	return ret ? ret : 1;
@@ -915,7 +915,7 @@ static void relay_send_abort(struct send *send, int reason)
 }
 
 /* 1: over; 0: continue; or a negative errno that ends the sender. */
-static int relay_send_run_once(struct send *send, bool *more)
+static int relay_send_run_once(struct send *send, bool *ret_more)
 {
 	bool over = relay_send_has_ended(send);
 	int64_t scan_time = (int64_t)clock_realtime_ns();
@@ -931,13 +931,13 @@ static int relay_send_run_once(struct send *send, bool *more)
 	if (over && !send->over)
 		send->progress = clock_monotonic_ms();
 	send->over = over;
-	send->stale = *more = false;
+	send->stale = *ret_more = false;
 	relay_send_report_vanished(send);
 	if (!send->own.connected && clock_monotonic_ms() >= send->next_try && try_connect(send) &&
 			send->sink->final_error)
 		return -EIO;
 	if (send->own.connected) {
-		ret = relay_send_serve(send, over, scan_time, more);
+		ret = relay_send_serve(send, over, scan_time, ret_more);
 		if (ret < 0 && ret != -ENOMEM) {
 			relay_send_disconnect(send, ret);
 			ret = 0;
@@ -1166,7 +1166,7 @@ bool send_wait(struct send *send, int timeout_ms)
 	return over;
 }
 
-void send_stop(struct send *send, struct send_status *status)
+void send_stop(struct send *send, struct send_status *ret_status)
 {
 	if (!send)
 		return;
@@ -1174,7 +1174,7 @@ void send_stop(struct send *send, struct send_status *status)
 	__atomic_store_n(&send->stopped, true, __ATOMIC_RELEASE);
 	wake(send);
 	pthread_join(send->thread, NULL);
-	if (status)
-		*status = send->status;
+	if (ret_status)
+		*ret_status = send->status;
 	free_send(send);
 }

@@ -86,10 +86,10 @@ void send_finish(struct send *send);
 bool send_wait(struct send *send, int timeout_ms);
 
 /*
- * Ends the thread, whatever is pending, and frees the sender. Writes the final status into *status
- * unless that is NULL. `send` may be NULL.
+ * Ends the thread, whatever is pending, and frees the sender. Writes the final status into
+ * *ret_status unless that is NULL. `send` may be NULL.
  */
-void send_stop(struct send *send, struct send_status *status);
+void send_stop(struct send *send, struct send_status *ret_status);
 
 /*
  * Starts the process that resolves host names, if the URL contains a host name; else sets

@@ -81,16 +81,16 @@ struct ring_bells {
 };
 
 /*
- * Fill `waits` with the current sequences of the unmuted doorbells of a group, and one more futex.
- * Returns their number.
+ * Fill `ret_waits` with the current sequences of the unmuted doorbells of a group, and one more
+ * futex. Returns their number.
  */
-static uint32_t bells_collect(const struct ring_bells *bells, size_t group, struct ring_wait *waits,
-		uint32_t *word, uint32_t seen)
+static uint32_t bells_collect(const struct ring_bells *bells, size_t group,
+		struct ring_wait *ret_waits, uint32_t *word, uint32_t seen)
 {
 	size_t at = group * BELLS_EACH, end = at + BELLS_EACH;
 	uint32_t nr = 0;
 
-	waits[nr++] = (struct ring_wait){
+	ret_waits[nr++] = (struct ring_wait){
 			.value = seen, .address = (uintptr_t)word, .flags = RING_WAIT_32};
 	for (; at < end && at < bells->nr; at++) {
 		struct ring_doorbell *bell =
@@ -98,7 +98,7 @@ static uint32_t bells_collect(const struct ring_bells *bells, size_t group, stru
 
 		if (bells->list[at].muted)
 			continue;
-		waits[nr++] = (struct ring_wait){/*
+		ret_waits[nr++] = (struct ring_wait){/*
 				 * Acquire: what the ringing producer did before. Pairs with
 				 * ring_doorbell_wake().
 				 */

@@ -116,8 +116,8 @@ enum ring_clock ring_clock_choose(void)
 }
 
 /* Read the conversion from the page. False if it changes all the time, or is not available. */
-static bool ring_clock_read_conversion(
-		const struct perf_event_mmap_page *page, struct ring_clock_conversion *conversion)
+static bool ring_clock_read_conversion(const struct perf_event_mmap_page *page,
+		struct ring_clock_conversion *ret_conversion)
 {
 	/* The kernel's sequence lock: it changes the page while `lock` is odd. */
 	for (int tries = 0; tries < RING_CONVERSION_TRIES; tries++) {
@@ -128,21 +128,21 @@ static bool ring_clock_read_conversion(
 		uint32_t sequence = __atomic_load_n(&page->lock, __ATOMIC_ACQUIRE);
 		bool known = page->cap_user_time;
 
-		conversion->has_zero = page->cap_user_time_zero;
+		ret_conversion->has_zero = page->cap_user_time_zero;
 		/*
 		 * Acquire, all 3: each before the second load of `lock`. Pairs with the kernel's
 		 * barrier before its second increment.
 		 */
-		conversion->zero = __atomic_load_n(&page->time_zero, __ATOMIC_ACQUIRE);
-		conversion->multiplier = __atomic_load_n(&page->time_mult, __ATOMIC_ACQUIRE);
-		conversion->shift = __atomic_load_n(&page->time_shift, __ATOMIC_ACQUIRE);
+		ret_conversion->zero = __atomic_load_n(&page->time_zero, __ATOMIC_ACQUIRE);
+		ret_conversion->multiplier = __atomic_load_n(&page->time_mult, __ATOMIC_ACQUIRE);
+		ret_conversion->shift = __atomic_load_n(&page->time_shift, __ATOMIC_ACQUIRE);
 		if (!(sequence & 1) && __atomic_load_n(&page->lock, __ATOMIC_RELAXED) == sequence)
-			return known && conversion->multiplier && conversion->shift < 64;
+			return known && ret_conversion->multiplier && ret_conversion->shift < 64;
 	}
 	return false;
 }
 
-bool ring_clock_kernel_conversion(struct ring_clock_conversion *conversion)
+bool ring_clock_kernel_conversion(struct ring_clock_conversion *ret_conversion)
 {
 	struct perf_event_attr attributes = {
 			.type = PERF_TYPE_SOFTWARE,
@@ -163,7 +163,7 @@ bool ring_clock_kernel_conversion(struct ring_clock_conversion *conversion)
 	close(fd);
 	if (shown == MAP_FAILED)
 		return false;
-	known = ring_clock_read_conversion(shown, conversion);
+	known = ring_clock_read_conversion(shown, ret_conversion);
 	munmap(shown, page);
 	return known;
 }
@@ -213,7 +213,7 @@ static int64_t ring_clock_difference(clockid_t id, int64_t *ret_error_ns)
 	return difference;
 }
 
-int ring_clock_sample(enum ring_clock clock, struct ring_clock_sample *sample)
+int ring_clock_sample(enum ring_clock clock, struct ring_clock_sample *ret_sample)
 {
 	uint64_t best = UINT64_MAX;
 	int64_t first, elapsed;
@@ -221,7 +221,7 @@ int ring_clock_sample(enum ring_clock clock, struct ring_clock_sample *sample)
 
 	if (clock == RING_CLOCK_TSC && !RING_CLOCK_HAS_TSC)
 		return -ENOTSUP;
-	*sample = (struct ring_clock_sample){0};
+	*ret_sample = (struct ring_clock_sample){0};
 	first = ring_clock_read_ns(CLOCK_MONOTONIC);
 	first_ticks = ring_clock_read(clock);
 	for (int i = 0; i < RING_SAMPLE_TRIES; i++) {
@@ -231,18 +231,19 @@ int ring_clock_sample(enum ring_clock clock, struct ring_clock_sample *sample)
 
 		if (width < best) {
 			best = width;
-			sample->ticks = before + width / 2;
-			sample->monotonic_ns = now;
+			ret_sample->ticks = before + width / 2;
+			ret_sample->monotonic_ns = now;
 		}
 	}
 	/* Width in ns, from the rate during these reads: precise enough for a bound. */
 	elapsed = ring_clock_read_ns(CLOCK_MONOTONIC) - first;
 	ticks = ring_clock_read(clock) - first_ticks;
-	sample->error_ns = ticks ? (int64_t)((long double)best * elapsed / ticks / 2) + 2 : elapsed;
-	sample->realtime_ns = sample->monotonic_ns +
-			ring_clock_difference(CLOCK_REALTIME, &sample->error_ns);
-	sample->raw_ns = sample->monotonic_ns +
-			ring_clock_difference(CLOCK_MONOTONIC_RAW, &sample->error_ns);
+	ret_sample->error_ns =
+			ticks ? (int64_t)((long double)best * elapsed / ticks / 2) + 2 : elapsed;
+	ret_sample->realtime_ns = ret_sample->monotonic_ns +
+			ring_clock_difference(CLOCK_REALTIME, &ret_sample->error_ns);
+	ret_sample->raw_ns = ret_sample->monotonic_ns +
+			ring_clock_difference(CLOCK_MONOTONIC_RAW, &ret_sample->error_ns);
 	return 0;
 }
 

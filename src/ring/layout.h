@@ -176,15 +176,15 @@ struct ring_memory {
  * impossible on any machine.
  */
 int ring_layout_compute(const struct ring_geometry *geometry, uint64_t alignment,
-		struct ring_layout *layout);
+		struct ring_layout *ret_layout);
 /* Compute the layout that this machine creates. */
-int ring_geometry_layout(const struct ring_geometry *geometry, struct ring_layout *layout);
+int ring_geometry_layout(const struct ring_geometry *geometry, struct ring_layout *ret_layout);
 /* Fill the header as ring_memory_create() writes it. */
 void ring_header_fill(struct ring_header *header, const struct ring_geometry *geometry,
 		const struct ring_layout *layout, enum ring_storage storage);
 /* Read the geometry from an untrusted header: 0, -EPROTO or -ENOTSUP. */
-int ring_header_check(const struct ring_header *header, struct ring_geometry *geometry,
-		struct ring_layout *layout);
+int ring_header_check(const struct ring_header *header, struct ring_geometry *ret_geometry,
+		struct ring_layout *ret_layout);
 /* Initialize the first words of each ring, in memory that is zero. */
 void ring_controls_fill(unsigned char *base, const struct ring_geometry *geometry);
 

@@ -42,24 +42,24 @@ static uint64_t ring_loss_limit(const struct ring_consumer *consumer)
  * Copy the counters of one ring or event; each implausible one becomes one loss. Returns the sum.
  */
 static uint64_t ring_loss_copy(
-		uint64_t counts[RING_LOSS_REASONS], const uint64_t *lost, uint64_t limit)
+		uint64_t ret_counts[RING_LOSS_REASONS], const uint64_t *lost, uint64_t limit)
 {
 	uint64_t total = 0;
 
-	counts[RING_LOST_IMPLAUSIBLE] = 0;
+	ret_counts[RING_LOST_IMPLAUSIBLE] = 0;
 	for (int i = 0; i < RING_LOSS_REASONS; i++) {
 		uint64_t count = __atomic_load_n(&lost[i], __ATOMIC_RELAXED);
 		bool is_plausible = i != RING_LOST_IMPLAUSIBLE && count <= limit;
 
 		if (is_plausible)
-			counts[i] = count;
+			ret_counts[i] = count;
 		else if (i != RING_LOST_IMPLAUSIBLE)
-			counts[i] = 0;
+			ret_counts[i] = 0;
 		if (!is_plausible)
-			counts[RING_LOST_IMPLAUSIBLE] += count != 0;
+			ret_counts[RING_LOST_IMPLAUSIBLE] += count != 0;
 	}
 	for (int i = 0; i < RING_LOSS_REASONS; i++)
-		total += counts[i];
+		total += ret_counts[i];
 	return total;
 }
 

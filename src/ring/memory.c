@@ -163,7 +163,7 @@ static uint64_t ring_align_up(uint64_t value, uint64_t alignment)
 }
 
 int ring_layout_compute(const struct ring_geometry *geometry, uint64_t alignment,
-		struct ring_layout *layout)
+		struct ring_layout *ret_layout)
 {
 	int ret = ring_geometry_check_static(geometry);
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -175,17 +175,18 @@ int ring_layout_compute(const struct ring_geometry *geometry, uint64_t alignment
 	if (alignment < page || alignment > RING_SIZE_MAX || (alignment & (alignment - 1)) ||
 			geometry->size < alignment)
 		return -EINVAL;
-	layout->alignment = alignment;
+	ret_layout->alignment = alignment;
 	/* Nothing below can overflow 64 bits: 2^13 rings, 2^16 slots, 2^33 bytes a doubled ring. */
-	layout->lost_stride = ring_align_up(
+	ret_layout->lost_stride = ring_align_up(
 			(uint64_t)geometry->event_slots * RING_LOSS_REASONS * sizeof(uint64_t),
 			page);
-	layout->lost_offset = ring_align_up(
+	ret_layout->lost_offset = ring_align_up(
 			RING_HEADER_BYTES + (uint64_t)geometry->rings * RING_CONTROL_BYTES, page);
-	layout->data_offset = ring_align_up(
-			layout->lost_offset + geometry->rings * layout->lost_stride, alignment);
-	layout->total = layout->data_offset + geometry->rings * geometry->size;
-	if (layout->total + geometry->rings * geometry->size > SIZE_MAX / 2)
+	ret_layout->data_offset = ring_align_up(
+			ret_layout->lost_offset + geometry->rings * ret_layout->lost_stride,
+			alignment);
+	ret_layout->total = ret_layout->data_offset + geometry->rings * geometry->size;
+	if (ret_layout->total + geometry->rings * geometry->size > SIZE_MAX / 2)
 		return -EINVAL;
 	return 0;
 }
@@ -197,9 +198,9 @@ int ring_geometry_check(const struct ring_geometry *geometry)
 	return ring_layout_compute(geometry, ring_geometry_alignment(geometry), &layout);
 }
 
-int ring_geometry_layout(const struct ring_geometry *geometry, struct ring_layout *layout)
+int ring_geometry_layout(const struct ring_geometry *geometry, struct ring_layout *ret_layout)
 {
-	return ring_layout_compute(geometry, ring_geometry_alignment(geometry), layout);
+	return ring_layout_compute(geometry, ring_geometry_alignment(geometry), ret_layout);
 }
 
 size_t ring_memory_size(const struct ring_geometry *geometry)
@@ -234,8 +235,8 @@ void ring_header_fill(struct ring_header *header, const struct ring_geometry *ge
 	};
 }
 
-int ring_header_check(const struct ring_header *header, struct ring_geometry *geometry,
-		struct ring_layout *layout)
+int ring_header_check(const struct ring_header *header, struct ring_geometry *ret_geometry,
+		struct ring_layout *ret_layout)
 {
 	struct ring_header wanted;
 	int ret;
@@ -243,7 +244,7 @@ int ring_header_check(const struct ring_header *header, struct ring_geometry *ge
 	if (header->magic != RING_MAGIC || header->version != RING_VERSION ||
 			header->storage > RING_IN_FILE)
 		return -EPROTO;
-	*geometry = (struct ring_geometry){
+	*ret_geometry = (struct ring_geometry){
 			.rings = header->rings,
 			.event_slots = header->event_slots,
 			.size = header->size,
@@ -253,13 +254,13 @@ int ring_header_check(const struct ring_header *header, struct ring_geometry *ge
 			.flags = header->flags,
 			.block_timeout_us = header->block_timeout_us,
 	};
-	if (!(geometry->flags & RING_HUGE_PAGES) &&
+	if (!(ret_geometry->flags & RING_HUGE_PAGES) &&
 			header->alignment != (uint64_t)sysconf(_SC_PAGESIZE))
 		return -EPROTO;
-	ret = ring_layout_compute(geometry, header->alignment, layout);
+	ret = ring_layout_compute(ret_geometry, header->alignment, ret_layout);
 	if (ret)
 		return ret == -ENOTSUP && header->alignment ? ret : -EPROTO;
-	ring_header_fill(&wanted, geometry, layout, (enum ring_storage)header->storage);
+	ring_header_fill(&wanted, ret_geometry, ret_layout, (enum ring_storage)header->storage);
 	/* NOLINTNEXTLINE(clang-analyzer-core.*): it assumes that errno may be 0 after a failure */
 	return memcmp(header, &wanted, sizeof(wanted)) ? -EPROTO : 0;
 }
@@ -282,8 +283,8 @@ static uint64_t ring_size_least(
  * Copy the header once and use only the copy: the other end may write meanwhile. Memory that could
  * shrink is accepted only if its header declares it as a file.
  */
-static int ring_header_read(int fd, struct ring_geometry *geometry, struct ring_layout *layout,
-		bool *ret_sealed)
+static int ring_header_read(int fd, struct ring_geometry *ret_geometry,
+		struct ring_layout *ret_layout, bool *ret_sealed)
 {
 	struct ring_header header;
 	struct stat status;
@@ -302,21 +303,21 @@ static int ring_header_read(int fd, struct ring_geometry *geometry, struct ring_
 	if (seals < 0 && errno != EINVAL)
 		return -errno;
 	*ret_sealed = seals >= 0 && (seals & F_SEAL_SHRINK);
-	ret = ring_header_check(&header, geometry, layout);
+	ret = ring_header_check(&header, ret_geometry, ret_layout);
 	if (ret)
 		return ret;
-	if ((uint64_t)status.st_size < ring_size_least(geometry, layout, *ret_sealed) ||
+	if ((uint64_t)status.st_size < ring_size_least(ret_geometry, ret_layout, *ret_sealed) ||
 			*ret_sealed != (header.storage == RING_IN_MEMFD))
 		return -EPROTO;
 	return 0;
 }
 
-int ring_memory_inspect(int fd, struct ring_geometry *geometry)
+int ring_memory_inspect(int fd, struct ring_geometry *ret_geometry)
 {
 	struct ring_layout layout;
 	bool sealed;
 
-	return ring_header_read(fd, geometry, &layout, &sealed);
+	return ring_header_read(fd, ret_geometry, &layout, &sealed);
 }
 
 static int ring_memory_map_piece(const struct ring_memory *memory, uint64_t at, uint64_t bytes,

@@ -177,7 +177,7 @@ int ring_memory_import(ring_memory_read *read, void *user, uint64_t base, int *r
  * Check the file of a descriptor that another process sent, without mapping it: 0 and its geometry,
  * -EPROTO or -ENOTSUP. A consumer that continues after a killed one maps the same file.
  */
-int ring_memory_inspect(int fd, struct ring_geometry *geometry);
+int ring_memory_inspect(int fd, struct ring_geometry *ret_geometry);
 
 /* ---- Producer ------------------------------------------------------------------------------- */
 
@@ -425,17 +425,17 @@ uint64_t ring_consumer_position(const struct ring_consumer *consumer, uint32_t r
 
 /*
  * Overwrite mode: copy the last records of the ring, up to the last one published when this is
- * called. The producer may be running or dead. `buffer` must be as large as a ring, and span->data
- * points into it.
+ * called. The producer may be running or dead. `buffer` must be as large as a ring, and
+ * ret_span->data points into it.
  *
  * Returns 1 and a span, or 0 if there are no records. -EBADMSG: as for ring_consumer_peek().
  * -EAGAIN: a producer overwrote everything during each copy (the ring is too small for its rate):
  * try again.
  *
- * span->position is the number of bytes published before these.
+ * ret_span->position is the number of bytes published before these.
  */
 int ring_consumer_snapshot(struct ring_consumer *consumer, uint32_t ring, void *buffer,
-		struct ring_span *span);
+		struct ring_span *ret_span);
 
 /*
  * Records lost in this ring since its creation. A count above one a nanosecond is replaced by one
@@ -533,7 +533,7 @@ struct ring_clock_conversion {
 	uint16_t shift;
 	bool has_zero;
 };
-bool ring_clock_kernel_conversion(struct ring_clock_conversion *conversion);
+bool ring_clock_kernel_conversion(struct ring_clock_conversion *ret_conversion);
 
 /* The ring's clock and the kernel's clocks at one moment. */
 struct ring_clock_sample {
@@ -560,7 +560,7 @@ struct ring_clock_calibration {
 	enum ring_clock_source source;
 };
 
-int ring_clock_sample(enum ring_clock clock, struct ring_clock_sample *sample);
+int ring_clock_sample(enum ring_clock clock, struct ring_clock_sample *ret_sample);
 
 /*
  * Compute frequency and origin of the clock.

@@ -120,18 +120,18 @@ static const char *ring_span_check(struct ring_span *span)
 
 /*
  * Try once, with at most `most` bytes. 1: a span; 0: the ring is empty; -EAGAIN: everything copied
- * was overwritten; -EBADMSG and *error.
+ * was overwritten; -EBADMSG and *ret_error.
  */
 static int ring_snapshot_once(const struct ring_view *view, uint64_t size, uint64_t most,
-		unsigned char *buffer, struct ring_span *span, const char **error)
+		unsigned char *buffer, struct ring_span *ret_span, const char **ret_error)
 {
 	struct ring_window window;
 	uint64_t from, begin, word, beyond;
 	bool still;
 	unsigned int first = 0;
 
-	*error = ring_window_scan(view->control, size, &window);
-	if (*error)
+	*ret_error = ring_window_scan(view->control, size, &window);
+	if (*ret_error)
 		return -EBADMSG;
 	if (window.head == 0)
 		return 0;
@@ -149,7 +149,7 @@ static int ring_snapshot_once(const struct ring_view *view, uint64_t size, uint6
 	word = __atomic_load_n(&view->control->claim, __ATOMIC_RELAXED);
 	beyond = (ring_head_position(word) - window.head) & RING_POSITION_MASK;
 	if (beyond > RING_POSITION_MASK / 2) {
-		*error = "the head is beyond the last record that was begun";
+		*ret_error = "the head is beyond the last record that was begun";
 		return -EBADMSG;
 	}
 	/*
@@ -160,23 +160,23 @@ static int ring_snapshot_once(const struct ring_view *view, uint64_t size, uint6
 	still = ring_head_position(word) == ring_head_position(window.claim);
 	if (!ring_window_cut(&window, window.head + beyond, size, from, &begin)) {
 		if (still && most == size)
-			*error = "no position to begin";
-		return *error ? -EBADMSG : -EAGAIN;
+			*ret_error = "no position to begin";
+		return *ret_error ? -EBADMSG : -EAGAIN;
 	}
 	if (begin == window.head)
 		return still ? 0 : -EAGAIN;
-	*span = (struct ring_span){
+	*ret_span = (struct ring_span){
 			.data = buffer + (begin - from),
 			.size = (size_t)(window.head - begin),
 			.position = begin,
 			.end_timestamp = window.last_timestamp,
 	};
-	*error = ring_span_check(span);
-	return *error ? -EBADMSG : 1;
+	*ret_error = ring_span_check(ret_span);
+	return *ret_error ? -EBADMSG : 1;
 }
 
-int ring_consumer_snapshot(
-		struct ring_consumer *consumer, uint32_t ring, void *buffer, struct ring_span *span)
+int ring_consumer_snapshot(struct ring_consumer *consumer, uint32_t ring, void *buffer,
+		struct ring_span *ret_span)
 {
 	struct ring_view *view = &consumer->views[ring];
 	uint64_t size = consumer->memory.geometry.size;
@@ -188,7 +188,7 @@ int ring_consumer_snapshot(
 	if (view->error)
 		return -EBADMSG;
 	for (int i = 0; i < RING_SNAPSHOT_TRIES && ret == -EAGAIN; i++)
-		ret = ring_snapshot_once(view, size, size >> i / 4, buffer, span, &error);
+		ret = ring_snapshot_once(view, size, size >> i / 4, buffer, ret_span, &error);
 	truncated = ring_consumer_truncated(consumer);
 	if (truncated)
 		error = truncated;

@@ -121,15 +121,15 @@ static int session_boot_fill_definition(const struct boot_source *source,
 }
 
 int definition_of_boot(const struct boot_source *source, const struct boot_session *session,
-		struct definition **definition, struct error *error)
+		struct definition **ret_definition, struct error *error)
 {
-	int ret = definition_create(session->name, definition, error);
+	int ret = definition_create(session->name, ret_definition, error);
 
 	if (!ret)
-		ret = session_boot_fill_definition(source, session, *definition, error);
+		ret = session_boot_fill_definition(source, session, *ret_definition, error);
 	if (ret) {
-		definition_free(*definition);
-		*definition = NULL;
+		definition_free(*ret_definition);
+		*ret_definition = NULL;
 	}
 	return ret;
 }
@@ -162,24 +162,25 @@ static int check_sessions(const struct boot_source *source, struct error *error)
 	return ret;
 }
 
-int boot_source_read(const char *path, struct boot_source *source, struct error *error)
+int boot_source_read(const char *path, struct boot_source *ret_source, struct error *error)
 {
 	struct boot_error why;
 	char sentence[600];
 	ssize_t size;
 
-	*source = (struct boot_source){.path = strdup(path), .text = malloc(BOOT_SIZE_MAX + 2)};
-	if (!source->path || !source->text)
+	*ret_source = (struct boot_source){.path = strdup(path), .text = malloc(BOOT_SIZE_MAX + 2)};
+	if (!ret_source->path || !ret_source->text)
 		return error_set_no_memory(error);
-	size = session_boot_read_file(path, source->text);
+	size = session_boot_read_file(path, ret_source->text);
 	if (size < 0)
 		return error_set_kind(error, size == -EACCES ? ERROR_PERMISSION : ERROR_NOT_FOUND,
 				(int)size, "name the file with --boot, or in SIDE_BOOT",
 				"cannot read the configuration %s: %s", path, strerror((int)-size));
-	source->buffer = malloc(boot_buffer_size((size_t)size));
-	if (!source->buffer)
+	ret_source->buffer = malloc(boot_buffer_size((size_t)size));
+	if (!ret_source->buffer)
 		return error_set_no_memory(error);
-	if (boot_parse(source->text, (size_t)size, source->buffer, &source->config, &why)) {
+	if (boot_parse(ret_source->text, (size_t)size, ret_source->buffer, &ret_source->config,
+			    &why)) {
 		char hint[sizeof(why.hint)];
 
 		memcpy(hint, why.hint, sizeof(hint));
@@ -187,7 +188,7 @@ int boot_source_read(const char *path, struct boot_source *source, struct error 
 		boot_error_text(sentence, sizeof(sentence), path, &why);
 		return error_set_kind(error, ERROR_USAGE, -EINVAL, hint, "%s", sentence);
 	}
-	return check_sessions(source, error);
+	return check_sessions(ret_source, error);
 }
 
 void boot_source_free(struct boot_source *source)

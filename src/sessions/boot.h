@@ -21,7 +21,7 @@ struct boot_source {
  * Reads and checks a file, including its filters. Returns 0, or a negative errno with *error filled
  * in: file, line, reason, hint. Call boot_source_free() in any case.
  */
-int boot_source_read(const char *path, struct boot_source *source, struct error *error);
+int boot_source_read(const char *path, struct boot_source *ret_source, struct error *error);
 void boot_source_free(struct boot_source *source);
 
 /*
@@ -29,6 +29,6 @@ void boot_source_free(struct boot_source *source);
  * names one.
  */
 int definition_of_boot(const struct boot_source *source, const struct boot_session *session,
-		struct definition **definition, struct error *error);
+		struct definition **ret_definition, struct error *error);
 
 #endif

@@ -177,23 +177,24 @@ static int control_client_connect(enum control_where where, bool start, char *pa
 	return fd < 0 ? fail_connect(fd, path, where == CONTROL_SYSTEM, error) : fd;
 }
 
-int control_connect(enum control_where where, bool start, struct control_client **client,
+int control_connect(enum control_where where, bool start, struct control_client **ret_client,
 		struct error *error)
 {
 	int fd;
 
 	error_clear(error);
-	*client = calloc(1, sizeof(**client));
-	if (!*client)
+	*ret_client = calloc(1, sizeof(**ret_client));
+	if (!*ret_client)
 		return error_set_no_memory(error);
-	fd = control_client_connect(where, start, (*client)->path, sizeof((*client)->path), error);
+	fd = control_client_connect(
+			where, start, (*ret_client)->path, sizeof((*ret_client)->path), error);
 	if (fd < 0) {
-		free(*client);
-		*client = NULL;
+		free(*ret_client);
+		*ret_client = NULL;
 		return fd;
 	}
-	(*client)->fd = fd;
-	frame_out_init(&(*client)->out);
+	(*ret_client)->fd = fd;
+	frame_out_init(&(*ret_client)->out);
 	return 0;
 }
 
@@ -244,10 +245,11 @@ static int fail_talk(int code, struct control_client *client, struct error *erro
 }
 
 static int receive_until(struct control_client *client, int64_t deadline,
-		struct json_object **answer, struct error *error)
+		struct json_object **ret_answer, struct error *error)
 {
 	for (;;) {
-		int ret = frame_receive(&client->in, client->fd, FRAME_ANSWER_MAX, answer, error);
+		int ret = frame_receive(
+				&client->in, client->fd, FRAME_ANSWER_MAX, ret_answer, error);
 
 		if (ret == 1)
 			return 0;
@@ -275,33 +277,33 @@ static int send_until(struct control_client *client, int64_t deadline, struct er
 }
 
 static int control_client_parse_answer(
-		struct json_object *got, struct json_object **answer, struct error *error)
+		struct json_object *got, struct json_object **ret_answer, struct error *error)
 {
 	int ret = json_answer(got, error);
 
-	if (!ret && answer)
-		*answer = got;
+	if (!ret && ret_answer)
+		*ret_answer = got;
 	else
 		json_object_put(got);
 	return ret;
 }
 
 int control_call(struct control_client *client, struct json_object *request, int timeout_ms,
-		struct json_object **answer, struct error *error)
+		struct json_object **ret_answer, struct error *error)
 {
-	return control_call_with(client, request, -1, timeout_ms, answer, error);
+	return control_call_with(client, request, -1, timeout_ms, ret_answer, error);
 }
 
 int control_call_with(struct control_client *client, struct json_object *request, int fd,
-		int timeout_ms, struct json_object **answer, struct error *error)
+		int timeout_ms, struct json_object **ret_answer, struct error *error)
 {
 	int64_t deadline = deadline_of(timeout_ms);
 	struct json_object *got;
 	int ret;
 
 	error_clear(error);
-	if (answer)
-		*answer = NULL;
+	if (ret_answer)
+		*ret_answer = NULL;
 	ret = frame_put_with(&client->out, request, fd);
 	if (ret == -E2BIG)
 		return error_set_kind(error, ERROR_USAGE, ret, NULL, "the request is too long");
@@ -315,17 +317,17 @@ int control_call_with(struct control_client *client, struct json_object *request
 	if (ret && ret != -EPIPE)
 		return ret;
 	ret = receive_until(client, deadline, &got, error);
-	return ret ? ret : control_client_parse_answer(got, answer, error);
+	return ret ? ret : control_client_parse_answer(got, ret_answer, error);
 }
 
-int control_next(struct control_client *client, int timeout_ms, struct json_object **answer,
+int control_next(struct control_client *client, int timeout_ms, struct json_object **ret_answer,
 		struct error *error)
 {
 	struct json_object *got;
 	int ret;
 
 	error_clear(error);
-	*answer = NULL;
+	*ret_answer = NULL;
 	ret = receive_until(client, deadline_of(timeout_ms), &got, error);
-	return ret ? ret : control_client_parse_answer(got, answer, error);
+	return ret ? ret : control_client_parse_answer(got, ret_answer, error);
 }

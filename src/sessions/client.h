@@ -39,7 +39,7 @@ enum control_where {
  * ERROR_NOT_FOUND there is no daemon, and the hint names the command that starts one. With
  * `start`, it then starts the user's own daemon (never the system's) and waits for it.
  */
-int control_connect(enum control_where where, bool start, struct control_client **client,
+int control_connect(enum control_where where, bool start, struct control_client **ret_client,
 		struct error *error);
 void control_close(struct control_client *client);
 
@@ -50,12 +50,12 @@ const char *control_path(const struct control_client *client);
 struct json_object *control_request(const char *verb, const char *session);
 
 /*
- * Sends a request and waits for the answer, which the caller puts; `answer` can be NULL. timeout_ms
- * limits the wait of this function: after -ETIMEDOUT the client can only be closed. The timeout of
+ * Sends a request and waits for the answer, which the caller puts; `ret_answer` can be NULL.
+ * timeout_ms limits the wait of this function: after -ETIMEDOUT the client can only be closed. The timeout of
  * the daemon is "timeout" in the request, in nanoseconds.
  */
 int control_call(struct control_client *client, struct json_object *request, int timeout_ms,
-		struct json_object **answer, struct error *error);
+		struct json_object **ret_answer, struct error *error);
 
 /*
  * The same with a descriptor, which the caller keeps (-1: none). "enable-probe" sends a probe table
@@ -72,14 +72,14 @@ int control_call(struct control_client *client, struct json_object *request, int
  * (definition.h, struct definition_probe, with the reports of programs).
  */
 int control_call_with(struct control_client *client, struct json_object *request, int fd,
-		int timeout_ms, struct json_object **answer, struct error *error);
+		int timeout_ms, struct json_object **ret_answer, struct error *error);
 
 /*
  * Receives the next message of a subscription (verb "top") that control_call() has begun. Returns
  * -EPIPE if the daemon has exited or the session has ended. control_fd() becomes readable when
  * there is a message.
  */
-int control_next(struct control_client *client, int timeout_ms, struct json_object **answer,
+int control_next(struct control_client *client, int timeout_ms, struct json_object **ret_answer,
 		struct error *error);
 int control_fd(const struct control_client *client);
 

@@ -311,7 +311,7 @@ static int read_lists(struct definition *definition, struct json_object *json, s
 }
 
 static int definition_json_parse_begin(
-		struct json_object *json, struct definition **definition, struct error *error)
+		struct json_object *json, struct definition **ret_definition, struct error *error)
 {
 	const char *name = NULL;
 	uint64_t version = 0;
@@ -331,15 +331,16 @@ static int definition_json_parse_begin(
 		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"a definition of version %llu is not known here, only version %d",
 				(unsigned long long)version, DEFINITION_VERSION);
-	return definition_create(name ? name : "", definition, error);
+	return definition_create(name ? name : "", ret_definition, error);
 }
 
-int definition_parse(struct json_object *json, struct definition **result, struct error *error)
+int definition_parse(
+		struct json_object *json, struct definition **ret_definition, struct error *error)
 {
 	struct definition *definition = NULL;
 	int ret;
 
-	*result = NULL;
+	*ret_definition = NULL;
 	ret = definition_json_parse_begin(json, &definition, error);
 	if (ret || !definition)
 		return ret;
@@ -351,7 +352,7 @@ int definition_parse(struct json_object *json, struct definition **result, struc
 	if (ret)
 		definition_free(definition);
 	else
-		*result = definition;
+		*ret_definition = definition;
 	return ret;
 }
 

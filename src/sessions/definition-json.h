@@ -12,7 +12,8 @@ struct json_object;
 
 /* Functions that read return 0, or a negative errno with *error filled in. */
 
-int definition_parse(struct json_object *json, struct definition **definition, struct error *error);
+int definition_parse(
+		struct json_object *json, struct definition **ret_definition, struct error *error);
 /* Returns an object that the caller puts, or NULL if out of memory. */
 struct json_object *definition_json(const struct definition *definition);
 

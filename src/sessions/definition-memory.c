@@ -12,20 +12,20 @@ bool definition_is_name(const char *name)
 	return wire_session_name_valid(name);
 }
 
-int definition_create(const char *name, struct definition **definition, struct error *error)
+int definition_create(const char *name, struct definition **ret_definition, struct error *error)
 {
-	*definition = NULL;
+	*ret_definition = NULL;
 	if (!definition_is_name(name))
 		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"\"%.80s\" cannot name a session: a name has 1 to %d letters, digits, \"_\", \".\" and \"-\", and begins with none of the last two",
 				name, DEFINITION_NAME_MAX);
-	*definition = calloc(1, sizeof(**definition));
-	if (*definition)
-		(*definition)->name = strdup(name);
-	if (*definition && (*definition)->name)
+	*ret_definition = calloc(1, sizeof(**ret_definition));
+	if (*ret_definition)
+		(*ret_definition)->name = strdup(name);
+	if (*ret_definition && (*ret_definition)->name)
 		return 0;
-	definition_free(*definition);
-	*definition = NULL;
+	definition_free(*ret_definition);
+	*ret_definition = NULL;
 	return error_set_no_memory(error);
 }
 

@@ -18,7 +18,7 @@ bool definition_is_name(const char *name);
 /*
  * Creates a definition without channels. Returns 0, or a negative errno with *error filled in.
  */
-int definition_create(const char *name, struct definition **definition, struct error *error);
+int definition_create(const char *name, struct definition **ret_definition, struct error *error);
 void definition_free(struct definition *definition);
 
 /* Free the content of a part, which the caller then removes from its array. */

@@ -28,10 +28,10 @@ static int definition_probe_check_event(const char *event, struct error *error)
 			"\"%.80s\" cannot name the event of a probe", event);
 }
 
-static int definition_probe_copy_text(char **to, const char *from, struct error *error)
+static int definition_probe_copy_text(char **ret_copy, const char *from, struct error *error)
 {
-	*to = from ? strdup(from) : NULL;
-	return !from || *to ? 0 : error_set_no_memory(error);
+	*ret_copy = from ? strdup(from) : NULL;
+	return !from || *ret_copy ? 0 : error_set_no_memory(error);
 }
 
 static int read_target(

@@ -237,7 +237,7 @@ static void drop_probe(struct definition_edit *change, size_t index)
  * negative errno.
  */
 static int drop_meant(struct definition_edit *change, const char *channel, const char *text,
-		uint32_t pid, bool *named)
+		uint32_t pid, bool *ret_named)
 {
 	struct pattern_error where;
 	struct pattern pattern;
@@ -245,7 +245,7 @@ static int drop_meant(struct definition_edit *change, const char *channel, const
 	int count = 0;
 	size_t i, k;
 
-	*named = false;
+	*ret_named = false;
 	if (pattern_parse(text, &pattern, &where)) {
 		pattern_error_text(sentence, sizeof(sentence), text, &where);
 		return error_set_kind(change->error, ERROR_USAGE, -EINVAL, NULL, "%s", sentence);
@@ -258,7 +258,7 @@ static int drop_meant(struct definition_edit *change, const char *channel, const
 			continue;
 		for (k = 0; k < probe->events.count; k++) {
 			meant |= definition_probe_matches(probe->events.items[k], text, &pattern);
-			*named |= is_name_of(text, probe->events.items[k]);
+			*ret_named |= is_name_of(text, probe->events.items[k]);
 		}
 		if (meant)
 			drop_probe(change, i);
@@ -268,14 +268,14 @@ static int drop_meant(struct definition_edit *change, const char *channel, const
 }
 
 int change_drop_probes(struct definition_edit *change, const struct definition_channel *channel,
-		const char *pattern, bool *named)
+		const char *pattern, bool *ret_named)
 {
 	int ret = 0;
 
-	*named = false;
+	*ret_named = false;
 	/* A text that cannot be a pattern is refused later, where it is parsed. */
 	if (change->definition->nr_probes && *pattern != '!')
-		ret = drop_meant(change, channel->name, pattern, 0, named);
+		ret = drop_meant(change, channel->name, pattern, 0, ret_named);
 	return ret < 0 ? ret : 0;
 }
 

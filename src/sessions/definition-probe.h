@@ -14,11 +14,11 @@ int change_enable_probe(struct definition_edit *change);
 int change_disable_probe(struct definition_edit *change);
 /*
  * Removes the channel's probes whose events match the pattern, with the rules for these events.
- * Sets *named if the pattern is the name of one of these events; then nothing else must be
+ * Sets *ret_named if the pattern is the name of one of these events; then nothing else must be
  * disabled.
  */
 int change_drop_probes(struct definition_edit *change, const struct definition_channel *channel,
-		const char *pattern, bool *named);
+		const char *pattern, bool *ret_named);
 /* Removes all probes of a channel that is disabled. */
 void change_drop_all_probes(
 		struct definition_edit *change, const struct definition_channel *channel);

@@ -20,15 +20,16 @@ static const struct session_channel standard = {
 };
 
 /* Copies through the JSON form, so that no second list of members can be incomplete. */
-int definition_copy(const struct definition *from, struct definition **to, struct error *error)
+int definition_copy(
+		const struct definition *from, struct definition **ret_copy, struct error *error)
 {
 	struct json_object *json = definition_json(from);
 	int ret;
 
-	*to = NULL;
+	*ret_copy = NULL;
 	if (!json)
 		return error_set_no_memory(error);
-	ret = definition_parse(json, to, error);
+	ret = definition_parse(json, ret_copy, error);
 	json_object_put(json);
 	return ret;
 }
@@ -43,13 +44,13 @@ static const char *const *texts(const struct definition_strings *strings)
 
 /* Makes an array of the rule's contexts and of those added to its channel later. */
 static const char *const *all_contexts(const struct definition_channel *channel,
-		const struct definition_rule *rule, size_t *count)
+		const struct definition_rule *rule, size_t *ret_count)
 {
 	size_t i;
 	const char **all;
 
-	*count = channel->added.count + rule->contexts.count;
-	all = calloc(*count + 1, sizeof(*all));
+	*ret_count = channel->added.count + rule->contexts.count;
+	all = calloc(*ret_count + 1, sizeof(*all));
 	for (i = 0; all && i < channel->added.count; i++)
 		all[i] = channel->added.items[i];
 	for (i = 0; all && i < rule->contexts.count; i++)
@@ -58,21 +59,21 @@ static const char *const *all_contexts(const struct definition_channel *channel,
 }
 
 static bool view_rules(const struct definition_channel *channel, bool symbols,
-		struct session_channel *view, struct session_rule **rules)
+		struct session_channel *view, struct session_rule **ret_rules)
 {
 	size_t i;
 
-	*rules = calloc(channel->nr_rules + 2, sizeof(**rules));
-	if (!*rules)
+	*ret_rules = calloc(channel->nr_rules + 2, sizeof(**ret_rules));
+	if (!*ret_rules)
 		return false;
-	view->rules = *rules;
+	view->rules = *ret_rules;
 	if (!channel->nr_rules) {
 		view->rules = &no_events;
 		view->nr_rules = 1;
 	}
 	for (i = 0; i < channel->nr_rules; i++) {
 		const struct definition_rule *rule = &channel->rules[i];
-		struct session_rule *to = &(*rules)[i];
+		struct session_rule *to = &(*ret_rules)[i];
 
 		to->patterns = texts(&rule->patterns);
 		to->nr_patterns = rule->patterns.count;
@@ -84,14 +85,14 @@ static bool view_rules(const struct definition_channel *channel, bool symbols,
 	}
 	/* Its contexts are NULL, so there is nothing to free. */
 	if (symbols)
-		(*rules)[view->nr_rules++] = session_symbols_rule;
+		(*ret_rules)[view->nr_rules++] = session_symbols_rule;
 	return true;
 }
 
 static bool view_channel(const struct definition_channel *channel, bool symbols,
-		struct session_channel *view, struct session_rule **rules)
+		struct session_channel *ret_view, struct session_rule **ret_rules)
 {
-	*view = (struct session_channel){
+	*ret_view = (struct session_channel){
 			.name = channel->name,
 			.mode = channel->mode,
 			.per_thread = channel->per_thread,
@@ -101,16 +102,16 @@ static bool view_channel(const struct definition_channel *channel, bool symbols,
 			.contexts = texts(&channel->contexts),
 			.nr_contexts = channel->contexts.count,
 	};
-	return view_rules(channel, symbols, view, rules);
+	return view_rules(channel, symbols, ret_view, ret_rules);
 }
 
-int definition_options(const struct definition *definition, struct definition_view *view,
+int definition_options(const struct definition *definition, struct definition_view *ret_view,
 		struct error *error)
 {
 	size_t nr = definition->nr_channels, i;
 	bool any = false;
 
-	*view = (struct definition_view){
+	*ret_view = (struct definition_view){
 			.options =
 					{
 							.mode = SESSION_RECORD,
@@ -130,21 +131,21 @@ int definition_options(const struct definition *definition, struct definition_vi
 									definition->triggers.count,
 							.nr_channels = nr ? nr : 1,
 					},
-			.channels = calloc(nr + 1, sizeof(*view->channels)),
+			.channels = calloc(nr + 1, sizeof(*ret_view->channels)),
 			.rules = calloc(nr + 1, sizeof(struct session_rule *)),
 	};
-	view->options.channels = nr ? view->channels : &standard;
-	for (i = 0; view->channels && view->rules && i < nr; i++) {
+	ret_view->options.channels = nr ? ret_view->channels : &standard;
+	for (i = 0; ret_view->channels && ret_view->rules && i < nr; i++) {
 		bool symbols = definition->symbols && !any && definition->channels[i].nr_rules;
 
 		any |= symbols;
-		if (!view_channel(&definition->channels[i], symbols, &view->channels[i],
-				    &view->rules[i]))
+		if (!view_channel(&definition->channels[i], symbols, &ret_view->channels[i],
+				    &ret_view->rules[i]))
 			break;
 	}
-	if (view->channels && view->rules && i == nr)
+	if (ret_view->channels && ret_view->rules && i == nr)
 		return 0;
-	definition_view_free(view);
+	definition_view_free(ret_view);
 	return error_set_no_memory(error);
 }
 

@@ -35,7 +35,8 @@ static inline bool definition_is_spooled(const struct definition *definition)
 
 /* All of these functions return 0, or a negative errno with *error filled in. */
 
-int definition_copy(const struct definition *from, struct definition **to, struct error *error);
+int definition_copy(
+		const struct definition *from, struct definition **ret_copy, struct error *error);
 
 /*
  * Checks that a session would accept the whole definition: patterns, filters, contexts, sizes,
@@ -55,7 +56,7 @@ struct definition_view {
 	struct session_channel *channels; /* options.channels */
 	struct session_rule **rules;      /* of each channel */
 };
-int definition_options(const struct definition *definition, struct definition_view *view,
+int definition_options(const struct definition *definition, struct definition_view *ret_view,
 		struct error *error);
 void definition_view_free(struct definition_view *view);
 

@@ -257,7 +257,7 @@ static int take_piece(
 }
 
 static int json_frame_parse_message(struct frame_in *in, const char *text, size_t size, size_t max,
-		struct json_object **result, struct error *error)
+		struct json_object **ret_object, struct error *error)
 {
 	struct json_object *object = json_read(text, size, error);
 	int ret;
@@ -266,18 +266,18 @@ static int json_frame_parse_message(struct frame_in *in, const char *text, size_
 		return -EINVAL;
 	ret = take_piece(in, object, max, error);
 	if (ret == 2) {
-		*result = object;
+		*ret_object = object;
 		return 1;
 	}
 	json_object_put(object);
 	if (ret != 1)
 		return ret;
-	*result = json_read(in->text, in->size, error);
+	*ret_object = json_read(in->text, in->size, error);
 	free_pieces(in);
-	return *result ? 1 : -EINVAL;
+	return *ret_object ? 1 : -EINVAL;
 }
 
-int frame_receive(struct frame_in *in, int socket, size_t max, struct json_object **object,
+int frame_receive(struct frame_in *in, int socket, size_t max, struct json_object **ret_object,
 		struct error *error)
 {
 	char text[FRAME_MAX];
@@ -287,7 +287,7 @@ int frame_receive(struct frame_in *in, int socket, size_t max, struct json_objec
 	int was_reset = 0;
 	ssize_t size;
 
-	*object = NULL;
+	*ret_object = NULL;
 	if (in->takes_fd) {
 		header.msg_control = control.bytes;
 		header.msg_controllen = sizeof(control.bytes);
@@ -312,5 +312,5 @@ int frame_receive(struct frame_in *in, int socket, size_t max, struct json_objec
 	if ((size_t)size > sizeof(text))
 		return error_set_kind(error, ERROR_USAGE, -EPROTO, NULL,
 				"a message has %zd bytes, more than %d", size, FRAME_MAX);
-	return json_frame_parse_message(in, text, (size_t)size, max, object, error);
+	return json_frame_parse_message(in, text, (size_t)size, max, ret_object, error);
 }

@@ -52,11 +52,11 @@ int frame_put_with(struct frame_out *out, struct json_object *object, int fd);
 int frame_send(struct frame_out *out, int socket);
 
 /*
- * Receives one message. Returns 1 with a complete *object, 0 if pieces are missing, -EAGAIN if
+ * Receives one message. Returns 1 with a complete *ret_object, 0 if pieces are missing, -EAGAIN if
  * there is no message, -EPIPE at the end of the connection, or -EPROTO, -E2BIG or -EINVAL (no JSON)
  * with *error filled in.
  */
-int frame_receive(struct frame_in *in, int socket, size_t max, struct json_object **object,
+int frame_receive(struct frame_in *in, int socket, size_t max, struct json_object **ret_object,
 		struct error *error);
 void frame_in_free(struct frame_in *in);
 /*

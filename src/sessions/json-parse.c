@@ -199,15 +199,15 @@ static bool parser_digits(struct json_parser *parser)
 }
 
 /* Returns false if the number is not a 64-bit integer. */
-static bool json_parse_get_integer(const char *digits, bool is_negative, uint64_t *number)
+static bool json_parse_get_integer(const char *digits, bool is_negative, uint64_t *ret_number)
 {
-	*number = 0;
+	*ret_number = 0;
 	for (; *digits >= '0' && *digits <= '9'; digits++)
-		if (__builtin_mul_overflow(*number, 10u, number) ||
-				__builtin_add_overflow(
-						*number, (unsigned int)(*digits - '0'), number))
+		if (__builtin_mul_overflow(*ret_number, 10u, ret_number) ||
+				__builtin_add_overflow(*ret_number, (unsigned int)(*digits - '0'),
+						ret_number))
 			return false;
-	return !*digits && (!is_negative || *number <= (uint64_t)1 << 63);
+	return !*digits && (!is_negative || *ret_number <= (uint64_t)1 << 63);
 }
 
 static struct json_object *number_object(const char *text)

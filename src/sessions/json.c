@@ -73,32 +73,33 @@ static bool member(struct json_object *object, const char *name, struct json_obj
 	return json_object_object_get_ex(object, name, value) && *value;
 }
 
-static int json_get_string(
-		struct json_object *value, const char *name, const char **text, struct error *error)
+static int json_get_string(struct json_object *value, const char *name, const char **ret_text,
+		struct error *error)
 {
 	size_t size;
 
 	if (!json_object_is_type(value, json_type_string))
 		return json_set_error(error, "\"%s\" is not a text", name);
-	*text = json_object_get_string(value);
+	*ret_text = json_object_get_string(value);
 	size = (size_t)json_object_get_string_len(value);
 	if (!size)
 		return json_set_error(error, "\"%s\" is an empty text", name);
 	if (size > JSON_WORD_MAX)
 		return json_set_error(error, "\"%s\" is longer than 16 KiB", name);
-	if (strlen(*text) != size)
+	if (strlen(*ret_text) != size)
 		return json_set_error(error, "\"%s\" has a NUL in it", name);
 	return 0;
 }
 
-int json_text(struct json_object *object, const char *name, const char **text, struct error *error)
+int json_text(struct json_object *object, const char *name, const char **ret_text,
+		struct error *error)
 {
 	struct json_object *value;
 
-	return member(object, name, &value) ? json_get_string(value, name, text, error) : 0;
+	return member(object, name, &value) ? json_get_string(value, name, ret_text, error) : 0;
 }
 
-int json_number(struct json_object *object, const char *name, uint64_t max, uint64_t *number,
+int json_number(struct json_object *object, const char *name, uint64_t max, uint64_t *ret_number,
 		struct error *error)
 {
 	struct json_object *value;
@@ -113,11 +114,11 @@ int json_number(struct json_object *object, const char *name, uint64_t max, uint
 		return error_set_kind(error, ERROR_USAGE, -ERANGE, NULL,
 				"\"%.60s\" is %" PRIu64 ", which is more than %" PRIu64, name,
 				json_object_get_uint64(value), max);
-	*number = json_object_get_uint64(value);
+	*ret_number = json_object_get_uint64(value);
 	return 0;
 }
 
-int json_flag(struct json_object *object, const char *name, bool *flag, struct error *error)
+int json_flag(struct json_object *object, const char *name, bool *ret_flag, struct error *error)
 {
 	struct json_object *value;
 
@@ -125,12 +126,12 @@ int json_flag(struct json_object *object, const char *name, bool *flag, struct e
 		return 0;
 	if (!json_object_is_type(value, json_type_boolean))
 		return json_set_error(error, "\"%s\" is neither true nor false", name);
-	*flag = json_object_get_boolean(value);
+	*ret_flag = json_object_get_boolean(value);
 	return 0;
 }
 
 int json_choice(struct json_object *object, const char *name, const char *const *choices,
-		unsigned int *choice, struct error *error)
+		unsigned int *ret_choice, struct error *error)
 {
 	const char *text = NULL;
 	unsigned int i;
@@ -141,7 +142,7 @@ int json_choice(struct json_object *object, const char *name, const char *const 
 	for (i = 0; choices[i]; i++) {
 		if (strcmp(choices[i], text) != 0)
 			continue;
-		*choice = i;
+		*ret_choice = i;
 		return 0;
 	}
 	return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
@@ -149,17 +150,17 @@ int json_choice(struct json_object *object, const char *name, const char *const 
 			text, choices[0]);
 }
 
-int json_array(struct json_object *object, const char *name, size_t max, struct json_object **array,
-		struct error *error)
+int json_array(struct json_object *object, const char *name, size_t max,
+		struct json_object **ret_array, struct error *error)
 {
-	*array = NULL;
-	if (!member(object, name, array)) {
-		*array = NULL;
+	*ret_array = NULL;
+	if (!member(object, name, ret_array)) {
+		*ret_array = NULL;
 		return 0;
 	}
-	if (!json_object_is_type(*array, json_type_array))
+	if (!json_object_is_type(*ret_array, json_type_array))
 		return json_set_error(error, "\"%s\" is not an array", name);
-	if (json_object_array_length(*array) > max)
+	if (json_object_array_length(*ret_array) > max)
 		return error_set_kind(error, ERROR_USAGE, -E2BIG, NULL,
 				"\"%.60s\" has more than %zu elements", name, max);
 	return 0;
@@ -292,7 +293,7 @@ bool strings_add(struct definition_strings *strings, const char *text)
 	return true;
 }
 
-bool strings_copy(struct definition_strings *to, const struct definition_strings *from)
+bool strings_copy(struct definition_strings *ret_copy, const struct definition_strings *from)
 {
 	struct definition_strings copy = {0};
 	size_t i;
@@ -303,7 +304,7 @@ bool strings_copy(struct definition_strings *to, const struct definition_strings
 		strings_free(&copy);
 		return false;
 	}
-	*to = copy;
+	*ret_copy = copy;
 	return true;
 }
 

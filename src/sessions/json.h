@@ -41,19 +41,20 @@ struct json_object *json_parse_deep(const char *text, size_t size, unsigned int 
 int json_only(struct json_object *object, const char *const *names, const char *what,
 		struct error *error);
 /* Gets a text of 1 to JSON_WORD_MAX bytes without a NUL; it belongs to the object. */
-int json_text(struct json_object *object, const char *name, const char **text, struct error *error);
-int json_number(struct json_object *object, const char *name, uint64_t max, uint64_t *number,
+int json_text(struct json_object *object, const char *name, const char **ret_text,
 		struct error *error);
-int json_flag(struct json_object *object, const char *name, bool *flag, struct error *error);
+int json_number(struct json_object *object, const char *name, uint64_t max, uint64_t *ret_number,
+		struct error *error);
+int json_flag(struct json_object *object, const char *name, bool *ret_flag, struct error *error);
 /* Gets the index of one of these words (terminated by NULL). */
 int json_choice(struct json_object *object, const char *name, const char *const *choices,
-		unsigned int *choice, struct error *error);
+		unsigned int *ret_choice, struct error *error);
 /* Adds the texts of an array, or a single text, to `strings`. */
 int json_get_strings(struct json_object *object, const char *name,
 		struct definition_strings *strings, struct error *error);
 /* Gets an array, or NULL if it does not exist. */
-int json_array(struct json_object *object, const char *name, size_t max, struct json_object **array,
-		struct error *error);
+int json_array(struct json_object *object, const char *name, size_t max,
+		struct json_object **ret_array, struct error *error);
 
 /*
  * Writing. These functions return false if out of memory. They take ownership of `value` in any

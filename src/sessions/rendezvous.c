@@ -39,15 +39,15 @@ int rendezvous_open_below(int root, const char *directory)
 	return fd < 0 ? -errno : fd;
 }
 
-static int rendezvous_check_socket(pid_t pid, const char *name, struct stat *status)
+static int rendezvous_check_socket(pid_t pid, const char *name, struct stat *ret_status)
 {
 	char path[64];
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
-	return stat(path, status) ? -errno : 0;
+	return stat(path, ret_status) ? -errno : 0;
 }
 
-int rendezvous_inspect(pid_t pid, struct rendezvous_view *view)
+int rendezvous_inspect(pid_t pid, struct rendezvous_view *ret_view)
 {
 	struct stat root = {0}, mounts = {0}, network = {0};
 	int ret = rendezvous_check_socket(pid, "root", &root);
@@ -57,7 +57,7 @@ int rendezvous_inspect(pid_t pid, struct rendezvous_view *view)
 	if (!ret)
 		ret = rendezvous_check_socket(pid, "ns/net", &network);
 	if (!ret)
-		*view = (struct rendezvous_view){.device = root.st_dev,
+		*ret_view = (struct rendezvous_view){.device = root.st_dev,
 				.inode = root.st_ino,
 				.mounts = mounts.st_ino,
 				.network = network.st_ino};
@@ -132,30 +132,30 @@ int rendezvous_open_network(pid_t pid)
 }
 
 /*
- * Enters the network namespace. *own is the original one, to return to, or -1 if the thread is in
- * it already.
+ * Enters the network namespace. *ret_own is the original one, to return to, or -1 if the thread is
+ * in it already.
  */
-static int go_to_network(int network, int *own)
+static int go_to_network(int network, int *ret_own)
 {
 	struct stat theirs, ours;
 
-	*own = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
-	if (*own < 0 || fstat(network, &theirs) || fstat(*own, &ours))
+	*ret_own = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+	if (*ret_own < 0 || fstat(network, &theirs) || fstat(*ret_own, &ours))
 		return -EPERM;
 	if (theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino) {
-		close(*own);
-		*own = -1;
+		close(*ret_own);
+		*ret_own = -1;
 		return 0;
 	}
 	return setns(network, CLONE_NEWNET) ? -EPERM : 0;
 }
 
-int rendezvous_in_network(int network, int (*make)(void *user), void *user, int *result)
+int rendezvous_in_network(int network, int (*make)(void *user), void *user, int *ret_made)
 {
 	int own, ret = go_to_network(network, &own);
 
 	if (!ret)
-		*result = make(user);
+		*ret_made = make(user);
 	if (own < 0)
 		return ret;
 	if (!ret)

@@ -36,8 +36,8 @@ struct rendezvous_view {
 	uint64_t device, inode; /* of the root directory */
 	uint64_t mounts, network;
 };
-/* Fills in *view. Returns 0 or a negative errno. */
-int rendezvous_inspect(pid_t pid, struct rendezvous_view *view);
+/* Fills in *ret_view. Returns 0 or a negative errno. */
+int rendezvous_inspect(pid_t pid, struct rendezvous_view *ret_view);
 
 /*
  * Opens the directory in a rendezvous path, below a root directory. Returns a descriptor or a
@@ -55,9 +55,9 @@ int rendezvous_listen_abstract(pid_t pid, const char *path);
 
 /*
  * Calls `make` in that network namespace; other threads of this process stay where they are. Stores
- * its result in *result. Returns -EPERM if entering is not permitted; then nothing was done.
+ * its result in *ret_made. Returns -EPERM if entering is not permitted; then nothing was done.
  */
-int rendezvous_in_network(int network, int (*make)(void *user), void *user, int *result);
+int rendezvous_in_network(int network, int (*make)(void *user), void *user, int *ret_made);
 int rendezvous_open_network(pid_t pid);
 
 /* True if this descriptor is a listening socket of the right type. Any process may have made it. */

@@ -14,7 +14,7 @@ struct definition_strings {
 
 /* Functions return false if out of memory; then nothing is changed. */
 bool strings_add(struct definition_strings *strings, const char *text);
-bool strings_copy(struct definition_strings *to, const struct definition_strings *from);
+bool strings_copy(struct definition_strings *ret_copy, const struct definition_strings *from);
 bool strings_have(const struct definition_strings *strings, const char *text);
 bool strings_same(const struct definition_strings *one, const struct definition_strings *other);
 bool strings_remove(struct definition_strings *strings, const char *text);

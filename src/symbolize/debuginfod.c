@@ -13,7 +13,7 @@
 typedef void *begin_function(void);
 typedef void end_function(void *client);
 typedef int find_function(
-		void *client, const unsigned char *build_id, int build_id_size, char **path);
+		void *client, const unsigned char *build_id, int build_id_size, char **ret_path);
 
 char *fetch_debug_file(const uint8_t *build_id, size_t size)
 {

@@ -181,13 +181,14 @@ static void rust_demangle_leave(struct rust_demangler *reading)
 	reading->depth--;
 }
 
-/* Continue at the target of a reference. False: the target is not before it. `*back` is where to
-   continue afterwards. */
-static bool rust_demangle_follow_backref(struct rust_demangler *reading, size_t tag, size_t *back)
+/* Continue at the target of a reference. False: the target is not before it. `*ret_back` is where
+   to continue afterwards. */
+static bool rust_demangle_follow_backref(
+		struct rust_demangler *reading, size_t tag, size_t *ret_back)
 {
 	uint64_t to = read_base_62(reading);
 
-	*back = reading->at;
+	*ret_back = reading->at;
 	if (reading->bad || to >= tag) {
 		reading->bad = true;
 		return false;

@@ -28,7 +28,7 @@ static bool cut_hash(char *name)
 }
 
 /* The length of an encoded sign such as "$LT$"; 0: there is none. */
-static size_t sign_at(const char *from, char *sign)
+static size_t sign_at(const char *from, char *ret_sign)
 {
 	static const struct {
 		const char *text;
@@ -39,14 +39,14 @@ static size_t sign_at(const char *from, char *sign)
 	char *end;
 
 	for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++) {
-		*sign = signs[i].sign;
+		*ret_sign = signs[i].sign;
 		if (!strncmp(from, signs[i].text, strlen(signs[i].text)))
 			return strlen(signs[i].text);
 	}
 	if (strncmp(from, "$u", 2) != 0)
 		return 0;
 	code = strtoul(from + 2, &end, 16);
-	*sign = (char)code;
+	*ret_sign = (char)code;
 	return *end == '$' && end > from + 2 && code >= ' ' && code < 127 ? (size_t)(end + 1 - from)
 									  : 0;
 }

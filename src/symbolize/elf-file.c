@@ -90,7 +90,7 @@ size_t file_build_id(Elf *elf, uint8_t id[SYMBOLS_BUILD_ID_MAX])
 	return size;
 }
 
-static Elf_Scn *find_section(Elf *elf, const char *wanted, GElf_Shdr *header)
+static Elf_Scn *find_section(Elf *elf, const char *wanted, GElf_Shdr *ret_header)
 {
 	Elf_Scn *section = NULL;
 	size_t names;
@@ -98,8 +98,8 @@ static Elf_Scn *find_section(Elf *elf, const char *wanted, GElf_Shdr *header)
 	if (elf_getshdrstrndx(elf, &names))
 		return NULL;
 	while ((section = elf_nextscn(elf, section))) {
-		const char *name = gelf_getshdr(section, header)
-				? elf_strptr(elf, names, header->sh_name)
+		const char *name = gelf_getshdr(section, ret_header)
+				? elf_strptr(elf, names, ret_header->sh_name)
 				: NULL;
 
 		if (name && !strcmp(name, wanted))

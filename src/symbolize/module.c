@@ -182,16 +182,16 @@ static Elf *any_file(const struct module *module)
 }
 
 /* Advance to the next loadable segment. */
-static bool next_segment(Elf *elf, int *at, GElf_Phdr *segment)
+static bool next_segment(Elf *elf, int *at, GElf_Phdr *ret_segment)
 {
-	while (gelf_getphdr(elf, (*at)++, segment)) {
-		if (segment->p_type == PT_LOAD)
+	while (gelf_getphdr(elf, (*at)++, ret_segment)) {
+		if (ret_segment->p_type == PT_LOAD)
 			return true;
 	}
 	return false;
 }
 
-bool module_address(const struct module *module, uint64_t offset, uint64_t *address)
+bool module_address(const struct module *module, uint64_t offset, uint64_t *ret_address)
 {
 	GElf_Phdr segment;
 	int at = 0;
@@ -199,7 +199,7 @@ bool module_address(const struct module *module, uint64_t offset, uint64_t *addr
 	while (next_segment(module->file.elf, &at, &segment)) {
 		if (offset < segment.p_offset || offset - segment.p_offset >= segment.p_filesz)
 			continue;
-		*address = offset - segment.p_offset + segment.p_vaddr;
+		*ret_address = offset - segment.p_offset + segment.p_vaddr;
 		return true;
 	}
 	return false;
@@ -312,13 +312,13 @@ static char *readable(const char *name)
 	return found;
 }
 
-void module_find(const struct module *module, uint64_t address, struct symbol *symbol)
+void module_find(const struct module *module, uint64_t address, struct symbol *ret_symbol)
 {
 	const struct module_function *function = function_at(module, address);
 
 	if (function) {
-		symbol->function = readable(function->name);
-		symbol->inside = address - function->begin;
+		ret_symbol->function = readable(function->name);
+		ret_symbol->inside = address - function->begin;
 	}
-	symbol_module_find_line(module, address, symbol);
+	symbol_module_find_line(module, address, ret_symbol);
 }

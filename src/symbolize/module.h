@@ -49,9 +49,9 @@ void module_free(struct module *module);
 void module_open(struct module *module, const struct symbols_options *options);
 
 /* Convert an offset in the file to an address. False: no segment contains it. */
-bool module_address(const struct module *module, uint64_t offset, uint64_t *address);
+bool module_address(const struct module *module, uint64_t offset, uint64_t *ret_address);
 /* Fill in the function and the line of an address; strings are malloc'ed. */
-void module_find(const struct module *module, uint64_t address, struct symbol *symbol);
+void module_find(const struct module *module, uint64_t address, struct symbol *ret_symbol);
 
 /* elf-file.c: false if it is no ELF file. */
 bool file_open(struct symbols_file *file, const char *path);

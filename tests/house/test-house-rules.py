@@ -86,6 +86,13 @@ def test_shared_name_of_functions():
             {"src/ring/a.c": "static int ring_put(void)\n{\n\treturn 0;\n}\n"}, "put(): src/ctf/b.c, src/ring/a.c")
 
 
+def test_name_of_an_output_parameter():
+    code = "bool ring_take(struct ring *ring, size_t *%s)\n{\n\t*%s = ring->nr;\n\treturn true;\n}\n"
+    status = refused("test-outputs.py", {"src/ring/a.c": code % ("size", "size")}, {"src/ring/a.c": code % ("ret_size", "ret_size")},
+                     "src/ring/a.c: ring_take(size) is an output")
+    checks.equal(status, 0)
+
+
 def test_comment_that_names_no_file():
     status = refused("test-comment-files.py", {"src/ring/a.c": "/* The rings are in b.c. */\n"},
                      {"src/ring/a.c": "/* The rings are in b.c. */\n", "src/ring/b.c": ""}, "src/ring/a.c:2: there is no b.c")

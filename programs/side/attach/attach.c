@@ -465,14 +465,14 @@ static bool attach_is_no_process(int code)
 	return code == ESRCH || code == EINVAL || code == ENOENT || code == ENOSYS;
 }
 
-static int attach_open(struct attached *attached, const struct parsed *parsed,
+static int attach_open(struct attached *ret_attached, const struct parsed *parsed,
 		const struct attach_options *options)
 {
 	uint64_t pid;
 	int from_operand = attach_find_pid(parsed, options, &pid);
 	sigset_t signals;
 
-	*attached = (struct attached){.parsed = parsed,
+	*ret_attached = (struct attached){.parsed = parsed,
 			.options = options,
 			.dir = {.parent = -1, .own = -1, .network = -1},
 			.printing = {.end_fd = -1},
@@ -486,14 +486,14 @@ static int attach_open(struct attached *attached, const struct parsed *parsed,
 	if (!pid || pid > INT_MAX)
 		return message_error(COMMAND_USAGE, "write `-p PID`", "missing process to %s",
 				parsed->verb->id == VERB_ATTACH ? "attach to" : "detach from");
-	attached->pid = (pid_t)pid;
-	attach_read_name(attached);
-	attached->agent = session_library("libside-agent.so");
-	if (!attached->agent && errno)
+	ret_attached->pid = (pid_t)pid;
+	attach_read_name(ret_attached);
+	ret_attached->agent = session_library("libside-agent.so");
+	if (!ret_attached->agent && errno)
 		return message_error(COMMAND_FAILED, NULL, "cannot find libside-agent.so: %s",
 				strerror(errno));
-	attached->libside = session_library("libside.so.0");
-	if (!attached->agent)
+	ret_attached->libside = session_library("libside.so.0");
+	if (!ret_attached->agent)
 		return message_error(COMMAND_FAILED,
 				"reinstall it or name its directory in SIDE_LIB_DIR",
 				"libside-agent.so is not installed beside this program");
@@ -504,14 +504,14 @@ static int attach_open(struct attached *attached, const struct parsed *parsed,
 	(void)sigprocmask(SIG_BLOCK, &signals, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	/* The signals are blocked: without the descriptor no signal could end a recording. */
-	attached->signals = signalfd(-1, &signals, SFD_CLOEXEC);
-	if (attached->signals < 0)
+	ret_attached->signals = signalfd(-1, &signals, SFD_CLOEXEC);
+	if (ret_attached->signals < 0)
 		return message_error(COMMAND_FAILED, NULL, "cannot wait for signals: %s",
 				strerror(errno));
-	attached->program = (int)syscall(SYS_pidfd_open, attached->pid, 0);
-	if (attached->program < 0 && !attach_is_no_process(errno))
+	ret_attached->program = (int)syscall(SYS_pidfd_open, ret_attached->pid, 0);
+	if (ret_attached->program < 0 && !attach_is_no_process(errno))
 		return message_error(COMMAND_FAILED, NULL, "cannot watch process %d: %s",
-				attached->pid, strerror(errno));
+				ret_attached->pid, strerror(errno));
 	return COMMAND_DONE;
 }
 

@@ -279,7 +279,7 @@ static int list_collect_session(struct list *list, struct session *session, cons
 	return error ? list_print_listing_error(command, error) : COMMAND_DONE;
 }
 
-static int list_command(struct list *list, char **command, struct session **session)
+static int list_command(struct list *list, char **command, struct session **ret_session)
 {
 	const struct session_options options = {
 			.mode = SESSION_LIST,
@@ -290,11 +290,12 @@ static int list_command(struct list *list, char **command, struct session **sess
 	const struct session_summary *summary;
 	int status = COMMAND_DONE, collected;
 
-	if (session_create(&options, session, &error) || session_spawn(*session, command, &error) ||
-			session_run(*session, &error))
+	if (session_create(&options, ret_session, &error) ||
+			session_spawn(*ret_session, command, &error) ||
+			session_run(*ret_session, &error))
 		return message_error((enum command_status)command_session_status(error.kind), NULL,
 				"%s", error.text);
-	summary = session_summary(*session);
+	summary = session_summary(*ret_session);
 	for (size_t i = 0; i < summary->nr_messages; i++) {
 		if (summary->messages[i].is_error)
 			status = message_error(COMMAND_FAILED, summary->messages[i].hint, "%s",
@@ -314,7 +315,7 @@ static int list_command(struct list *list, char **command, struct session **sess
 				"%s was ended by signal %d (%s) before its main function",
 				command[0], WTERMSIG(summary->status),
 				strsignal(WTERMSIG(summary->status)));
-	collected = list_collect_session(list, *session, command[0]);
+	collected = list_collect_session(list, *ret_session, command[0]);
 	return status ? status : collected;
 }
 
@@ -467,7 +468,8 @@ static int list_print_unknown(const struct parsed *parsed, const char *operand)
 			operand);
 }
 
-static int list_operands(struct list *list, const struct parsed *parsed, struct session **session)
+static int list_operands(
+		struct list *list, const struct parsed *parsed, struct session **ret_session)
 {
 	int worst = COMMAND_DONE;
 
@@ -475,7 +477,7 @@ static int list_operands(struct list *list, const struct parsed *parsed, struct 
 		return message_error(COMMAND_USAGE, "write `side list -- COMMAND`",
 				"there is nothing to list");
 	if (parsed->dashes)
-		return list_command(list, parsed->operands, session);
+		return list_command(list, parsed->operands, ret_session);
 	if (list->options->userspace)
 		worst = list_read_process(list);
 	for (size_t i = 0; i < list->options->pids.count; i++) {
@@ -493,7 +495,7 @@ static int list_operands(struct list *list, const struct parsed *parsed, struct 
 			status = list_file_and_libraries(list, operand);
 		else if (parsed->operand_count == 1)
 			return path_has_program(operand)
-					? list_command(list, parsed->operands, session)
+					? list_command(list, parsed->operands, ret_session)
 					: list_print_unknown(parsed, operand);
 		else
 			status = message_error(COMMAND_USAGE,

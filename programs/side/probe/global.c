@@ -140,31 +140,31 @@ static int refuse_valgrind(uint64_t pid)
 }
 
 int probe_global_args(const struct global_arguments *arguments, uint64_t pid, const int *tables,
-		size_t nr_tables, char ***args)
+		size_t nr_tables, char ***ret_args)
 {
 	char path[PATH_MAX];
 	int status = helper_find(SESSION_UPROBES_PROGRAM, "global probes", path);
 
-	*args = NULL;
+	*ret_args = NULL;
 	if (!status && pid)
 		status = refuse_valgrind(pid);
 	if (status)
 		return status;
-	status = helper_add(args, path, NULL) ? add_tables(args, tables, nr_tables)
-					      : probe_global_report_added(false);
+	status = helper_add(ret_args, path, NULL) ? add_tables(ret_args, tables, nr_tables)
+						  : probe_global_report_added(false);
 	if (status)
 		return status;
-	if ((!output_is_silent() || helper_add(args, "--quiet", NULL)) &&
-			(!output_is_json() || helper_add(args, "--json", NULL)) &&
-			(!pid || helper_add_number(args, "--pid", pid)) &&
-			(!arguments->by || probe_global_add(args, "--by", arguments->by)))
-		status = probe_global_add_args(args, &arguments->uids, add_user);
+	if ((!output_is_silent() || helper_add(ret_args, "--quiet", NULL)) &&
+			(!output_is_json() || helper_add(ret_args, "--json", NULL)) &&
+			(!pid || helper_add_number(ret_args, "--pid", pid)) &&
+			(!arguments->by || probe_global_add(ret_args, "--by", arguments->by)))
+		status = probe_global_add_args(ret_args, &arguments->uids, add_user);
 	else
 		status = probe_global_report_added(false);
 	if (!status)
-		status = probe_global_add_args(args, &arguments->cgroups, add_cgroup);
+		status = probe_global_add_args(ret_args, &arguments->cgroups, add_cgroup);
 	if (!status)
-		status = probe_global_add_args(args, &arguments->comms, add_comm);
+		status = probe_global_add_args(ret_args, &arguments->comms, add_comm);
 	return status;
 }
 

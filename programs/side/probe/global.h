@@ -12,7 +12,7 @@
  * status, after printing a message.
  */
 int probe_global_args(const struct global_arguments *arguments, uint64_t pid, const int *tables,
-		size_t nr_tables, char ***args);
+		size_t nr_tables, char ***ret_args);
 /* Append an option and its value. Returns false if out of memory. */
 bool probe_global_add(char ***args, const char *option, const char *value);
 void probe_global_free(char **args);

@@ -18,7 +18,7 @@ static int64_t probe_kernel_table_copy_event(
 }
 
 static void get_fetches(const struct probe_table *table, uint32_t number, uint32_t first,
-		struct probe_fetch fetches[PROBE_TABLE_FIELDS_MAX])
+		struct probe_fetch ret_fetches[PROBE_TABLE_FIELDS_MAX])
 {
 	struct probe_table_event event;
 
@@ -26,7 +26,7 @@ static void get_fetches(const struct probe_table *table, uint32_t number, uint32
 		return;
 	probe_table_event(table, number, &event);
 	for (uint32_t i = 0; i < event.nr_fields; i++)
-		probe_table_fetch(table, first, i, &fetches[i]);
+		probe_table_fetch(table, first, i, &ret_fetches[i]);
 }
 
 static int64_t copy_probe(struct probe_table_writer *writer, const struct probe_table *table,

@@ -31,27 +31,28 @@ struct probe_process_mapping {
 	bool moved;
 };
 
-static bool parse_any(char *line, struct probe_process_mapping *mapping)
+static bool parse_any(char *line, struct probe_process_mapping *ret_mapping)
 {
 	char flags[5];
 	int path = 0;
 
-	*mapping = (struct probe_process_mapping){.start = 0};
+	*ret_mapping = (struct probe_process_mapping){.start = 0};
 	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n",
-			    &mapping->start, &mapping->end, flags, &mapping->offset,
-			    &mapping->major, &mapping->minor, &mapping->inode, &path) != 7 ||
+			    &ret_mapping->start, &ret_mapping->end, flags, &ret_mapping->offset,
+			    &ret_mapping->major, &ret_mapping->minor, &ret_mapping->inode,
+			    &path) != 7 ||
 			!path)
 		return false;
-	mapping->is_code = flags[2] == 'x';
-	mapping->path = line + path;
-	mapping->path[strcspn(mapping->path, "\n")] = '\0';
+	ret_mapping->is_code = flags[2] == 'x';
+	ret_mapping->path = line + path;
+	ret_mapping->path[strcspn(ret_mapping->path, "\n")] = '\0';
 	return true;
 }
 
 /* Returns false if the mapping is not code of a file. */
-static bool probe_process_parse_mapping(char *line, struct probe_process_mapping *mapping)
+static bool probe_process_parse_mapping(char *line, struct probe_process_mapping *ret_mapping)
 {
-	return parse_any(line, mapping) && mapping->is_code && *mapping->path == '/';
+	return parse_any(line, ret_mapping) && ret_mapping->is_code && *ret_mapping->path == '/';
 }
 
 /*
@@ -63,28 +64,29 @@ struct preceding_mapping {
 	uint64_t end;
 };
 
-static bool parse_code(
-		char *line, struct preceding_mapping *before, struct probe_process_mapping *mapping)
+static bool parse_code(char *line, struct preceding_mapping *before,
+		struct probe_process_mapping *ret_mapping)
 {
-	if (!parse_any(line, mapping))
+	if (!parse_any(line, ret_mapping))
 		return false;
-	if (mapping->is_code && before->head.path && mapping->start == before->end &&
-			(!*mapping->path || !strncmp(mapping->path, "/anon_hugepage", 14))) {
-		*mapping = before->head;
-		mapping->moved = true;
+	if (ret_mapping->is_code && before->head.path && ret_mapping->start == before->end &&
+			(!*ret_mapping->path ||
+					!strncmp(ret_mapping->path, "/anon_hugepage", 14))) {
+		*ret_mapping = before->head;
+		ret_mapping->moved = true;
 		return true;
 	}
-	if (*mapping->path != '/')
+	if (*ret_mapping->path != '/')
 		return false;
-	if (!mapping->offset && !mapping->is_code) {
+	if (!ret_mapping->offset && !ret_mapping->is_code) {
 		free(before->head.path);
-		before->head = *mapping;
-		before->head.path = strdup(mapping->path);
-		before->end = mapping->end;
-	} else if (before->head.path && !strcmp(before->head.path, mapping->path)) {
-		before->end = mapping->end;
+		before->head = *ret_mapping;
+		before->head.path = strdup(ret_mapping->path);
+		before->end = ret_mapping->end;
+	} else if (before->head.path && !strcmp(before->head.path, ret_mapping->path)) {
+		before->end = ret_mapping->end;
 	}
-	return mapping->is_code;
+	return ret_mapping->is_code;
 }
 
 static int probe_process_open_same(const char *path, const struct probe_process_mapping *mapping)

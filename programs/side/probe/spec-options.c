@@ -145,7 +145,8 @@ static char *contexts_split(const char *text, char *to, struct text_list *each)
 	return to;
 }
 
-int probe_contexts(const struct text_list *requested, char *const *operands, struct text_list *each)
+int probe_contexts(const struct text_list *requested, char *const *operands,
+		struct text_list *ret_contexts)
 {
 	size_t nr_args = 1, bytes = 0;
 	char *to;
@@ -158,14 +159,15 @@ int probe_contexts(const struct text_list *requested, char *const *operands, str
 		nr_args += probe_spec_count_args(*operand);
 		bytes += strlen(*operand) + 1;
 	}
-	*each = (struct text_list){.items = malloc(nr_args * sizeof(*each->items) + bytes)};
-	if (!each->items)
+	*ret_contexts = (struct text_list){
+			.items = malloc(nr_args * sizeof(*ret_contexts->items) + bytes)};
+	if (!ret_contexts->items)
 		return message_error(COMMAND_FAILED, NULL, "out of memory");
-	to = (char *)(each->items + nr_args);
+	to = (char *)(ret_contexts->items + nr_args);
 	for (size_t i = 0; i < requested->count; i++)
-		to = contexts_split(requested->items[i], to, each);
+		to = contexts_split(requested->items[i], to, ret_contexts);
 	for (char *const *operand = operands; operand && *operand; operand++)
-		to = contexts_split(*operand, to, each);
+		to = contexts_split(*operand, to, ret_contexts);
 	return COMMAND_DONE;
 }
 

@@ -31,8 +31,8 @@ int probe_specs_read(const struct option_uses *uses, const struct text_list *con
  * Split each `--context a,b`, and append the operands (NULL: none). All texts are in one
  * allocation: free() the list's items. Returns 0 or an exit status, after printing a message.
  */
-int probe_contexts(
-		const struct text_list *requested, char *const *operands, struct text_list *each);
+int probe_contexts(const struct text_list *requested, char *const *operands,
+		struct text_list *ret_contexts);
 /* Returns options that give the same spec again; the caller frees the text. NULL: out of memory. */
 char *probe_spec_text(const struct spec_options *spec);
 

@@ -243,18 +243,20 @@ char **kernel_recording_args(const struct kernel_recording *recording)
 	return recording->joined->args;
 }
 
-void kernel_recording_read_report(struct kernel_recording *recording, struct kernel_report *report)
+void kernel_recording_read_report(
+		struct kernel_recording *recording, struct kernel_report *ret_report)
 {
 	struct kernel_joined *joined = recording->joined;
 
 	close(joined->report[1]);
 	joined->report[1] = -1;
-	memset(report, 0, sizeof(*report));
+	memset(ret_report, 0, sizeof(*ret_report));
 	/* If side-kernel ended before it wrote a report, it has printed its error itself. */
 	(void)fcntl(joined->report[0], F_SETFL, O_NONBLOCK);
-	if (read(joined->report[0], report, sizeof(*report)) != sizeof(*report))
-		report->status = COMMAND_FAILED;
-	report->backend[sizeof(report->backend) - 1] = report->why[sizeof(report->why) - 1] = '\0';
+	if (read(joined->report[0], ret_report, sizeof(*ret_report)) != sizeof(*ret_report))
+		ret_report->status = COMMAND_FAILED;
+	ret_report->backend[sizeof(ret_report->backend) - 1] =
+			ret_report->why[sizeof(ret_report->why) - 1] = '\0';
 }
 
 void kernel_joined_free(struct kernel_joined *joined)

@@ -35,7 +35,8 @@ int kernel_recording_join(struct kernel_recording *recording, const struct parse
 char **kernel_recording_args(const struct kernel_recording *recording);
 /* Reads the report of side-kernel after its end. */
 struct kernel_report;
-void kernel_recording_read_report(struct kernel_recording *recording, struct kernel_report *report);
+void kernel_recording_read_report(
+		struct kernel_recording *recording, struct kernel_report *ret_report);
 void kernel_joined_free(struct kernel_joined *joined);
 /*
  * Starts the separate kernel trace. Call it when the session has its directory, before it starts

@@ -76,18 +76,18 @@ static void sending_log_message(void *user, bool is_error, const char *sentence)
 	sending_report(user, &message);
 }
 
-static void sending_receive(const struct sending_child *child, struct sending_order *order)
+static void sending_receive(const struct sending_child *child, struct sending_order *ret_order)
 {
 	ssize_t got;
 
 	do
-		got = recv(child->socket, order, sizeof(*order), 0);
+		got = recv(child->socket, ret_order, sizeof(*ret_order), 0);
 	while (got < 0 && errno == EINTR);
 	/* The recorder has ended. */
-	if (got != (ssize_t)sizeof(*order))
+	if (got != (ssize_t)sizeof(*ret_order))
 		_exit(EXIT_SUCCESS);
-	order->dir[sizeof(order->dir) - 1] = '\0';
-	order->fallback[sizeof(order->fallback) - 1] = '\0';
+	ret_order->dir[sizeof(ret_order->dir) - 1] = '\0';
+	ret_order->fallback[sizeof(ret_order->fallback) - 1] = '\0';
 }
 
 static void sending_begin(struct sending_child *child, const struct sending_order *order)
@@ -223,16 +223,16 @@ int sending_process_make(const struct send_options *options, struct sending_proc
 
 /* Receives one message. False if the process has ended. */
 static bool sending_read_message(
-		const struct sending_process *process, struct sending_message *message)
+		const struct sending_process *process, struct sending_message *ret_message)
 {
 	ssize_t got;
 
 	do
-		got = recv(process->socket, message, sizeof(*message), 0);
+		got = recv(process->socket, ret_message, sizeof(*ret_message), 0);
 	while (got < 0 && errno == EINTR);
-	message->text[sizeof(message->text) - 1] = '\0';
-	message->status.why[sizeof(message->status.why) - 1] = '\0';
-	return got == (ssize_t)sizeof(*message);
+	ret_message->text[sizeof(ret_message->text) - 1] = '\0';
+	ret_message->status.why[sizeof(ret_message->status.why) - 1] = '\0';
+	return got == (ssize_t)sizeof(*ret_message);
 }
 
 static void sending_set_status(struct sending_process *process, const struct send_status *status)

@@ -98,14 +98,15 @@ uint32_t ctf_trace_class_count(const struct ctf_trace *trace)
 	return ((const struct ctf_trace_classes *)trace)->stream_count;
 }
 
-void ctf_trace_class(
-		const struct ctf_trace *trace, uint32_t index, struct ctf_stream_class_info *info)
+void ctf_trace_class(const struct ctf_trace *trace, uint32_t index,
+		struct ctf_stream_class_info *ret_info)
 {
 	const struct ctf_stream_class *class =
 			((const struct ctf_trace_classes *)trace)->streams[index];
 	const struct ctf_type *packet = class->packet_context;
 
-	*info = (struct ctf_stream_class_info){.id = class->id, .context = class->event_context};
+	*ret_info = (struct ctf_stream_class_info){
+			.id = class->id, .context = class->event_context};
 	for (uint32_t i = 0; packet && i < packet->member_count; i++)
-		info->per_cpu |= packet->members[i].role == CTF_ROLE_CPU_ID;
+		ret_info->per_cpu |= packet->members[i].role == CTF_ROLE_CPU_ID;
 }

@@ -53,18 +53,18 @@ static char ctf2_json_peek(struct ctf2_json_parser *p)
 
 /* ---- strings ---- */
 
-static bool parse_hex(struct ctf2_json_parser *p, unsigned int *code)
+static bool parse_hex(struct ctf2_json_parser *p, unsigned int *ret_code)
 {
-	*code = 0;
+	*ret_code = 0;
 	if (p->end - p->at < 4)
 		return false;
 	for (unsigned int i = 0; i < 4; i++) {
 		char c = *p->at++;
 
 		if (c >= '0' && c <= '9')
-			*code = *code << 4 | (unsigned int)(c - '0');
+			*ret_code = *ret_code << 4 | (unsigned int)(c - '0');
 		else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
-			*code = *code << 4 | (unsigned int)((c | 0x20) - 'a' + 10);
+			*ret_code = *ret_code << 4 | (unsigned int)((c | 0x20) - 'a' + 10);
 		else
 			return false;
 	}
@@ -94,14 +94,14 @@ static char *ctf2_json_write_utf8(char *to, unsigned int code)
 }
 
 /* Parse behind a backslash and 'u': one code point, from two escapes if it is a surrogate pair. */
-static bool parse_escaped_code(struct ctf2_json_parser *p, unsigned int *code)
+static bool parse_escaped_code(struct ctf2_json_parser *p, unsigned int *ret_code)
 {
 	const char *second;
 	unsigned int low;
 
-	if (!parse_hex(p, code))
+	if (!parse_hex(p, ret_code))
 		return false;
-	if (*code < 0xd800 || *code >= 0xdc00 || p->end - p->at < 6 || p->at[0] != '\\' ||
+	if (*ret_code < 0xd800 || *ret_code >= 0xdc00 || p->end - p->at < 6 || p->at[0] != '\\' ||
 			p->at[1] != 'u')
 		return true;
 	second = p->at;
@@ -109,7 +109,7 @@ static bool parse_escaped_code(struct ctf2_json_parser *p, unsigned int *code)
 	if (!parse_hex(p, &low))
 		return false;
 	if (low >= 0xdc00 && low < 0xe000)
-		*code = 0x10000 + ((*code - 0xd800) << 10) + (low - 0xdc00);
+		*ret_code = 0x10000 + ((*ret_code - 0xd800) << 10) + (low - 0xdc00);
 	else
 		p->at = second; /* A lone surrogate, followed by another escape. */
 	return true;

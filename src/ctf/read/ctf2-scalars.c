@@ -55,20 +55,21 @@ static bool ctf2_scalar_is_keyword(const char *text, const char *word)
 	return text && strcmp(text, word) == 0;
 }
 
-static bool parse_integer(const struct ctf2_json *json, __int128 *number)
+static bool parse_integer(const struct ctf2_json *json, __int128 *ret_number)
 {
 	if (!json || json->kind != JSON_INTEGER)
 		return false;
-	*number = json->negative ? (__int128)(int64_t)json->number : (__int128)json->number;
+	*ret_number = json->negative ? (__int128)(int64_t)json->number : (__int128)json->number;
 	return true;
 }
 
-bool ctf2_bounds(struct ctf2_reader *r, const struct ctf2_json *json, struct ctf2_bounds *bounds)
+bool ctf2_bounds(
+		struct ctf2_reader *r, const struct ctf2_json *json, struct ctf2_bounds *ret_bounds)
 {
 	bool good = json->kind == JSON_ARRAY && json->count == 2 &&
-			parse_integer(json->first, &bounds->begin) &&
-			parse_integer(json->first->next, &bounds->end) &&
-			bounds->begin <= bounds->end;
+			parse_integer(json->first, &ret_bounds->begin) &&
+			parse_integer(json->first->next, &ret_bounds->end) &&
+			ret_bounds->begin <= ret_bounds->end;
 
 	if (!good)
 		ctf2_error(r, "a range must be two integers, the lower one first");
@@ -76,14 +77,15 @@ bool ctf2_bounds(struct ctf2_reader *r, const struct ctf2_json *json, struct ctf
 }
 
 /* Clip a range to the values of an integer; false: nothing remains. */
-static bool ctf2_scalar_clip_range(struct ctf2_bounds *bounds, bool is_signed, unsigned int size)
+static bool ctf2_scalar_clip_range(
+		struct ctf2_bounds *ret_bounds, bool is_signed, unsigned int size)
 {
 	__int128 low = is_signed ? -((__int128)1 << (size - 1)) : 0;
 	__int128 high = ((__int128)1 << (size - is_signed)) - 1;
 
-	bounds->begin = bounds->begin < low ? low : bounds->begin;
-	bounds->end = bounds->end > high ? high : bounds->end;
-	return bounds->begin <= bounds->end;
+	ret_bounds->begin = ret_bounds->begin < low ? low : ret_bounds->begin;
+	ret_bounds->end = ret_bounds->end > high ? high : ret_bounds->end;
+	return ret_bounds->begin <= ret_bounds->end;
 }
 
 /* Parse {"label": [[1, 2], …], …} of integers and bit maps. */
@@ -218,7 +220,7 @@ static uint8_t parse_base(struct ctf2_reader *r, const struct ctf2_json *json)
 }
 
 static void ctf2_scalar_parse_integer_remainder(struct ctf2_reader *r, const struct ctf2_json *json,
-		struct ctf_type *type, bool is_signed, enum ctf_role *role)
+		struct ctf_type *type, bool is_signed, enum ctf_role *ret_role)
 {
 	const struct ctf2_json *mappings = json_member(json, "mappings");
 
@@ -229,21 +231,21 @@ static void ctf2_scalar_parse_integer_remainder(struct ctf2_reader *r, const str
 		ctf2_scalar_parse_labels(r, mappings, type, is_signed, type->size);
 	}
 	if (!is_signed)
-		*role = ctf2_roles(r, json, type);
+		*ret_role = ctf2_roles(r, json, type);
 }
 
 struct ctf_type *ctf2_fixed_integer(struct ctf2_reader *r, const struct ctf2_json *json,
-		bool is_signed, enum ctf_role *role)
+		bool is_signed, enum ctf_role *ret_role)
 {
 	struct ctf_type *type = parse_fixed(r, json);
 
 	if (type)
-		ctf2_scalar_parse_integer_remainder(r, json, type, is_signed, role);
+		ctf2_scalar_parse_integer_remainder(r, json, type, is_signed, ret_role);
 	return type;
 }
 
 struct ctf_type *ctf2_variable_integer(struct ctf2_reader *r, const struct ctf2_json *json,
-		bool is_signed, enum ctf_role *role)
+		bool is_signed, enum ctf_role *ret_role)
 {
 	struct ctf_type *type = ctf2_new_type(r, CTF_INTEGER, 8);
 
@@ -251,7 +253,7 @@ struct ctf_type *ctf2_variable_integer(struct ctf2_reader *r, const struct ctf2_
 		return NULL;
 	type->leb128 = true;
 	type->size = 64;
-	ctf2_scalar_parse_integer_remainder(r, json, type, is_signed, role);
+	ctf2_scalar_parse_integer_remainder(r, json, type, is_signed, ret_role);
 	return type;
 }
 

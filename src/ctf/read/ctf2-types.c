@@ -12,7 +12,7 @@
 #include "ctf/read/ctf2-types.h"
 
 static struct ctf_type *parse_class(
-		struct ctf2_reader *r, const struct ctf2_json *json, enum ctf_role *role);
+		struct ctf2_reader *r, const struct ctf2_json *json, enum ctf_role *ret_role);
 
 static bool ctf2_type_is_keyword(const char *text, const char *word)
 {
@@ -108,7 +108,7 @@ static void ctf2_type_set_depth(
 
 /* Parse a field class with a name: a member or an option. */
 static bool ctf2_type_parse_member(struct ctf2_reader *r, const struct ctf2_json *json,
-		const char *name, struct ctf_type *holder, struct ctf_member *member)
+		const char *name, struct ctf_type *holder, struct ctf_member *ret_member)
 {
 	enum ctf_role role = CTF_ROLE_NONE;
 	const struct ctf2_json *class = json_member(json, "field-class");
@@ -124,8 +124,8 @@ static bool ctf2_type_parse_member(struct ctf2_reader *r, const struct ctf2_json
 	type = parse_class(r, class, &role);
 	if (!type || !name)
 		return false;
-	ctf_member_set(member, name, type, hidden && hidden->kind == JSON_TRUE);
-	member->role = role;
+	ctf_member_set(ret_member, name, type, hidden && hidden->kind == JSON_TRUE);
+	ret_member->role = role;
 	ctf2_type_set_depth(r, holder, type);
 	return !r->first_error;
 }
@@ -285,7 +285,7 @@ static struct ctf_type *ctf2_type_parse_variant(struct ctf2_reader *r, const str
 
 /* Parse static-length-…, dynamic-length-…: arrays, strings and BLOBs. */
 static struct ctf_type *parse_length_class(struct ctf2_reader *r, const struct ctf2_json *json,
-		const char *name, enum ctf_role *role)
+		const char *name, enum ctf_role *ret_role)
 {
 	bool dynamic = *name == 'd';
 	const char *what = name + strlen(dynamic ? "dynamic-length-" : "static-length-");
@@ -299,26 +299,26 @@ static struct ctf_type *parse_length_class(struct ctf2_reader *r, const struct c
 		return ctf2_error(r, "the field class \"%s\" is not known", name);
 	type = parse_bytes(r, json, dynamic, false);
 	if (type) {
-		*role = ctf2_roles(r, json, type);
-		if (*role != CTF_ROLE_UUID || dynamic || type->length != 16)
-			*role = CTF_ROLE_NONE;
+		*ret_role = ctf2_roles(r, json, type);
+		if (*ret_role != CTF_ROLE_UUID || dynamic || type->length != 16)
+			*ret_role = CTF_ROLE_NONE;
 	}
 	return type;
 }
 
 static struct ctf_type *parse_named_class(struct ctf2_reader *r, const struct ctf2_json *json,
-		const char *name, enum ctf_role *role)
+		const char *name, enum ctf_role *ret_role)
 {
 	const struct ctf2_json *flags = json_member(json, "flags");
 
 	if (ctf2_type_is_keyword(name, "fixed-length-unsigned-integer"))
-		return ctf2_fixed_integer(r, json, false, role);
+		return ctf2_fixed_integer(r, json, false, ret_role);
 	if (ctf2_type_is_keyword(name, "fixed-length-signed-integer"))
-		return ctf2_fixed_integer(r, json, true, role);
+		return ctf2_fixed_integer(r, json, true, ret_role);
 	if (ctf2_type_is_keyword(name, "variable-length-unsigned-integer"))
-		return ctf2_variable_integer(r, json, false, role);
+		return ctf2_variable_integer(r, json, false, ret_role);
 	if (ctf2_type_is_keyword(name, "variable-length-signed-integer"))
-		return ctf2_variable_integer(r, json, true, role);
+		return ctf2_variable_integer(r, json, true, ret_role);
 	if (ctf2_type_is_keyword(name, "fixed-length-boolean"))
 		return ctf2_boolean(r, json);
 	if (ctf2_type_is_keyword(name, "fixed-length-bit-array"))
@@ -336,7 +336,7 @@ static struct ctf_type *parse_named_class(struct ctf2_reader *r, const struct ct
 	if (ctf2_type_is_keyword(name, "variant"))
 		return ctf2_type_parse_variant(r, json);
 	if (strncmp(name, "static-length-", 14) == 0 || strncmp(name, "dynamic-length-", 15) == 0)
-		return parse_length_class(r, json, name, role);
+		return parse_length_class(r, json, name, ret_role);
 	return ctf2_error(r, "the field class \"%s\" is not known", name);
 }
 
@@ -352,24 +352,24 @@ static const struct ctf2_json *find_alias(const struct ctf2_reader *r, const cha
 /* Parse any class. An alias is parsed again at each use; it can only use earlier ones, so the
    recursion ends. */
 static struct ctf_type *parse_class(
-		struct ctf2_reader *r, const struct ctf2_json *json, enum ctf_role *role)
+		struct ctf2_reader *r, const struct ctf2_json *json, enum ctf_role *ret_role)
 {
 	struct ctf_type *type = NULL;
 	const char *name;
 
-	*role = CTF_ROLE_NONE;
+	*ret_role = CTF_ROLE_NONE;
 	if (++r->depth > CTF_DEPTH_MAX) {
 		ctf2_error(r, "field classes are nested deeper than %d", CTF_DEPTH_MAX);
 	} else if (json->kind == JSON_STRING) {
 		const struct ctf2_json *class = find_alias(r, json->text);
 
-		type = class ? parse_class(r, class, role)
+		type = class ? parse_class(r, class, ret_role)
 			     : ctf2_error(r, "the field class alias \"%s\" is not known",
 					       json->text);
 	} else {
 		name = ctf2_text(r, json, "type");
 		ctf2_check_extensions(r, json);
-		type = name ? parse_named_class(r, json, name, role)
+		type = name ? parse_named_class(r, json, name, ret_role)
 			    : ctf2_error(r, "a field class has no type");
 	}
 	r->depth--;

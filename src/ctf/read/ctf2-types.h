@@ -19,7 +19,8 @@ char *ctf2_tree_name(struct ctf2_reader *r, const char *name, bool underscore);
 /* NULL after an error, as for all functions below. */
 struct ctf_type *ctf2_new_type(struct ctf2_reader *r, enum ctf_kind kind, uint32_t align);
 uint32_t ctf2_align(struct ctf2_reader *r, const struct ctf2_json *json, const char *key);
-bool ctf2_bounds(struct ctf2_reader *r, const struct ctf2_json *json, struct ctf2_bounds *bounds);
+bool ctf2_bounds(struct ctf2_reader *r, const struct ctf2_json *json,
+		struct ctf2_bounds *ret_bounds);
 enum ctf_encoding ctf2_encoding(struct ctf2_reader *r, const struct ctf2_json *json);
 
 /*
@@ -30,9 +31,9 @@ enum ctf_role ctf2_roles(
 		struct ctf2_reader *r, const struct ctf2_json *json, struct ctf_type *type);
 
 struct ctf_type *ctf2_fixed_integer(struct ctf2_reader *r, const struct ctf2_json *json,
-		bool is_signed, enum ctf_role *role);
+		bool is_signed, enum ctf_role *ret_role);
 struct ctf_type *ctf2_variable_integer(struct ctf2_reader *r, const struct ctf2_json *json,
-		bool is_signed, enum ctf_role *role);
+		bool is_signed, enum ctf_role *ret_role);
 struct ctf_type *ctf2_boolean(struct ctf2_reader *r, const struct ctf2_json *json);
 /* With or without names for bits. */
 struct ctf_type *ctf2_bits(

@@ -128,7 +128,7 @@ static int ctf_decode_grow_values(struct ctf_decoder *d)
 }
 
 static inline int ctf_decode_add_value(struct ctf_decoder *d, const struct ctf_type *type,
-		const struct ctf_member *member, struct ctf_value **value)
+		const struct ctf_member *member, struct ctf_value **ret_value)
 {
 	if (__builtin_expect(d->count == d->capacity, 0)) {
 		int ret = ctf_decode_grow_values(d);
@@ -136,13 +136,13 @@ static inline int ctf_decode_add_value(struct ctf_decoder *d, const struct ctf_t
 		if (ret)
 			return ret;
 	}
-	*value = &d->values[d->count++];
-	(*value)->type = type;
-	(*value)->member = member;
-	(*value)->count = 0;
-	(*value)->span = 1;
-	(*value)->packed = false;
-	(*value)->is_text = false;
+	*ret_value = &d->values[d->count++];
+	(*ret_value)->type = type;
+	(*ret_value)->member = member;
+	(*ret_value)->count = 0;
+	(*ret_value)->span = 1;
+	(*ret_value)->packed = false;
+	(*ret_value)->is_text = false;
 	return 0;
 }
 
@@ -464,9 +464,9 @@ static int ctf_decode_value(
 	return ctf_decode_set_error(d, "a type is not known");
 }
 
-int ctf_decode(struct ctf_decoder *decoder, const struct ctf_type *type, uint32_t *index)
+int ctf_decode(struct ctf_decoder *decoder, const struct ctf_type *type, uint32_t *ret_index)
 {
-	*index = decoder->count;
+	*ret_index = decoder->count;
 	if (!decoder->count && decoder->texts) /* Texts of the previous event. */
 		ctf_decoder_drop_texts(decoder);
 	return ctf_decode_value(decoder, type, NULL);

@@ -5,8 +5,8 @@
 
 #include "ctf/read/decoder.h"
 
-/* Decode one scope; *index is the index of its value. 0, -EINVAL (why is set) or -ENOMEM. */
-int ctf_decode(struct ctf_decoder *decoder, const struct ctf_type *type, uint32_t *index);
+/* Decode one scope; *ret_index is the index of its value. 0, -EINVAL (why is set) or -ENOMEM. */
+int ctf_decode(struct ctf_decoder *decoder, const struct ctf_type *type, uint32_t *ret_index);
 
 /* Read an integer of the type at a bit position; the caller has checked that it is within the
    limit. */

@@ -102,13 +102,13 @@ static int ctf_find_search_directory(struct ctf_trace_search *search_for, int pa
 }
 
 int ctf_find_traces(const char *dir, bool growing, ctf_found_trace *found, void *context,
-		uint64_t *nr_directories)
+		uint64_t *ret_nr_directories)
 {
 	struct ctf_trace_search search_for = {
 			.found = found, .context = context, .growing = growing};
 	int ret = ctf_find_search_directory(&search_for, AT_FDCWD, dir, dir, 0);
 
-	if (nr_directories)
-		*nr_directories = search_for.nr_directories;
+	if (ret_nr_directories)
+		*ret_nr_directories = search_for.nr_directories;
 	return ret;
 }

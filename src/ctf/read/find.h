@@ -15,10 +15,10 @@ typedef int ctf_found_trace(
 /*
  * Search `dir` and everything below it for traces; if `growing`, also in unfinished chunks. Returns
  * 0, the value of the callback, or a negative errno if `dir` cannot be read. -E2BIG: it has more
- * than CTF_FIND_DIRECTORIES_MAX directories. `*nr_directories` is the number of directories read;
- * may be NULL.
+ * than CTF_FIND_DIRECTORIES_MAX directories. `*ret_nr_directories` is the number of directories
+ * read; may be NULL.
  */
 int ctf_find_traces(const char *dir, bool growing, ctf_found_trace *found, void *context,
-		uint64_t *nr_directories);
+		uint64_t *ret_nr_directories);
 
 #endif /* SIDE_CTF_READ_FIND_H */

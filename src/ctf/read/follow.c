@@ -232,14 +232,14 @@ void ctf_reader_follow(struct ctf_reader *reader, void (*forget_user)(void *user
 		reader->streams[i]->follows = true;
 }
 
-int ctf_reader_refresh(struct ctf_reader *reader, bool *recording)
+int ctf_reader_refresh(struct ctf_reader *reader, bool *ret_recording)
 {
 	int ret;
 
 	/* Check the lock first: everything that was written before its release is then found
 	   below. */
-	*recording = is_recording(reader);
-	reader->follows = *recording;
+	*ret_recording = is_recording(reader);
+	reader->follows = *ret_recording;
 	ret = ctf_find_traces(reader->dir, reader->growing, ctf_follow_scan_trace, reader, NULL);
 	if (ret == -ENOMEM)
 		return ret;

@@ -16,7 +16,7 @@
 #define METADATA_HEADER 37 /* bytes of a packet header (CTF 1.8, section 7.1) */
 #define METADATA_SIZE_MAX (1u << 30)
 
-static int ctf_metadata_read_file(int dir_fd, char **text, size_t *size)
+static int ctf_metadata_read_file(int dir_fd, char **ret_text, size_t *ret_size)
 {
 	int fd = openat(dir_fd, "metadata", O_RDONLY | O_CLOEXEC | O_NONBLOCK), ret = 0;
 	struct stat stat;
@@ -24,7 +24,7 @@ static int ctf_metadata_read_file(int dir_fd, char **text, size_t *size)
 
 	if (fd < 0)
 		return -errno;
-	*text = NULL;
+	*ret_text = NULL;
 	if (fstat(fd, &stat))
 		ret = -errno;
 	else if (!S_ISREG(stat.st_mode))
@@ -32,18 +32,18 @@ static int ctf_metadata_read_file(int dir_fd, char **text, size_t *size)
 	else if (stat.st_size > METADATA_SIZE_MAX)
 		ret = -EFBIG;
 	if (!ret) {
-		*text = malloc((size_t)stat.st_size + 1);
-		ret = *text ? 0 : -ENOMEM;
+		*ret_text = malloc((size_t)stat.st_size + 1);
+		ret = *ret_text ? 0 : -ENOMEM;
 	}
 	if (!ret) {
-		got = io_read(fd, *text, (size_t)stat.st_size);
+		got = io_read(fd, *ret_text, (size_t)stat.st_size);
 		ret = got < 0 ? (int)got : 0;
 	}
 	close(fd);
-	*size = got > 0 ? (size_t)got : 0;
+	*ret_size = got > 0 ? (size_t)got : 0;
 	if (ret) {
-		free(*text);
-		*text = NULL;
+		free(*ret_text);
+		*ret_text = NULL;
 	}
 	return ret;
 }

@@ -125,23 +125,24 @@ static bool may_be_window(const struct ctf_stream_reader *stream)
 	return stream->classes->trace.is_side;
 }
 
-/* Find all streams that may be windows, sorted; *count of them. NULL: out of memory (*error), or
-   none of them is of a snapshot. */
-static struct member *find_members(const struct ctf_reader *reader, uint32_t *count, int *error)
+/* Find all streams that may be windows, sorted; *ret_count of them. NULL: out of memory
+   (*ret_error), or none of them is of a snapshot. */
+static struct member *find_members(
+		const struct ctf_reader *reader, uint32_t *ret_count, int *ret_error)
 {
 	struct member *members = calloc((size_t)reader->stream_count + 1, sizeof(*members));
 	bool any = false;
 
-	*count = 0;
-	*error = members ? 0 : -ENOMEM;
+	*ret_count = 0;
+	*ret_error = members ? 0 : -ENOMEM;
 	for (uint32_t i = 0; members && i < reader->stream_count; i++) {
 		if (!may_be_window(reader->streams[i]))
 			continue;
-		members[*count] = make_member(reader->streams[i]);
-		any |= members[(*count)++].rank != NO_SNAPSHOT;
+		members[*ret_count] = make_member(reader->streams[i]);
+		any |= members[(*ret_count)++].rank != NO_SNAPSHOT;
 	}
 	if (any) {
-		qsort(members, *count, sizeof(*members), compare_members);
+		qsort(members, *ret_count, sizeof(*members), compare_members);
 		return members;
 	}
 	free(members);
@@ -164,7 +165,8 @@ static uint32_t group_size(const struct member *members, uint32_t first, uint32_
 
 /* Find the ticks of the first record, and, if last is not NULL, of the last one. 1: found; 0: no
    record; -ENOMEM. */
-static int find_edges(const struct ctf_stream_reader *stream, uint64_t *first, uint64_t *last)
+static int find_edges(
+		const struct ctf_stream_reader *stream, uint64_t *ret_first, uint64_t *ret_last)
 {
 	struct ctf_stream_reader probe;
 	int ret, found = 0;
@@ -180,13 +182,13 @@ static int find_edges(const struct ctf_stream_reader *stream, uint64_t *first, u
 	ret = ctf_stream_reader_open(&probe, stream->classes, stream->info.name, &stat);
 	if (ret <= 0)
 		return ret;
-	while ((ret = ctf_stream_reader_next(&probe)) > 0 && !(found && !last)) {
+	while ((ret = ctf_stream_reader_next(&probe)) > 0 && !(found && !ret_last)) {
 		if (probe.item.kind != CTF_ITEM_EVENT)
 			continue;
 		if (!found)
-			*first = probe.item.cycles;
-		if (last)
-			*last = probe.item.cycles;
+			*ret_first = probe.item.cycles;
+		if (ret_last)
+			*ret_last = probe.item.cycles;
 		found = 1;
 	}
 	ctf_stream_reader_close(&probe);

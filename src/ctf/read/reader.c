@@ -251,7 +251,7 @@ static int start_merging(struct ctf_reader *reader)
 }
 
 /* Report once, at the end, that the recording continues. */
-static int note_grown(struct ctf_reader *reader, struct ctf_item *item)
+static int note_grown(struct ctf_reader *reader, struct ctf_item *ret_item)
 {
 	const struct ctf_stream_reader *first = NULL;
 	uint32_t count = 0;
@@ -269,32 +269,33 @@ static int note_grown(struct ctf_reader *reader, struct ctf_item *item)
 			"%s/%s%s grown while being read: what was added is not shown",
 			first->classes->trace.path, first->info.name,
 			count > 1 ? " and other files have" : " has");
-	*item = (struct ctf_item){.kind = CTF_ITEM_NOTE,
+	*ret_item = (struct ctf_item){.kind = CTF_ITEM_NOTE,
 			.text = reader->grown,
 			.count = count,
 			.trace = &first->classes->trace};
 	return 1;
 }
 
-int ctf_reader_note_next(struct ctf_reader *reader, bool behind, struct ctf_item *item)
+int ctf_reader_note_next(struct ctf_reader *reader, bool behind, struct ctf_item *ret_item)
 {
 	struct reader_note *note = reader->shown_note;
 
 	if (behind)
-		return note_grown(reader, item);
+		return note_grown(reader, ret_item);
 	if (!note)
 		return 0;
 	reader->shown_note = note->next;
-	*item = (struct ctf_item){.kind = CTF_ITEM_DAMAGE,
+	*ret_item = (struct ctf_item){.kind = CTF_ITEM_DAMAGE,
 			.text = note->text,
 			.cut = note->classes->trace.is_side && ctf_tsdl_usable(note->classes),
 			.trace = &note->classes->trace};
 	return 1;
 }
 
-int ctf_reader_stream_next(struct ctf_reader *reader, uint32_t stream, const struct ctf_item **item)
+int ctf_reader_stream_next(
+		struct ctf_reader *reader, uint32_t stream, const struct ctf_item **ret_item)
 {
-	*item = &reader->streams[stream]->item;
+	*ret_item = &reader->streams[stream]->item;
 	return ctf_stream_reader_next(reader->streams[stream]);
 }
 
@@ -318,11 +319,11 @@ static int ctf_reader_advance(struct ctf_reader *reader)
 	return 0;
 }
 
-int ctf_reader_next_until(struct ctf_reader *reader, int64_t ns, struct ctf_item *item)
+int ctf_reader_next_until(struct ctf_reader *reader, int64_t ns, struct ctf_item *ret_item)
 {
 	int ret = 0;
 
-	if (ctf_reader_note_next(reader, false, item))
+	if (ctf_reader_note_next(reader, false, ret_item))
 		return 1;
 	if (!reader->merging) {
 		ret = start_merging(reader);
@@ -334,22 +335,22 @@ int ctf_reader_next_until(struct ctf_reader *reader, int64_t ns, struct ctf_item
 		return ret;
 	if (!reader->heap_count || reader->heap[0].ns > ns)
 		return 0;
-	*item = reader->heap[0].stream->item;
+	*ret_item = reader->heap[0].stream->item;
 	reader->top_shown = true;
 	return 1;
 }
 
-int ctf_reader_next(struct ctf_reader *reader, struct ctf_item *item)
+int ctf_reader_next(struct ctf_reader *reader, struct ctf_item *ret_item)
 {
-	int ret = ctf_reader_next_until(reader, INT64_MAX, item);
+	int ret = ctf_reader_next_until(reader, INT64_MAX, ret_item);
 
-	return ret ? ret : note_grown(reader, item);
+	return ret ? ret : note_grown(reader, ret_item);
 }
 
 /* ---- interface ---- */
 
 static int ctf_reader_open_all(
-		const char *dir, bool growing, struct ctf_reader **out, struct error *error)
+		const char *dir, bool growing, struct ctf_reader **ret_reader, struct error *error)
 {
 	struct ctf_reader *reader = calloc(1, sizeof(*reader));
 	int ret;
@@ -389,20 +390,20 @@ static int ctf_reader_open_all(
 		ctf_reader_close(reader);
 		return ret;
 	}
-	*out = reader;
+	*ret_reader = reader;
 	return 0;
 }
 
-int ctf_reader_open(const char *dir, struct ctf_reader **reader, struct error *error)
+int ctf_reader_open(const char *dir, struct ctf_reader **ret_reader, struct error *error)
 {
 	/* The current chunk belongs to a running recording; after a kill of the recorder it is
 	   incomplete. */
-	return ctf_reader_open_all(dir, ctf_is_recorded(dir), reader, error);
+	return ctf_reader_open_all(dir, ctf_is_recorded(dir), ret_reader, error);
 }
 
-int ctf_reader_open_growing(const char *dir, struct ctf_reader **reader, struct error *error)
+int ctf_reader_open_growing(const char *dir, struct ctf_reader **ret_reader, struct error *error)
 {
-	return ctf_reader_open_all(dir, true, reader, error);
+	return ctf_reader_open_all(dir, true, ret_reader, error);
 }
 
 uint64_t ctf_reader_searched(const struct ctf_reader *reader)

@@ -80,10 +80,10 @@ struct resolved_field {
 
 /* Find a.b.c, beginning in a structure: members, and options of variants. */
 static void ctf_resolve_dotted(const struct resolve_level *level, struct ctf_type *type,
-		const char *path, struct resolved_field *found)
+		const char *path, struct resolved_field *ret_found)
 {
-	found->member = NULL;
-	found->variant_count = 0;
+	ret_found->member = NULL;
+	ret_found->variant_count = 0;
 	for (;;) {
 		size_t size = strcspn(path, ".");
 		bool last = !path[size];
@@ -91,25 +91,25 @@ static void ctf_resolve_dotted(const struct resolve_level *level, struct ctf_typ
 
 		if (type->kind == CTF_STRUCT)
 			count = visible_members(level, type, last);
-		else if (type->kind != CTF_VARIANT || found->variant_count == PATH_VARIANTS_MAX)
+		else if (type->kind != CTF_VARIANT || ret_found->variant_count == PATH_VARIANTS_MAX)
 			break;
 		else
-			found->variants[found->variant_count++] = type;
-		found->member = ctf_resolve_find_member(type, count, path, size);
-		if (!found->member || last)
+			ret_found->variants[ret_found->variant_count++] = type;
+		ret_found->member = ctf_resolve_find_member(type, count, path, size);
+		if (!ret_found->member || last)
 			return;
 		path += size + 1;
-		type = found->member->type;
+		type = ret_found->member->type;
 	}
-	found->member = NULL;
+	ret_found->member = NULL;
 }
 
 static void find_reference(const struct resolver *r, const struct resolve_level *level,
-		const char *reference, struct resolved_field *found)
+		const char *reference, struct resolved_field *ret_found)
 {
 	for (const struct resolve_level *around = level; around; around = around->up) {
-		ctf_resolve_dotted(level, around->type, reference, found);
-		if (found->member)
+		ctf_resolve_dotted(level, around->type, reference, ret_found);
+		if (ret_found->member)
 			return;
 	}
 	for (enum ctf_scope scope = 0; scope <= r->scope; scope++) {
@@ -117,7 +117,7 @@ static void find_reference(const struct resolver *r, const struct resolve_level 
 
 		if (!r->scopes[scope] || strncmp(reference, ctf_scope_prefixes[scope], size) != 0)
 			continue;
-		ctf_resolve_dotted(level, r->scopes[scope], reference + size, found);
+		ctf_resolve_dotted(level, r->scopes[scope], reference + size, ret_found);
 		return;
 	}
 }
@@ -233,7 +233,7 @@ static const char *location_name(const struct ctf_location *location)
 }
 
 static int bind(const struct resolver *r, const struct resolve_level *level, struct ctf_type *type,
-		const struct ctf_type **target)
+		const struct ctf_type **ret_target)
 {
 	struct resolved_field found = {0};
 	struct ctf_member *member;
@@ -265,7 +265,7 @@ static int bind(const struct resolver *r, const struct resolve_level *level, str
 	if (member->slot < 0)
 		member->slot = r->classes->slot_count++;
 	type->slot = member->slot;
-	*target = member->type;
+	*ret_target = member->type;
 	for (unsigned int i = 0; !ret && i < found.variant_count; i++)
 		ret = guard_slot(r, found.variants[i], type->slot);
 	return ret;

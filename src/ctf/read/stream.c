@@ -474,11 +474,11 @@ static uint64_t counter_step(uint64_t from, uint64_t to, unsigned int bits)
 }
 
 /* Get one of the times in the packet's header, which are optional. */
-static bool has_time(const struct ctf_stream_reader *stream, enum ctf_role role, int64_t *ns)
+static bool has_time(const struct ctf_stream_reader *stream, enum ctf_role role, int64_t *ret_ns)
 {
 	if (!stream->bounded || !stream->class->clock || !seen(stream, role))
 		return false;
-	*ns = ctf_clock_ns(stream->class->clock, stream->fields.values[role]);
+	*ret_ns = ctf_clock_ns(stream->class->clock, stream->fields.values[role]);
 	return true;
 }
 
@@ -555,10 +555,10 @@ static const struct ctf_value *ctf_stream_read_value(
 	return type ? &d->values[index] : NULL;
 }
 
-static int decode_scope(struct ctf_decoder *d, const struct ctf_type *type, uint32_t *index)
+static int decode_scope(struct ctf_decoder *d, const struct ctf_type *type, uint32_t *ret_index)
 {
-	*index = 0;
-	return type ? ctf_decode(d, type, index) : 0;
+	*ret_index = 0;
+	return type ? ctf_decode(d, type, ret_index) : 0;
 }
 
 /* Decode one record. 1: an event; -EINVAL: why is set; -ENOMEM. */

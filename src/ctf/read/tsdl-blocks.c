@@ -64,22 +64,22 @@ static void parse_entry_value(struct tsdl_parser *p, struct tsdl_block_entry *en
 
 /* Parse the next entry of a block; false: the end of the block. Parses the declarations before
    it. */
-static bool parse_entry(struct tsdl_parser *p, struct tsdl_block_entry *entry)
+static bool parse_entry(struct tsdl_parser *p, struct tsdl_block_entry *ret_entry)
 {
-	*entry = (struct tsdl_block_entry){0};
+	*ret_entry = (struct tsdl_block_entry){0};
 	while (!p->failed && (tsdl_is(p, ';') || tsdl_at_declaration(p))) {
 		if (!tsdl_accept(p, ';'))
 			tsdl_declaration(p);
 	}
 	if (p->failed || tsdl_is(p, '}'))
 		return false;
-	parse_entry_key(p, entry);
+	parse_entry_key(p, ret_entry);
 	if (p->token.kind == TSDL_ASSIGN_TYPE) {
 		tsdl_next(p);
-		entry->type = tsdl_type(p);
+		ret_entry->type = tsdl_type(p);
 	} else {
 		tsdl_expect(p, '=');
-		parse_entry_value(p, entry);
+		parse_entry_value(p, ret_entry);
 	}
 	tsdl_expect(p, ';');
 	return !p->failed;
@@ -110,22 +110,22 @@ static const char *kind_text(const struct known_entry *known)
 
 /* The index of the next entry in the list; -1: the end of the block, or an error. */
 static int next_known(struct tsdl_parser *p, const char *block, const struct known_entry *known,
-		unsigned int *seen, struct tsdl_block_entry *entry)
+		unsigned int *seen, struct tsdl_block_entry *ret_entry)
 {
-	if (!parse_entry(p, entry))
+	if (!parse_entry(p, ret_entry))
 		return -1;
 	for (int i = 0; known[i].key; i++) {
-		if (strcmp(known[i].key, entry->key) != 0)
+		if (strcmp(known[i].key, ret_entry->key) != 0)
 			continue;
 		if (*seen & 1u << i)
-			tsdl_error(p, "the %s block has \"%s\" twice", block, entry->key);
-		else if (!entry_fits(entry, &known[i]))
-			tsdl_error(p, "\"%s\" in the %s block must be a %s", entry->key, block,
+			tsdl_error(p, "the %s block has \"%s\" twice", block, ret_entry->key);
+		else if (!entry_fits(ret_entry, &known[i]))
+			tsdl_error(p, "\"%s\" in the %s block must be a %s", ret_entry->key, block,
 					kind_text(&known[i]));
 		*seen |= 1u << i;
 		return p->failed ? -1 : i;
 	}
-	tsdl_error(p, "the %s block has the unknown attribute \"%s\"", block, entry->key);
+	tsdl_error(p, "the %s block has the unknown attribute \"%s\"", block, ret_entry->key);
 	return -1;
 }
 
@@ -165,11 +165,11 @@ static void *tsdl_block_grow_pointers(
 
 /* ---- blocks ---- */
 
-static bool parse_uuid(const char *text, uint8_t uuid[16])
+static bool parse_uuid(const char *text, uint8_t ret_uuid[16])
 {
 	unsigned int digits = 0;
 
-	memset(uuid, 0, 16);
+	memset(ret_uuid, 0, 16);
 	for (; *text; text++) {
 		unsigned int value;
 
@@ -177,7 +177,7 @@ static bool parse_uuid(const char *text, uint8_t uuid[16])
 			continue;
 		if (digits == 32 || sscanf(text, "%1x", &value) != 1)
 			return false;
-		uuid[digits / 2] = (uint8_t)(uuid[digits / 2] << 4 | value);
+		ret_uuid[digits / 2] = (uint8_t)(ret_uuid[digits / 2] << 4 | value);
 		digits++;
 	}
 	return digits == 32;
@@ -322,7 +322,7 @@ static struct ctf_clock *take_waiting_clock(struct tsdl_parser *p, struct ctf_cl
 	return clock;
 }
 
-static void parse_clock_entries(struct tsdl_parser *p, struct ctf_clock *clock)
+static void parse_clock_entries(struct tsdl_parser *p, struct ctf_clock *ret_clock)
 {
 	enum { NAME, UUID, DESCRIPTION, FREQUENCY, PRECISION, OFFSET_S, OFFSET, ABSOLUTE };
 	static const struct known_entry known[] = {{"name", TEXT}, {"uuid", TEXT},
@@ -335,16 +335,18 @@ static void parse_clock_entries(struct tsdl_parser *p, struct ctf_clock *clock)
 
 	while ((which = next_known(p, "clock", known, &seen, &entry)) >= 0) {
 		switch (which) {
-		case NAME: clock->name = entry.text; break;
-		case UUID: snprintf(clock->uuid, sizeof(clock->uuid), "%s", entry.text); break;
-		case DESCRIPTION: clock->description = entry.text; break;
-		case FREQUENCY: clock->frequency = entry.number; break;
-		case PRECISION: clock->precision = entry.number; break;
-		case OFFSET_S: clock->offset_s = (int64_t)entry.number; break;
-		case OFFSET: clock->offset = entry.number; break;
+		case NAME: ret_clock->name = entry.text; break;
+		case UUID:
+			snprintf(ret_clock->uuid, sizeof(ret_clock->uuid), "%s", entry.text);
+			break;
+		case DESCRIPTION: ret_clock->description = entry.text; break;
+		case FREQUENCY: ret_clock->frequency = entry.number; break;
+		case PRECISION: ret_clock->precision = entry.number; break;
+		case OFFSET_S: ret_clock->offset_s = (int64_t)entry.number; break;
+		case OFFSET: ret_clock->offset = entry.number; break;
 		default:
-			clock->absolute = entry.text ? strcasecmp(entry.text, "true") == 0
-						     : entry.number;
+			ret_clock->absolute = entry.text ? strcasecmp(entry.text, "true") == 0
+							 : entry.number;
 			break;
 		}
 	}
@@ -568,7 +570,7 @@ static void tsdl_block_move_context_fields(struct ctf_event_class *event)
 }
 
 static void parse_event_entries(
-		struct tsdl_parser *p, struct ctf_event_class *event, bool *has_stream)
+		struct tsdl_parser *p, struct ctf_event_class *event, bool *ret_has_stream)
 {
 	enum { NAME, ID, STREAM_ID, LOGLEVEL, URI, CONTEXT, FIELDS };
 	static const struct known_entry known[] = {{"name", TEXT}, {"id", NATURAL},
@@ -592,7 +594,7 @@ static void parse_event_entries(
 		default: break; /* A link to a model is not used. */
 		}
 	}
-	*has_stream = seen & 1u << STREAM_ID;
+	*ret_has_stream = seen & 1u << STREAM_ID;
 }
 
 static void parse_event(struct tsdl_parser *p)

@@ -155,35 +155,35 @@ static void lex_number(struct tsdl_lexer *lexer, struct tsdl_token *token)
 	token->number = value;
 }
 
-void tsdl_lex(struct tsdl_lexer *lexer, struct tsdl_token *token)
+void tsdl_lex(struct tsdl_lexer *lexer, struct tsdl_token *ret_token)
 {
 	bool blanks = tsdl_lex_skip_blanks(lexer);
 	size_t left = (size_t)(lexer->end - lexer->at);
 
-	*token = (struct tsdl_token){.line = lexer->line, .text = lexer->at};
+	*ret_token = (struct tsdl_token){.line = lexer->line, .text = lexer->at};
 	if (!blanks) {
-		token->kind = TSDL_BAD;
+		ret_token->kind = TSDL_BAD;
 	} else if (!left) {
-		token->kind = TSDL_END;
+		ret_token->kind = TSDL_END;
 	} else if (is_word_start(*lexer->at)) {
 		while (lexer->at < lexer->end &&
 				(is_word_start(*lexer->at) || tsdl_lex_is_digit(*lexer->at)))
 			lexer->at++;
-		token->kind = TSDL_WORD;
-		token->size = (size_t)(lexer->at - token->text);
+		ret_token->kind = TSDL_WORD;
+		ret_token->size = (size_t)(lexer->at - ret_token->text);
 	} else if (tsdl_lex_is_digit(*lexer->at)) {
-		lex_number(lexer, token);
+		lex_number(lexer, ret_token);
 	} else if (*lexer->at == '"' || *lexer->at == '\'') {
-		tsdl_lex_string(lexer, token);
+		tsdl_lex_string(lexer, ret_token);
 	} else if (left >= 2 && memcmp(lexer->at, ":=", 2) == 0) {
-		token->kind = TSDL_ASSIGN_TYPE;
+		ret_token->kind = TSDL_ASSIGN_TYPE;
 		lexer->at += 2;
 	} else if (left >= 3 && memcmp(lexer->at, "...", 3) == 0) {
-		token->kind = TSDL_RANGE;
+		ret_token->kind = TSDL_RANGE;
 		lexer->at += 3;
 	} else {
-		token->kind = strchr("{}[]()<>;:,=.-+*", *lexer->at) && *lexer->at ? TSDL_PUNCT
-										   : TSDL_BAD;
-		token->punct = *lexer->at++;
+		ret_token->kind = strchr("{}[]()<>;:,=.-+*", *lexer->at) && *lexer->at ? TSDL_PUNCT
+										       : TSDL_BAD;
+		ret_token->punct = *lexer->at++;
 	}
 }

@@ -83,7 +83,7 @@ void tsdl_expect(struct tsdl_parser *p, char punct)
 		tsdl_error(p, "\"%c\" is missing", punct);
 }
 
-bool tsdl_number(struct tsdl_parser *p, uint64_t *number)
+bool tsdl_number(struct tsdl_parser *p, uint64_t *ret_number)
 {
 	bool negative = tsdl_accept(p, '-');
 
@@ -93,7 +93,7 @@ bool tsdl_number(struct tsdl_parser *p, uint64_t *number)
 		tsdl_error(p, "a number is missing");
 		return false;
 	}
-	*number = negative ? 0 - p->token.number : p->token.number;
+	*ret_number = negative ? 0 - p->token.number : p->token.number;
 	tsdl_next(p);
 	return true;
 }

@@ -28,36 +28,36 @@ struct attribute {
 };
 
 /* Parse the next attribute before the brace; false: none. */
-static bool parse_attribute(struct tsdl_parser *p, struct attribute *attribute)
+static bool parse_attribute(struct tsdl_parser *p, struct attribute *ret_attribute)
 {
 	size_t used = 0;
 
-	attribute->word[0] = '\0';
-	attribute->is_number = false;
+	ret_attribute->word[0] = '\0';
+	ret_attribute->is_number = false;
 	while (tsdl_accept(p, ';'))
 		;
 	if (p->failed || tsdl_is(p, '}'))
 		return false;
-	if (!tsdl_word(p, attribute->key))
+	if (!tsdl_word(p, ret_attribute->key))
 		return false;
 	tsdl_expect(p, '=');
 	if (p->token.kind == TSDL_NUMBER || tsdl_is(p, '-') || tsdl_is(p, '+')) {
-		attribute->is_number = tsdl_number(p, &attribute->number);
+		ret_attribute->is_number = tsdl_number(p, &ret_attribute->number);
 	} else if (p->token.kind == TSDL_STRING) {
-		snprintf(attribute->word, sizeof(attribute->word), "%s", p->token.text);
+		snprintf(ret_attribute->word, sizeof(ret_attribute->word), "%s", p->token.text);
 		tsdl_next(p);
 	} else {
 		while ((p->token.kind == TSDL_WORD || tsdl_is(p, '.')) &&
-				used + p->token.size + 2 < sizeof(attribute->word)) {
+				used + p->token.size + 2 < sizeof(ret_attribute->word)) {
 			size_t size = p->token.kind == TSDL_WORD ? p->token.size : 1;
 
-			memcpy(attribute->word + used, p->token.text, size);
+			memcpy(ret_attribute->word + used, p->token.text, size);
 			used += size;
-			attribute->word[used] = '\0';
+			ret_attribute->word[used] = '\0';
 			tsdl_next(p);
 		}
 		if (!used)
-			tsdl_error(p, "the value of \"%s\" is missing", attribute->key);
+			tsdl_error(p, "the value of \"%s\" is missing", ret_attribute->key);
 	}
 	tsdl_expect(p, ';');
 	return !p->failed;
@@ -265,23 +265,23 @@ struct ctf_type *tsdl_string(struct tsdl_parser *p)
 
 /* ---- enumerations ---- */
 
-static void parse_label(struct tsdl_parser *p, struct ctf_label *label, uint64_t next)
+static void parse_label(struct tsdl_parser *p, struct ctf_label *ret_label, uint64_t next)
 {
-	label->begin = next;
+	ret_label->begin = next;
 	if (p->token.kind == TSDL_WORD ||
 			(p->token.kind == TSDL_STRING && !p->token.is_character)) {
-		label->text = tsdl_copy_token(p);
+		ret_label->text = tsdl_copy_token(p);
 		tsdl_next(p);
 	} else {
 		tsdl_error(p, "a label is missing");
 		return;
 	}
 	if (tsdl_accept(p, '='))
-		tsdl_number(p, &label->begin);
-	label->end = label->begin;
+		tsdl_number(p, &ret_label->begin);
+	ret_label->end = ret_label->begin;
 	if (p->token.kind == TSDL_RANGE) {
 		tsdl_next(p);
-		tsdl_number(p, &label->end);
+		tsdl_number(p, &ret_label->end);
 	}
 }
 

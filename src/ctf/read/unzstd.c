@@ -93,10 +93,10 @@ static size_t read_some(struct unzstd_file *file, void *bytes, size_t size, uint
 	return used;
 }
 
-/* Parse the header of a frame. Returns its length, or 0; *size is the size of the content if the
-   header contains it. */
+/* Parse the header of a frame. Returns its length, or 0; *ret_size is the size of the content if
+   the header contains it. */
 static size_t unzstd_read_head(
-		const unsigned char *head, size_t there, uint64_t *size, bool *has_sum)
+		const unsigned char *head, size_t there, uint64_t *ret_size, bool *ret_has_sum)
 {
 	static const unsigned char dictionary[] = {0, 1, 2, 4}, content[] = {0, 2, 4, 8};
 	size_t at = 5, width;
@@ -109,21 +109,21 @@ static size_t unzstd_read_head(
 		width = 1;
 	if (there < at + width)
 		return 0;
-	*has_sum = head[4] & 4;
-	*size = width ? 0 : UINT64_MAX;
+	*ret_has_sum = head[4] & 4;
+	*ret_size = width ? 0 : UINT64_MAX;
 	for (size_t i = 0; i < width; i++)
-		*size |= (uint64_t)head[at + i] << 8 * i;
+		*ret_size |= (uint64_t)head[at + i] << 8 * i;
 	if (width == 2)
-		*size += 256;
+		*ret_size += 256;
 	return at + width;
 }
 
 /* Skip the blocks that begin at *at. 1: all are complete; 0: cut; -1: invalid. */
-static int walk_blocks(struct unzstd_file *file, uint64_t end, uint64_t *at, uint64_t *most)
+static int walk_blocks(struct unzstd_file *file, uint64_t end, uint64_t *at, uint64_t *ret_most)
 {
 	unsigned char head[3];
 
-	for (*most = 0; *at + 3 <= end; *most += BLOCK_MAX) {
+	for (*ret_most = 0; *at + 3 <= end; *ret_most += BLOCK_MAX) {
 		uint32_t block, size;
 
 		if (read_some(file, head, 3, *at) != 3)
@@ -134,10 +134,10 @@ static int walk_blocks(struct unzstd_file *file, uint64_t end, uint64_t *at, uin
 			return -1;
 		*at += 3 + ((block >> 1 & 3) == 1 ? 1 : size);
 		if (block & 1) {
-			*most += BLOCK_MAX;
+			*ret_most += BLOCK_MAX;
 			return *at <= end;
 		}
-		if (*most > FRAME_MAX)
+		if (*ret_most > FRAME_MAX)
 			return -1;
 	}
 	return 0;
@@ -176,7 +176,7 @@ static uint64_t measure(struct unzstd_file *file, uint64_t at, uint64_t end)
 
 /* 1: a frame, complete or not, begins at this byte; 0: none does. */
 static int unzstd_check_frame(
-		struct unzstd_file *file, uint64_t end, uint64_t at, struct unzstd_frame *frame)
+		struct unzstd_file *file, uint64_t end, uint64_t at, struct unzstd_frame *ret_frame)
 {
 	unsigned char head[HEAD_MAX];
 	size_t there = read_some(
@@ -187,7 +187,7 @@ static int unzstd_check_frame(
 	size_t length;
 	int walked;
 
-	*frame = (struct unzstd_frame){.from = at, .next = end};
+	*ret_frame = (struct unzstd_frame){.from = at, .next = end};
 	if (there < 4)
 		return 0;
 	memcpy(&magic, head, 4);
@@ -198,8 +198,8 @@ static int unzstd_check_frame(
 		memcpy(&skipped, head + 4, 4);
 		if (end - at - 8 < le32toh(skipped))
 			return 1;
-		frame->next = at + 8 + le32toh(skipped);
-		frame->is_whole = true;
+		ret_frame->next = at + 8 + le32toh(skipped);
+		ret_frame->is_whole = true;
 		return 1;
 	}
 	if (magic != FRAME_MAGIC)
@@ -212,12 +212,12 @@ static int unzstd_check_frame(
 	if (walked < 0)
 		return 0;
 	at += has_sum ? 4 : 0;
-	frame->is_whole = walked && at <= end;
-	frame->next = frame->is_whole ? at : end;
-	frame->size = frame->header_size = size;
-	if (!frame->is_whole || size > most)
-		frame->size = measure(file, frame->from, frame->next);
-	return frame->size <= FRAME_MAX;
+	ret_frame->is_whole = walked && at <= end;
+	ret_frame->next = ret_frame->is_whole ? at : end;
+	ret_frame->size = ret_frame->header_size = size;
+	if (!ret_frame->is_whole || size > most)
+		ret_frame->size = measure(file, ret_frame->from, ret_frame->next);
+	return ret_frame->size <= FRAME_MAX;
 }
 
 /* The next byte from `at` on that may begin a frame. */
@@ -256,28 +256,29 @@ static bool is_magic(struct unzstd_file *file, uint64_t at)
  * decompressed, but the following ones are.
  */
 static bool find_frame(const struct ctf_unzstd *unzstd, struct unzstd_file *file, uint64_t at,
-		struct unzstd_frame *frame)
+		struct unzstd_frame *ret_frame)
 {
 	uint64_t end = unzstd->file_size, next;
 
 	while (at < end) {
-		if (unzstd_check_frame(file, end, at, frame)) {
-			if (frame->is_whole && (frame->next == end || is_magic(file, frame->next)))
+		if (unzstd_check_frame(file, end, at, ret_frame)) {
+			if (ret_frame->is_whole &&
+					(ret_frame->next == end || is_magic(file, ret_frame->next)))
 				return true;
 			next = find_magic(file, at + 4,
-					frame->next + 3 < end ? frame->next + 3 : end);
-			if (next >= frame->next)
+					ret_frame->next + 3 < end ? ret_frame->next + 3 : end);
+			if (next >= ret_frame->next)
 				return true;
-			frame->next = next;
-			frame->is_whole = true;
-			if (!frame->size && frame->header_size <= FRAME_MAX)
-				frame->size = frame->header_size;
-			if (frame->size)
+			ret_frame->next = next;
+			ret_frame->is_whole = true;
+			if (!ret_frame->size && ret_frame->header_size <= FRAME_MAX)
+				ret_frame->size = ret_frame->header_size;
+			if (ret_frame->size)
 				return true;
 		}
 		at = find_magic(file, at + 1, end);
 	}
-	*frame = (struct unzstd_frame){.from = end, .next = end, .is_whole = true};
+	*ret_frame = (struct unzstd_frame){.from = end, .next = end, .is_whole = true};
 	return false;
 }
 
@@ -393,9 +394,9 @@ void ctf_unzstd_grow(struct ctf_unzstd *unzstd, int fd, uint64_t size)
 	}
 }
 
-uint64_t ctf_unzstd_strange(const struct ctf_unzstd *unzstd, uint64_t *first)
+uint64_t ctf_unzstd_strange(const struct ctf_unzstd *unzstd, uint64_t *ret_first)
 {
-	*first = unzstd->first_strange;
+	*ret_first = unzstd->first_strange;
 	return unzstd->strange;
 }
 
@@ -425,22 +426,22 @@ static int unzstd_begin_frame(struct ctf_unzstd *unzstd)
 #define DAMAGED ((size_t)-ZSTD_error_corruption_detected)
 
 static int unzstd_set_error(
-		struct ctf_unzstd *unzstd, size_t code, const char **why, uint64_t *resume)
+		struct ctf_unzstd *unzstd, size_t code, const char **ret_why, uint64_t *ret_resume)
 {
 	unzstd_drop_context(unzstd);
 	if (ZSTD_getErrorCode(code) == ZSTD_error_memory_allocation)
 		return -ENOMEM;
-	*why = ZSTD_getErrorName(code);
-	*resume = unzstd->at + unzstd->frame.size;
+	*ret_why = ZSTD_getErrorName(code);
+	*ret_resume = unzstd->at + unzstd->frame.size;
 	return -EIO;
 }
 
 /*
- * Decompress at most `size` bytes of the frame (bytes NULL: discard them, at most BLOCK_MAX); *got
- * is their number, smaller only at the end of the available data.
+ * Decompress at most `size` bytes of the frame (bytes NULL: discard them, at most BLOCK_MAX);
+ * *ret_size is their number, smaller only at the end of the available data.
  */
 static int decode_some(struct ctf_unzstd *unzstd, struct unzstd_file *file, void *bytes,
-		size_t size, size_t *got, const char **why, uint64_t *resume)
+		size_t size, size_t *ret_size, const char **ret_why, uint64_t *ret_resume)
 {
 	unsigned char *away = bytes ? NULL : malloc(size), input[INPUT_SIZE];
 	ZSTD_outBuffer out = {bytes ? bytes : away, size, 0};
@@ -457,7 +458,7 @@ static int decode_some(struct ctf_unzstd *unzstd, struct unzstd_file *file, void
 		more = ZSTD_decompressStream(unzstd->context, &out, &in);
 		unzstd->input += in.pos;
 		if (ZSTD_isError(more)) {
-			ret = unzstd_set_error(unzstd, more, why, resume);
+			ret = unzstd_set_error(unzstd, more, ret_why, ret_resume);
 			break;
 		}
 		/* Read the end of a frame with its last bytes: it contains the checksum. */
@@ -466,29 +467,29 @@ static int decode_some(struct ctf_unzstd *unzstd, struct unzstd_file *file, void
 		if (in.pos || out.pos != before)
 			continue;
 		if (in.size || unzstd->frame.next < unzstd->file_size)
-			ret = unzstd_set_error(unzstd, DAMAGED, why, resume);
+			ret = unzstd_set_error(unzstd, DAMAGED, ret_why, ret_resume);
 		break;
 	}
 	free(away);
-	*got = ret ? 0 : out.pos;
+	*ret_size = ret ? 0 : out.pos;
 	if (!ret)
 		unzstd->output += out.pos;
 	return ret;
 }
 
-/* Set `output` to the offset `at`; *found is false if there is no such byte. */
-static int seek(struct ctf_unzstd *unzstd, struct unzstd_file *file, uint64_t at, bool *found,
-		const char **why, uint64_t *resume)
+/* Set `output` to the offset `at`; *ret_found is false if there is no such byte. */
+static int seek(struct ctf_unzstd *unzstd, struct unzstd_file *file, uint64_t at, bool *ret_found,
+		const char **ret_why, uint64_t *ret_resume)
 {
 	int ret;
 
-	*found = true;
+	*ret_found = true;
 	if (at < unzstd->at)
-		*found = enter_frame(unzstd, file, 0, 0);
-	while (*found && at >= unzstd->at + unzstd->frame.size)
-		*found = enter_frame(
+		*ret_found = enter_frame(unzstd, file, 0, 0);
+	while (*ret_found && at >= unzstd->at + unzstd->frame.size)
+		*ret_found = enter_frame(
 				unzstd, file, unzstd->frame.next, unzstd->at + unzstd->frame.size);
-	if (!*found)
+	if (!*ret_found)
 		return 0;
 	if (!unzstd->context || at < unzstd->output) {
 		ret = unzstd_begin_frame(unzstd);
@@ -500,9 +501,9 @@ static int seek(struct ctf_unzstd *unzstd, struct unzstd_file *file, uint64_t at
 		size_t got;
 
 		ret = decode_some(unzstd, file, NULL,
-				left < BLOCK_MAX ? (size_t)left : (size_t)BLOCK_MAX, &got, why,
-				resume);
-		*found = got;
+				left < BLOCK_MAX ? (size_t)left : (size_t)BLOCK_MAX, &got, ret_why,
+				ret_resume);
+		*ret_found = got;
 		if (ret || !got)
 			return ret;
 	}
@@ -522,27 +523,28 @@ static void unzstd_account_context(struct ctf_unzstd *unzstd)
 }
 
 int ctf_unzstd_read(struct ctf_unzstd *unzstd, int fd, uint64_t at, void *bytes, size_t size,
-		size_t *got, const char **why, uint64_t *resume)
+		size_t *ret_size, const char **ret_why, uint64_t *ret_resume)
 {
 	struct unzstd_file file = {.fd = fd};
 	const struct unzstd_frame frame = unzstd->frame;
 	const uint64_t frame_at = unzstd->at;
 	int ret = 0;
 
-	*got = 0;
-	*resume = 0;
-	while (!ret && !file.error && *got < size) {
-		size_t wanted = size - *got, some = 0;
+	*ret_size = 0;
+	*ret_resume = 0;
+	while (!ret && !file.error && *ret_size < size) {
+		size_t wanted = size - *ret_size, some = 0;
 		bool found;
 
-		ret = seek(unzstd, &file, at + *got, &found, why, resume);
+		ret = seek(unzstd, &file, at + *ret_size, &found, ret_why, ret_resume);
 		/* After an error, this may not be the frame with these bytes. */
 		if (ret || !found || file.error)
 			break;
 		if (wanted > unzstd->at + unzstd->frame.size - unzstd->output)
 			wanted = (size_t)(unzstd->at + unzstd->frame.size - unzstd->output);
-		ret = decode_some(unzstd, &file, (char *)bytes + *got, wanted, &some, why, resume);
-		*got += some;
+		ret = decode_some(unzstd, &file, (char *)bytes + *ret_size, wanted, &some, ret_why,
+				ret_resume);
+		*ret_size += some;
 		if (!some)
 			break;
 	}
@@ -552,12 +554,12 @@ int ctf_unzstd_read(struct ctf_unzstd *unzstd, int fd, uint64_t at, void *bytes,
 		unzstd_drop_context(unzstd);
 		unzstd->frame = frame;
 		unzstd->at = frame_at;
-		*why = strerror(file.error);
-		*resume = 0;
+		*ret_why = strerror(file.error);
+		*ret_resume = 0;
 		ret = -EIO;
 	}
 	/* Return the bytes before the damage; the next call returns the error. */
-	if (ret == -EIO && *got)
+	if (ret == -EIO && *ret_size)
 		ret = 0;
 	return ret;
 }

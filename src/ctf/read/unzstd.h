@@ -35,15 +35,15 @@ void ctf_unzstd_grow(struct ctf_unzstd *unzstd, int fd, uint64_t size);
 uint64_t ctf_unzstd_file_size(const struct ctf_unzstd *unzstd);
 
 /*
- * Decompress `size` bytes from `at` on; *got is the number of bytes. Fewer bytes mean the end (of a
- * file that has shrunk). 0; -ENOMEM, or -EIO: *why is the error, as the end of a sentence, and
- * *resume the offset of the next frame behind the damage; or 0.
+ * Decompress `size` bytes from `at` on; *ret_size is the number of bytes. Fewer bytes mean the end
+ * (of a file that has shrunk). 0; -ENOMEM, or -EIO: *ret_why is the error, as the end of a
+ * sentence, and *ret_resume the offset of the next frame behind the damage; or 0.
  */
 int ctf_unzstd_read(struct ctf_unzstd *unzstd, int fd, uint64_t at, void *bytes, size_t size,
-		size_t *got, const char **why, uint64_t *resume);
+		size_t *ret_size, const char **ret_why, uint64_t *ret_resume);
 
-/* Number of bytes in the file that are no frames; *first is the offset of the first one. */
-uint64_t ctf_unzstd_strange(const struct ctf_unzstd *unzstd, uint64_t *first);
+/* Number of bytes in the file that are no frames; *ret_first is the offset of the first one. */
+uint64_t ctf_unzstd_strange(const struct ctf_unzstd *unzstd, uint64_t *ret_first);
 
 /* True if the file ends inside a frame. */
 bool ctf_unzstd_is_cut(const struct ctf_unzstd *unzstd);

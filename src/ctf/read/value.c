@@ -44,8 +44,8 @@ const struct ctf_value *ctf_cursor_next(struct ctf_cursor *cursor)
 	return value;
 }
 
-uint32_t ctf_value_integers(
-		const struct ctf_value *array, uint32_t from, uint64_t *numbers, uint32_t capacity)
+uint32_t ctf_value_integers(const struct ctf_value *array, uint32_t from, uint64_t *ret_numbers,
+		uint32_t capacity)
 {
 	const struct ctf_type *element = array->type->element;
 	const uint8_t *base = array->is_text ? (const uint8_t *)array->text : array->base;
@@ -60,11 +60,11 @@ uint32_t ctf_value_integers(
 	if (element->size == 8 && stride == 8 && at % 8 == 0 && !element->is_signed &&
 			!element->reversed) {
 		for (uint32_t i = 0; i < count; i++)
-			numbers[i] = base[at / 8 + i];
+			ret_numbers[i] = base[at / 8 + i];
 		return count;
 	}
 	for (uint32_t i = 0; i < count; i++, at += stride)
-		numbers[i] = ctf_read_integer(base, (at + element->size + 7) / 8, at, element);
+		ret_numbers[i] = ctf_read_integer(base, (at + element->size + 7) / 8, at, element);
 	return count;
 }
 

@@ -239,16 +239,16 @@ void ctf_window_extend(struct ctf_window *window, const struct stat *stat)
 	window->size = size > window->size ? size : window->size;
 }
 
-static int ctf_window_stat_file(const struct ctf_window *window, struct stat *stat)
+static int ctf_window_stat_file(const struct ctf_window *window, struct stat *ret_stat)
 {
 	char *path;
 	int ret;
 
 	if (window->dir_fd >= 0)
-		return fstatat(window->dir_fd, window->name, stat, 0);
+		return fstatat(window->dir_fd, window->name, ret_stat, 0);
 	if (asprintf(&path, "%s/%s", window->dir, window->name) < 0)
 		return -1;
-	ret = fstatat(AT_FDCWD, path, stat, 0);
+	ret = fstatat(AT_FDCWD, path, ret_stat, 0);
 	free(path);
 	return ret;
 }

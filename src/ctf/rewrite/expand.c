@@ -285,15 +285,16 @@ static int expand_dir(struct expansion *e, const struct expand_directory *from,
 }
 
 int ctf_expand(const char *dir, const char *out, ctf_expand_ready *ready,
-		ctf_expand_message_fn *report, void *user, struct ctf_expand_result *result,
+		ctf_expand_message_fn *report, void *user, struct ctf_expand_result *ret_summary,
 		struct error *error)
 {
-	struct expansion e = {.result = result, .report = report, .user = user, .error = error};
+	struct expansion e = {
+			.result = ret_summary, .report = report, .user = user, .error = error};
 	struct expand_directory from = {open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), dir},
 				to = {-1, out};
 	int ret = 0;
 
-	*result = (struct ctf_expand_result){0};
+	*ret_summary = (struct ctf_expand_result){0};
 	error_clear(error);
 	if (from.fd < 0)
 		return error_set(error, -errno, NULL, "cannot expand %s: %s", dir, strerror(errno));

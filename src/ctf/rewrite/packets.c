@@ -290,14 +290,14 @@ static int skip_record(const struct ctf_stream_class *class, struct ctf_decoder 
 }
 
 static int ctf_packet_count_records(
-		struct ctf_counter *counter, const struct ctf_packet *packet, uint64_t *records)
+		struct ctf_counter *counter, const struct ctf_packet *packet, uint64_t *ret_records)
 {
 	struct ctf_decoder *d = &counter->decoder;
 	const struct ctf_stream_class *class;
 	struct ctf_packet_fields fields = {0};
 	int ret;
 
-	*records = 0;
+	*ret_records = 0;
 	class = counter->classes ? ctf_stream_class_find(counter->classes, packet->class_id) : NULL;
 	if (!class)
 		return -ENOENT;
@@ -315,19 +315,19 @@ static int ctf_packet_count_records(
 	while (!ret && d->at < d->end) {
 		ret = skip_record(class, d);
 		ctf_decoder_drop_texts(d);
-		*records += !ret;
+		*ret_records += !ret;
 	}
 	return ret;
 }
 
 int ctf_counter_count(struct ctf_counter *counter, const char *dir, const struct ctf_packet *packet,
-		uint64_t *records)
+		uint64_t *ret_records)
 {
-	int ret = ctf_packet_count_records(counter, packet, records);
+	int ret = ctf_packet_count_records(counter, packet, ret_records);
 
 	if (ret != -ENOENT)
 		return ret;
 	/* The metadata has grown since. */
 	ret = ctf_counter_renew(counter, dir);
-	return ret ? ret : ctf_packet_count_records(counter, packet, records);
+	return ret ? ret : ctf_packet_count_records(counter, packet, ret_records);
 }

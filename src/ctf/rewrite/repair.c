@@ -211,12 +211,12 @@ static int ctf_repair_on_trace_found(
 	return ret == -ENOMEM ? ret : 0;
 }
 
-int ctf_repair(const char *dir, unsigned int *repaired, struct error *error)
+int ctf_repair(const char *dir, unsigned int *ret_repaired, struct error *error)
 {
 	struct repair repair = {.error = error};
 	int ret = ctf_find_traces(dir, false, ctf_repair_on_trace_found, &repair, NULL);
 
-	*repaired = repair.repaired;
+	*ret_repaired = repair.repaired;
 	if (repair.ret)
 		return repair.ret;
 	if (ret)

@@ -359,13 +359,13 @@ static int compare_ranges(const void *a, const void *b)
 
 /* The option that each label of the tag selects, sorted by option. NULL: out of memory. */
 static struct ctf_option_range *tag_ranges(
-		const struct ctf_type *type, const struct ctf_type *tag, uint32_t *count)
+		const struct ctf_type *type, const struct ctf_type *tag, uint32_t *ret_count)
 {
 	struct ctf_option_range *ranges = calloc((size_t)tag->label_count + 1, sizeof(*ranges));
 	struct ctf2_print_option_name *names =
 			calloc((size_t)type->member_count + 1, sizeof(*names));
 
-	*count = 0;
+	*ret_count = 0;
 	for (uint32_t i = 0; names && i < type->member_count; i++)
 		names[i] = (struct ctf2_print_option_name){type->members[i].name, i};
 	if (names)
@@ -377,7 +377,7 @@ static struct ctf_option_range *tag_ranges(
 		found = bsearch(&key, names, type->member_count, sizeof(*names),
 				ctf2_print_compare_names);
 		if (found)
-			ranges[(*count)++] = (struct ctf_option_range){
+			ranges[(*ret_count)++] = (struct ctf_option_range){
 					label->begin, label->end, found->index};
 	}
 	if (!names) {

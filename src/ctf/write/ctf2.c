@@ -269,10 +269,10 @@ static int ctf2_write_print_session(
 	return ret;
 }
 
-int ctf2_head(const struct ctf_writer *writer, char **text, size_t *size)
+int ctf2_head(const struct ctf_writer *writer, char **text, size_t *ret_size)
 {
 	struct ctf_arena *arena = ctf_arena_create();
-	FILE *out = arena ? open_memstream(text, size) : NULL;
+	FILE *out = arena ? open_memstream(text, ret_size) : NULL;
 	int ret;
 
 	if (!out) {
@@ -300,12 +300,12 @@ int ctf2_head(const struct ctf_writer *writer, char **text, size_t *size)
 	return ret;
 }
 
-int ctf2_event(const struct ctf_event_parts *event, char **text, size_t *size)
+int ctf2_event(const struct ctf_event_parts *event, char **text, size_t *ret_size)
 {
 	static const char *const levels[] = {"emergency", "alert", "critical", "error", "warning",
 			"notice", "info", "debug"};
 	struct ctf_arena *arena = ctf_arena_create();
-	FILE *out = arena ? open_memstream(text, size) : NULL;
+	FILE *out = arena ? open_memstream(text, ret_size) : NULL;
 	int level = event->side_loglevel, ret;
 
 	if (!out) {

@@ -34,21 +34,21 @@ static struct ctf_type *application_option(struct ctf_arena *arena, unsigned int
 
 /* A value of the application may have another type in each record: a tag and a variant. */
 static int describe_application(struct ctf_arena *arena, const char *tag_name,
-		struct ctf_type **tag, struct ctf_type **variant)
+		struct ctf_type **ret_tag, struct ctf_type **ret_variant)
 {
 	struct ctf_type *u8 = ctf_type_integer(arena, 8, false);
 
-	*tag = u8 ? ctf_type_enum(arena, u8, APPLICATION_OPTIONS) : NULL;
-	*variant = ctf_type_variant(arena, APPLICATION_OPTIONS, tag_name);
-	if (!*tag || !*variant)
+	*ret_tag = u8 ? ctf_type_enum(arena, u8, APPLICATION_OPTIONS) : NULL;
+	*ret_variant = ctf_type_variant(arena, APPLICATION_OPTIONS, tag_name);
+	if (!*ret_tag || !*ret_variant)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < APPLICATION_OPTIONS; i++) {
 		struct ctf_type *option = application_option(arena, i);
 
 		if (!option)
 			return -ENOMEM;
-		(*tag)->labels[i] = (struct ctf_label){application_options[i], i, i};
-		ctf_member_set(&(*variant)->members[i], application_options[i], option, false);
+		(*ret_tag)->labels[i] = (struct ctf_label){application_options[i], i, i};
+		ctf_member_set(&(*ret_variant)->members[i], application_options[i], option, false);
 	}
 	return 0;
 }
@@ -82,19 +82,19 @@ static const char *tag_name(struct ctf_arena *arena, struct ctf_names *names, co
 }
 
 int ctf_describe_contexts(struct ctf_arena *arena, const struct context_spec *contexts,
-		uint32_t count, struct ctf_type **type)
+		uint32_t count, struct ctf_type **ret_type)
 {
 	struct ctf_names names = {0};
 	uint32_t members = 0, more = 0;
 	int ret = -ENOMEM;
 
-	*type = NULL;
+	*ret_type = NULL;
 	if (!count)
 		return 0;
 	for (uint32_t i = 0; i < count; i++)
 		more += contexts[i].type == CONTEXT_APPLICATION;
-	*type = ctf_type_struct(arena, count + more);
-	if (!*type || ctf_names_init(&names, arena, (count + more) * 2))
+	*ret_type = ctf_type_struct(arena, count + more);
+	if (!*ret_type || ctf_names_init(&names, arena, (count + more) * 2))
 		goto out;
 	for (uint32_t i = 0; i < count; i++) {
 		const char *name = ctf_name_escape(arena, contexts[i].field), *tag;
@@ -107,13 +107,13 @@ int ctf_describe_contexts(struct ctf_arena *arena, const struct context_spec *co
 			tag = tag_name(arena, &names, name);
 			if (!tag || describe_application(arena, tag, &selector, &value))
 				goto out;
-			ctf_member_set(&(*type)->members[members++], tag, selector, true);
+			ctf_member_set(&(*ret_type)->members[members++], tag, selector, true);
 		} else {
 			value = describe_scalar(arena, contexts[i].type);
 		}
 		if (!value)
 			goto out;
-		ctf_member_set(&(*type)->members[members++], name, value, false);
+		ctf_member_set(&(*ret_type)->members[members++], name, value, false);
 	}
 	ret = 0;
 out:

@@ -62,7 +62,7 @@ static __int128 integer_max(const struct ctf_type *integer)
 /* Clip a SIDE range to the integer: 0, 1 or 2 spans (2: unsigned 64-bit integers compare as
    signed). */
 static unsigned int ctf_describe_labels_clip_range(const struct ctf_type *integer, int64_t begin,
-		int64_t end, uint32_t option, struct label_span *spans)
+		int64_t end, uint32_t option, struct label_span *ret_spans)
 {
 	unsigned int count = 0;
 	__int128 low = begin, high = end;
@@ -72,7 +72,7 @@ static unsigned int ctf_describe_labels_clip_range(const struct ctf_type *intege
 	if (!integer->is_signed && integer->size == 64 && begin < 0) {
 		__int128 wrap = (__int128)1 << 64;
 
-		spans[count++] = (struct label_span){
+		ret_spans[count++] = (struct label_span){
 				wrap + low, wrap + (high < 0 ? high : -1), option};
 	}
 	if (low < integer_min(integer))
@@ -80,12 +80,12 @@ static unsigned int ctf_describe_labels_clip_range(const struct ctf_type *intege
 	if (high > integer_max(integer))
 		high = integer_max(integer);
 	if (low <= high)
-		spans[count++] = (struct label_span){low, high, option};
+		ret_spans[count++] = (struct label_span){low, high, option};
 	return count;
 }
 
 int ctf_describe_labels(struct ctf_arena *arena, const struct side_enum_mappings *mappings,
-		struct ctf_type *integer, struct ctf_type **type)
+		struct ctf_type *integer, struct ctf_type **ret_type)
 {
 	const struct side_enum_mapping *mapping = side_array_elements(&mappings->mappings);
 	uint32_t count = side_array_length(&mappings->mappings), labels = 0;
@@ -95,11 +95,11 @@ int ctf_describe_labels(struct ctf_arena *arena, const struct side_enum_mappings
 		labels += ctf_describe_labels_clip_range(
 				integer, mapping[i].range_begin, mapping[i].range_end, i, spans);
 	if (!labels) {
-		*type = integer;
+		*ret_type = integer;
 		return 0;
 	}
-	*type = ctf_type_enum(arena, integer, labels);
-	if (!*type)
+	*ret_type = ctf_type_enum(arena, integer, labels);
+	if (!*ret_type)
 		return -ENOMEM;
 	labels = 0;
 	for (uint32_t i = 0; i < count; i++) {
@@ -115,7 +115,7 @@ int ctf_describe_labels(struct ctf_arena *arena, const struct side_enum_mappings
 		if (!text)
 			return -ENOMEM;
 		for (unsigned int p = 0; p < pieces; p++)
-			(*type)->labels[labels++] = (struct ctf_label){
+			(*ret_type)->labels[labels++] = (struct ctf_label){
 					text, (uint64_t)spans[p].begin, (uint64_t)spans[p].end};
 	}
 	return 0;
@@ -250,12 +250,12 @@ static void sweep_run(struct sweep *sweep, const struct ctf_type *integer, uint3
 }
 
 static int tag_labels(struct ctf_arena *arena, const struct sweep *sweep, uint32_t none,
-		struct ctf_type *integer, struct ctf_type **type, bool *used)
+		struct ctf_type *integer, struct ctf_type **ret_type, bool *used)
 {
 	const char *text = NULL;
 
-	*type = ctf_type_enum(arena, integer, (uint32_t)sweep->out_count);
-	if (!*type)
+	*ret_type = ctf_type_enum(arena, integer, (uint32_t)sweep->out_count);
+	if (!*ret_type)
 		return -ENOMEM;
 	for (size_t i = 0; i < sweep->out_count; i++) {
 		const struct label_span *span = &sweep->out[i];
@@ -269,14 +269,14 @@ static int tag_labels(struct ctf_arena *arena, const struct sweep *sweep, uint32
 				return -ENOMEM;
 			used[span->option] = true;
 		}
-		(*type)->labels[i] = (struct ctf_label){
+		(*ret_type)->labels[i] = (struct ctf_label){
 				text, (uint64_t)span->begin, (uint64_t)span->end};
 	}
 	return 0;
 }
 
 int ctf_describe_tag(struct ctf_arena *arena, const struct side_type_variant *variant,
-		struct ctf_type *integer, struct ctf_type **type, bool *used)
+		struct ctf_type *integer, struct ctf_type **ret_type, bool *used)
 {
 	const struct side_variant_option *options = side_array_elements(&variant->options);
 	uint32_t count = side_array_length(&variant->options);
@@ -295,7 +295,7 @@ int ctf_describe_tag(struct ctf_arena *arena, const struct side_type_variant *va
 	qsort(spans, sweep.span_count, sizeof(*spans), span_compare_begin);
 	sweep_run(&sweep, integer, count);
 	qsort(out, sweep.out_count, sizeof(*out), span_compare_option);
-	ret = tag_labels(arena, &sweep, count, integer, type, used);
+	ret = tag_labels(arena, &sweep, count, integer, ret_type, used);
 end:
 	free(heap);
 	free(out);

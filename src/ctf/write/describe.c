@@ -29,12 +29,12 @@ struct described_type {
 	const char *wrapped_name;   /* "_elements" */
 };
 
-static int ctf_describe_type(
-		struct ctf_describer *d, const struct side_type *type, struct described_type *out);
+static int ctf_describe_type(struct ctf_describer *d, const struct side_type *type,
+		struct described_type *ret_described);
 
-static int described(struct ctf_type *type, struct described_type *out)
+static int described(struct ctf_type *type, struct described_type *ret_described)
 {
-	*out = (struct described_type){.type = type};
+	*ret_described = (struct described_type){.type = type};
 	return type ? 0 : -ENOMEM;
 }
 
@@ -53,7 +53,7 @@ static bool describe_big_endian(uint8_t byte_order)
 }
 
 static int describe_integer(struct ctf_describer *d, const struct side_type_integer *integer,
-		unsigned int offset_bits, unsigned int base, struct described_type *out)
+		unsigned int offset_bits, unsigned int base, struct described_type *ret_described)
 {
 	bool partial = describe_partial(integer->integer_size, integer->len_bits, offset_bits);
 	bool big_endian = partial ? CTF_HOST_BIG_ENDIAN
@@ -64,16 +64,16 @@ static int describe_integer(struct ctf_describer *d, const struct side_type_inte
 	if (integer->integer_size == 16)
 		return described(ctf_describe_int128(
 						 d->arena, integer->signedness, big_endian, base),
-				out);
+				ret_described);
 	type = ctf_type_integer(d->arena, integer->integer_size * 8u, integer->signedness);
 	if (!type)
 		return -ENOMEM;
 	type->base = (uint8_t)base;
 	type->big_endian = big_endian;
-	return described(type, out);
+	return described(type, ret_described);
 }
 
-static int describe_byte(struct ctf_describer *d, struct described_type *out)
+static int describe_byte(struct ctf_describer *d, struct described_type *ret_described)
 {
 	struct ctf_type *type = ctf_type_integer(d->arena, 8, false);
 
@@ -81,31 +81,31 @@ static int describe_byte(struct ctf_describer *d, struct described_type *out)
 		type->base = 16;
 		type->byte = true;
 	}
-	return described(type, out);
+	return described(type, ret_described);
 }
 
 static int describe_float(struct ctf_describer *d, const struct side_type_float *floating,
-		struct described_type *out)
+		struct described_type *ret_described)
 {
 	bool big_endian = describe_big_endian(side_enum_get(floating->byte_order));
 	struct ctf_type *type;
 
 	if (floating->float_size == 16)
-		return described(ctf_describe_float128(d->arena), out);
+		return described(ctf_describe_float128(d->arena), ret_described);
 	if (floating->float_size == 2) /* Converted to binary32 in host order. */
-		return described(ctf_type_float(d->arena, 32), out);
+		return described(ctf_type_float(d->arena, 32), ret_described);
 	type = ctf_type_float(d->arena, floating->float_size * 8u);
 	if (type)
 		type->big_endian = big_endian;
-	return described(type, out);
+	return described(type, ret_described);
 }
 
 /* ---- compounds ---- */
 
 /* Describe an element, which can have no hidden field before it: if it needs one, make a structure
    of both. */
-static int describe_element(
-		struct ctf_describer *d, const struct side_type *side_type, struct ctf_type **type)
+static int describe_element(struct ctf_describer *d, const struct side_type *side_type,
+		struct ctf_type **ret_type)
 {
 	struct described_type inner = {0};
 	int ret = ctf_describe_type(d, side_type, &inner);
@@ -113,21 +113,21 @@ static int describe_element(
 	if (ret)
 		return ret;
 	if (!inner.related) {
-		*type = inner.type;
+		*ret_type = inner.type;
 		return 0;
 	}
-	*type = ctf_type_struct(d->arena, 2);
-	if (!*type)
+	*ret_type = ctf_type_struct(d->arena, 2);
+	if (!*ret_type)
 		return -ENOMEM;
-	ctf_member_set(&(*type)->members[0], inner.related_suffix, inner.related, true);
-	ctf_member_set(&(*type)->members[1], inner.wrapped_name, inner.type, false);
+	ctf_member_set(&(*ret_type)->members[0], inner.related_suffix, inner.related, true);
+	ctf_member_set(&(*ret_type)->members[1], inner.wrapped_name, inner.type, false);
 	inner.type->reference = inner.related_suffix;
 	return 0;
 }
 
 /* Describe the fields of a structure or an event; `variadic` adds one more at the end. */
 static int describe_members(struct ctf_describer *d, const struct side_event_field *fields,
-		uint32_t count, bool variadic, struct ctf_type **type)
+		uint32_t count, bool variadic, struct ctf_type **ret_type)
 {
 	uint32_t total = count + (variadic ? 1 : 0), members = 0;
 	struct described_type *inner = calloc(total ? total : 1, sizeof(*inner));
@@ -151,8 +151,8 @@ static int describe_members(struct ctf_describer *d, const struct side_event_fie
 		members += inner[i].related ? 2 : 1;
 	}
 	ret = -ENOMEM;
-	*type = ctf_type_struct(d->arena, members);
-	if (!*type)
+	*ret_type = ctf_type_struct(d->arena, members);
+	if (!*ret_type)
 		goto out;
 	members = 0;
 	for (uint32_t i = 0; i < total; i++) {
@@ -167,10 +167,11 @@ static int describe_members(struct ctf_describer *d, const struct side_event_fie
 			taken = ctf_names_reserve(&names, related);
 			if (!taken)
 				goto out;
-			ctf_member_set(&(*type)->members[members++], taken, inner[i].related, true);
+			ctf_member_set(&(*ret_type)->members[members++], taken, inner[i].related,
+					true);
 			inner[i].type->reference = taken;
 		}
-		ctf_member_set(&(*type)->members[members++], visible[i], inner[i].type, false);
+		ctf_member_set(&(*ret_type)->members[members++], visible[i], inner[i].type, false);
 	}
 	ret = 0;
 out:
@@ -181,22 +182,23 @@ out:
 }
 
 static int describe_struct(struct ctf_describer *d, const struct side_type_struct *structure,
-		struct described_type *out)
+		struct described_type *ret_described)
 {
 	struct ctf_type *type = NULL;
 	int ret = describe_members(d, side_array_elements(&structure->fields),
 			side_array_length(&structure->fields), false, &type);
 
-	return ret ? ret : described(type, out);
+	return ret ? ret : described(type, ret_described);
 }
 
 static int describe_array(struct ctf_describer *d, const struct side_type_array *array,
-		struct described_type *out)
+		struct described_type *ret_described)
 {
 	struct ctf_type *element;
 	int ret = describe_element(d, side_ptr_get(array->elem_type), &element);
 
-	return ret ? ret : described(ctf_type_array(d->arena, element, array->length), out);
+	return ret ? ret
+		   : described(ctf_type_array(d->arena, element, array->length), ret_described);
 }
 
 /*
@@ -204,7 +206,7 @@ static int describe_array(struct ctf_describer *d, const struct side_type_array 
  * 8.
  */
 static int describe_vla(struct ctf_describer *d, const struct side_type *element_type,
-		const struct side_type *length_type, struct described_type *out)
+		const struct side_type *length_type, struct described_type *ret_described)
 {
 	const struct side_type_integer *integer =
 			side_enum_get(length_type->type) == SIDE_TYPE_GATHER_INTEGER
@@ -216,17 +218,17 @@ static int describe_vla(struct ctf_describer *d, const struct side_type *element
 
 	if (ret)
 		return ret;
-	*out = (struct described_type){
+	*ret_described = (struct described_type){
 			.type = ctf_type_sequence(d->arena, element, NULL),
 			.related = ctf_type_integer(d->arena, size * 8, false),
 			.related_suffix = "_length",
 			.wrapped_name = "_elements",
 	};
-	return out->type && out->related ? 0 : -ENOMEM;
+	return ret_described->type && ret_described->related ? 0 : -ENOMEM;
 }
 
 static int describe_optional(struct ctf_describer *d, const struct side_type_optional *optional,
-		struct described_type *out)
+		struct described_type *ret_described)
 {
 	struct ctf_type *u8 = ctf_type_integer(d->arena, 8, false);
 	struct ctf_type *tag = u8 ? ctf_type_enum(d->arena, u8, 2) : NULL;
@@ -244,7 +246,7 @@ static int describe_optional(struct ctf_describer *d, const struct side_type_opt
 	variant->optional = true;
 	ctf_member_set(&variant->members[0], "none", none, false);
 	ctf_member_set(&variant->members[1], "some", some, false);
-	*out = (struct described_type){variant, tag, "_tag", "_value"};
+	*ret_described = (struct described_type){variant, tag, "_tag", "_value"};
 	return 0;
 }
 
@@ -256,7 +258,7 @@ static const char *describe_option_name(struct ctf_arena *arena, uint32_t index)
 }
 
 static int describe_variant(struct ctf_describer *d, const struct side_type_variant *variant,
-		struct described_type *out)
+		struct described_type *ret_described)
 {
 	uint32_t count = side_array_length(&variant->options), kept = 0;
 	const struct side_variant_option *options = side_array_elements(&variant->options);
@@ -302,7 +304,7 @@ static int describe_variant(struct ctf_describer *d, const struct side_type_vari
 			goto out;
 		ctf_member_set(&type->members[kept++], name, option, false);
 	}
-	*out = (struct described_type){type, tag, "_selector", "_value"};
+	*ret_described = (struct described_type){type, tag, "_selector", "_value"};
 	ret = 0;
 out:
 	free(used);
@@ -310,14 +312,14 @@ out:
 }
 
 static int describe_enum(struct ctf_describer *d, const struct side_enum_mappings *mappings,
-		const struct side_type *element, struct described_type *out)
+		const struct side_type *element, struct described_type *ret_described)
 {
-	int ret = ctf_describe_type(d, element, out);
+	int ret = ctf_describe_type(d, element, ret_described);
 
 	/* 128 bits: only the JSON contains the labels. */
-	if (ret || out->type->kind != CTF_INTEGER)
+	if (ret || ret_described->type->kind != CTF_INTEGER)
 		return ret;
-	return ctf_describe_labels(d->arena, mappings, out->type, &out->type);
+	return ctf_describe_labels(d->arena, mappings, ret_described->type, &ret_described->type);
 }
 
 /*
@@ -325,14 +327,14 @@ static int describe_enum(struct ctf_describer *d, const struct side_enum_mapping
  * the JSON contains names of bits beyond one integer.
  */
 static int describe_bitmap(struct ctf_describer *d, const struct side_type_enum_bitmap *bitmap,
-		struct described_type *out)
+		struct described_type *ret_described)
 {
 	struct ctf_type *type;
-	int ret = ctf_describe_type(d, side_ptr_get(bitmap->elem_type), out);
+	int ret = ctf_describe_type(d, side_ptr_get(bitmap->elem_type), ret_described);
 
 	if (ret)
 		return ret;
-	type = out->type;
+	type = ret_described->type;
 	if (type->kind == CTF_INTEGER) {
 		ret = ctf_describe_flags(d->arena, side_ptr_get(bitmap->mappings), type);
 		if (ret)
@@ -350,62 +352,64 @@ static int describe_bitmap(struct ctf_describer *d, const struct side_type_enum_
 	return 0;
 }
 
-static int describe_dynamic(struct ctf_describer *d, struct described_type *out)
+static int describe_dynamic(struct ctf_describer *d, struct described_type *ret_described)
 {
 	if (!d->node)
 		d->node = ctf_describe_node(d->arena);
 	if (!d->node)
 		return -ENOMEM;
-	*out = (struct described_type){
+	*ret_described = (struct described_type){
 			.type = ctf_type_sequence(d->arena, d->node, NULL),
 			.related = ctf_type_integer(d->arena, 32, false),
 			.related_suffix = "_length",
 			.wrapped_name = "_nodes",
 	};
-	return out->type && out->related ? 0 : -ENOMEM;
+	return ret_described->type && ret_described->related ? 0 : -ENOMEM;
 }
 
-static int describe_gather(
-		struct ctf_describer *d, const struct side_type *type, struct described_type *out)
+static int describe_gather(struct ctf_describer *d, const struct side_type *type,
+		struct described_type *ret_described)
 {
 	const struct side_type_gather *gather = &type->u.side_gather;
 
 	switch (side_enum_get(type->type)) {
-	case SIDE_TYPE_GATHER_BOOL: return described(ctf_describe_bool(d->arena), out);
+	case SIDE_TYPE_GATHER_BOOL: return described(ctf_describe_bool(d->arena), ret_described);
 	case SIDE_TYPE_GATHER_INTEGER:
 		return describe_integer(d, &gather->u.side_integer.type,
-				gather->u.side_integer.offset_bits, 10, out);
+				gather->u.side_integer.offset_bits, 10, ret_described);
 	case SIDE_TYPE_GATHER_POINTER:
 		return describe_integer(d, &gather->u.side_integer.type,
-				gather->u.side_integer.offset_bits, 16, out);
-	case SIDE_TYPE_GATHER_BYTE: return describe_byte(d, out);
-	case SIDE_TYPE_GATHER_FLOAT: return describe_float(d, &gather->u.side_float.type, out);
-	case SIDE_TYPE_GATHER_STRING: return described(ctf_type_string(d->arena), out);
+				gather->u.side_integer.offset_bits, 16, ret_described);
+	case SIDE_TYPE_GATHER_BYTE: return describe_byte(d, ret_described);
+	case SIDE_TYPE_GATHER_FLOAT:
+		return describe_float(d, &gather->u.side_float.type, ret_described);
+	case SIDE_TYPE_GATHER_STRING: return described(ctf_type_string(d->arena), ret_described);
 	case SIDE_TYPE_GATHER_STRUCT:
-		return describe_struct(d, side_ptr_get(gather->u.side_struct.type), out);
-	case SIDE_TYPE_GATHER_ARRAY: return describe_array(d, &gather->u.side_array.type, out);
+		return describe_struct(d, side_ptr_get(gather->u.side_struct.type), ret_described);
+	case SIDE_TYPE_GATHER_ARRAY:
+		return describe_array(d, &gather->u.side_array.type, ret_described);
 	case SIDE_TYPE_GATHER_VLA:
 		return describe_vla(d, side_ptr_get(gather->u.side_vla.type.elem_type),
-				side_ptr_get(gather->u.side_vla.type.length_type), out);
+				side_ptr_get(gather->u.side_vla.type.length_type), ret_described);
 	case SIDE_TYPE_GATHER_ENUM:
 		return describe_enum(d, side_ptr_get(gather->u.side_enum.mappings),
-				side_ptr_get(gather->u.side_enum.elem_type), out);
+				side_ptr_get(gather->u.side_enum.elem_type), ret_described);
 	default:
 		return error_set(d->error, -EINVAL, NULL, "type label %u cannot be recorded",
 				(unsigned int)side_enum_get(type->type));
 	}
 }
 
-static int describe_type(
-		struct ctf_describer *d, const struct side_type *type, struct described_type *out)
+static int describe_type(struct ctf_describer *d, const struct side_type *type,
+		struct described_type *ret_described)
 {
 	const struct side_type_vla_visitor *visitor;
 	const struct side_type_vla *vla;
 
 	switch (side_enum_get(type->type)) {
-	case SIDE_TYPE_NULL: return described(ctf_type_struct(d->arena, 0), out);
-	case SIDE_TYPE_BOOL: return described(ctf_describe_bool(d->arena), out);
-	case SIDE_TYPE_BYTE: return describe_byte(d, out);
+	case SIDE_TYPE_NULL: return described(ctf_type_struct(d->arena, 0), ret_described);
+	case SIDE_TYPE_BOOL: return described(ctf_describe_bool(d->arena), ret_described);
+	case SIDE_TYPE_BYTE: return describe_byte(d, ret_described);
 	case SIDE_TYPE_U8:
 	case SIDE_TYPE_U16:
 	case SIDE_TYPE_U32:
@@ -415,39 +419,46 @@ static int describe_type(
 	case SIDE_TYPE_S16:
 	case SIDE_TYPE_S32:
 	case SIDE_TYPE_S64:
-	case SIDE_TYPE_S128: return describe_integer(d, &type->u.side_integer, 0, 10, out);
-	case SIDE_TYPE_POINTER: return describe_integer(d, &type->u.side_integer, 0, 16, out);
+	case SIDE_TYPE_S128:
+		return describe_integer(d, &type->u.side_integer, 0, 10, ret_described);
+	case SIDE_TYPE_POINTER:
+		return describe_integer(d, &type->u.side_integer, 0, 16, ret_described);
 	case SIDE_TYPE_FLOAT_BINARY16:
 	case SIDE_TYPE_FLOAT_BINARY32:
 	case SIDE_TYPE_FLOAT_BINARY64:
-	case SIDE_TYPE_FLOAT_BINARY128: return describe_float(d, &type->u.side_float, out);
+	case SIDE_TYPE_FLOAT_BINARY128:
+		return describe_float(d, &type->u.side_float, ret_described);
 	case SIDE_TYPE_STRING_UTF8:
 	case SIDE_TYPE_STRING_UTF16:
-	case SIDE_TYPE_STRING_UTF32: return described(ctf_type_string(d->arena), out);
-	case SIDE_TYPE_STRUCT: return describe_struct(d, side_ptr_get(type->u.side_struct), out);
-	case SIDE_TYPE_VARIANT: return describe_variant(d, side_ptr_get(type->u.side_variant), out);
+	case SIDE_TYPE_STRING_UTF32: return described(ctf_type_string(d->arena), ret_described);
+	case SIDE_TYPE_STRUCT:
+		return describe_struct(d, side_ptr_get(type->u.side_struct), ret_described);
+	case SIDE_TYPE_VARIANT:
+		return describe_variant(d, side_ptr_get(type->u.side_variant), ret_described);
 	case SIDE_TYPE_OPTIONAL:
-		return describe_optional(d, side_ptr_get(type->u.side_optional), out);
-	case SIDE_TYPE_ARRAY: return describe_array(d, side_ptr_get(type->u.side_array), out);
+		return describe_optional(d, side_ptr_get(type->u.side_optional), ret_described);
+	case SIDE_TYPE_ARRAY:
+		return describe_array(d, side_ptr_get(type->u.side_array), ret_described);
 	case SIDE_TYPE_VLA:
 		vla = side_ptr_get(type->u.side_vla);
 		return describe_vla(d, side_ptr_get(vla->elem_type), side_ptr_get(vla->length_type),
-				out);
+				ret_described);
 	case SIDE_TYPE_VLA_VISITOR:
 		visitor = side_ptr_get(type->u.side_vla_visitor);
 		return describe_vla(d, side_ptr_get(visitor->elem_type),
-				side_ptr_get(visitor->length_type), out);
+				side_ptr_get(visitor->length_type), ret_described);
 	case SIDE_TYPE_ENUM:
 		return describe_enum(d, side_ptr_get(type->u.side_enum.mappings),
-				side_ptr_get(type->u.side_enum.elem_type), out);
-	case SIDE_TYPE_ENUM_BITMAP: return describe_bitmap(d, &type->u.side_enum_bitmap, out);
-	case SIDE_TYPE_DYNAMIC: return describe_dynamic(d, out);
-	default: return describe_gather(d, type, out);
+				side_ptr_get(type->u.side_enum.elem_type), ret_described);
+	case SIDE_TYPE_ENUM_BITMAP:
+		return describe_bitmap(d, &type->u.side_enum_bitmap, ret_described);
+	case SIDE_TYPE_DYNAMIC: return describe_dynamic(d, ret_described);
+	default: return describe_gather(d, type, ret_described);
 	}
 }
 
-static int ctf_describe_type(
-		struct ctf_describer *d, const struct side_type *type, struct described_type *out)
+static int ctf_describe_type(struct ctf_describer *d, const struct side_type *type,
+		struct described_type *ret_described)
 {
 	int ret;
 
@@ -457,7 +468,7 @@ static int ctf_describe_type(
 		return -EINVAL;
 	}
 	d->depth++;
-	ret = describe_type(d, type, out);
+	ret = describe_type(d, type, ret_described);
 	d->depth--;
 	return ret;
 }
@@ -468,7 +479,7 @@ int ctf_describe_set_no_memory(struct error *error)
 }
 
 int ctf_type_from_description(struct ctf_arena *arena,
-		const struct side_event_description *description, struct ctf_type **type,
+		const struct side_event_description *description, struct ctf_type **ret_type,
 		struct error *error)
 {
 	struct ctf_describer d = {.arena = arena, .error = error};
@@ -481,7 +492,7 @@ int ctf_type_from_description(struct ctf_arena *arena,
 				visit_error_sentence(&why, sentence, sizeof(sentence)));
 	ret = describe_members(&d, side_array_elements(&description->fields),
 			side_array_length(&description->fields),
-			description->flags & SIDE_EVENT_FLAG_VARIADIC, type);
+			description->flags & SIDE_EVENT_FLAG_VARIADIC, ret_type);
 	if (ret == -ENOMEM)
 		ctf_describe_set_no_memory(error);
 	return ret;

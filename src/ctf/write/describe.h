@@ -8,11 +8,11 @@
 #include "ctf/type.h"
 
 /*
- * Make the labels of an enumeration over `integer` (section 4 of recording.md). *type is the
+ * Make the labels of an enumeration over `integer` (section 4 of recording.md). *ret_type is the
  * integer itself if no label can be used. 0 or -ENOMEM.
  */
 int ctf_describe_labels(struct ctf_arena *arena, const struct side_enum_mappings *mappings,
-		struct ctf_type *integer, struct ctf_type **type);
+		struct ctf_type *integer, struct ctf_type **ret_type);
 
 /* Name the bits of an integer: the part of the ranges that lies in it. 0 or -ENOMEM. */
 int ctf_describe_flags(struct ctf_arena *arena, const struct side_enum_bitmap_mappings *mappings,
@@ -23,7 +23,7 @@ int ctf_describe_flags(struct ctf_arena *arena, const struct side_enum_bitmap_ma
  * used[i] is true if option i can be selected, used[option count] the same for `none`.
  */
 int ctf_describe_tag(struct ctf_arena *arena, const struct side_type_variant *variant,
-		struct ctf_type *integer, struct ctf_type **type, bool *used);
+		struct ctf_type *integer, struct ctf_type **ret_type, bool *used);
 
 /* One node of a dynamic value (section 7). */
 struct ctf_type *ctf_describe_node(struct ctf_arena *arena);
@@ -38,9 +38,9 @@ struct ctf_type *ctf_describe_int128(
 /* 16 bytes of a binary128 float. */
 struct ctf_type *ctf_describe_float128(struct ctf_arena *arena);
 
-/* Make the structure of contexts; *type is NULL if there are none. 0 or -ENOMEM. */
+/* Make the structure of contexts; *ret_type is NULL if there are none. 0 or -ENOMEM. */
 int ctf_describe_contexts(struct ctf_arena *arena, const struct context_spec *contexts,
-		uint32_t count, struct ctf_type **type);
+		uint32_t count, struct ctf_type **ret_type);
 
 /* "out of memory for the description of an event" with -ENOMEM, which it returns. */
 int ctf_describe_set_no_memory(struct error *error);

@@ -168,10 +168,10 @@ static void tsdl_write_print_session(uint32_t id, FILE *out)
 			id, packet_context, id);
 }
 
-int ctf_tsdl_head(const struct ctf_writer *writer, char **text, size_t *size)
+int ctf_tsdl_head(const struct ctf_writer *writer, char **text, size_t *ret_size)
 {
 	struct ctf_arena *arena = ctf_arena_create();
-	FILE *out = arena ? open_memstream(text, size) : NULL;
+	FILE *out = arena ? open_memstream(text, ret_size) : NULL;
 	int ret = 0;
 
 	if (!out) {
@@ -213,18 +213,19 @@ bool ctf_tsdl_is_late(const struct ctf_channel *channel)
 	return has_variant(channel->context);
 }
 
-int ctf_tsdl_channel(const struct ctf_channel *channel, uint32_t id, char **text, size_t *size)
+int ctf_tsdl_channel(
+		const struct ctf_channel *channel, uint32_t id, char **ret_text, size_t *ret_size)
 {
-	FILE *out = open_memstream(text, size);
+	FILE *out = open_memstream(ret_text, ret_size);
 	int ret;
 
 	if (!out)
 		return -ENOMEM;
 	ret = tsdl_write_print_channel(channel, id, out);
-	if (ctf_text_end(out, text))
+	if (ctf_text_end(out, ret_text))
 		return -ENOMEM;
 	if (ret)
-		free(*text);
+		free(*ret_text);
 	return ret ? -ENOMEM : 0;
 }
 
@@ -291,10 +292,10 @@ static void print_json_comment(const char *json, FILE *out)
 	fputs(" */\n", out);
 }
 
-int ctf_tsdl_event(const struct ctf_event_parts *event, char **text, size_t *size)
+int ctf_tsdl_event(const struct ctf_event_parts *event, char **text, size_t *ret_size)
 {
 	struct ctf_arena *arena = ctf_arena_create();
-	FILE *out = arena ? open_memstream(text, size) : NULL;
+	FILE *out = arena ? open_memstream(text, ret_size) : NULL;
 	int level = event->side_loglevel, ret;
 
 	if (!out) {

@@ -83,7 +83,7 @@ int ctf_file_append(int fd, off_t *size, const void *head, size_t head_size, con
 }
 
 int ctf_stream_open(struct ctf_writer *writer, const char *name, uint32_t class_id, uint32_t ring,
-		struct ctf_stream **out, struct error *error)
+		struct ctf_stream **ret_stream, struct error *error)
 {
 	struct ctf_stream *stream = calloc(1, sizeof(*stream));
 
@@ -109,7 +109,7 @@ int ctf_stream_open(struct ctf_writer *writer, const char *name, uint32_t class_
 	}
 	stream->next = writer->streams;
 	writer->streams = stream;
-	*out = stream;
+	*ret_stream = stream;
 	return 0;
 }
 
@@ -224,7 +224,7 @@ uint64_t ctf_stream_end(const struct ctf_stream *stream)
 }
 
 int ctf_writer_open_stream(struct ctf_writer *writer, uint32_t channel, uint32_t ring,
-		uint64_t timestamp, struct ctf_stream **stream, struct error *error)
+		uint64_t timestamp, struct ctf_stream **ret_stream, struct error *error)
 {
 	struct ctf_span empty = {.timestamp_begin = timestamp, .timestamp_end = timestamp};
 	char *name;
@@ -239,12 +239,12 @@ int ctf_writer_open_stream(struct ctf_writer *writer, uint32_t channel, uint32_t
 	if (asprintf(&name, "%s_%u", writer->channels[channel].name, ring) < 0)
 		return error_set(error, -ENOMEM, NULL, "out of memory for a stream of %s",
 				writer->config.dir);
-	ret = ctf_stream_open(writer, name, channel, ring, stream, error);
+	ret = ctf_stream_open(writer, name, channel, ring, ret_stream, error);
 	free(name);
 	if (ret)
 		return ret;
-	ret = ctf_stream_append(*stream, &empty, error);
+	ret = ctf_stream_append(*ret_stream, &empty, error);
 	if (ret)
-		stream_forget(stream);
+		stream_forget(ret_stream);
 	return ret;
 }

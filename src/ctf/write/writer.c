@@ -186,7 +186,7 @@ out:
 	return ret;
 }
 
-int ctf_writer_create(const struct ctf_writer_config *config, struct ctf_writer **out,
+int ctf_writer_create(const struct ctf_writer_config *config, struct ctf_writer **ret_writer,
 		struct error *error)
 {
 	struct ctf_writer *writer = calloc(1, sizeof(*writer));
@@ -230,7 +230,7 @@ int ctf_writer_create(const struct ctf_writer_config *config, struct ctf_writer 
 		rmdir(config->dir); /* So that the user can try the name again. */
 		goto fail;
 	}
-	*out = writer;
+	*ret_writer = writer;
 	return 0;
 fail:
 	free_writer(writer);

@@ -22,15 +22,15 @@
 
 /* Finish a text of open_memstream(). After a failed allocation the text is incomplete or missing:
    returns -ENOMEM and no text. 0 otherwise. */
-static inline int ctf_text_end(FILE *out, char **text)
+static inline int ctf_text_end(FILE *out, char **ret_text)
 {
 	bool is_whole = !ferror(out);
 
-	is_whole = !fclose(out) && is_whole && *text;
+	is_whole = !fclose(out) && is_whole && *ret_text;
 	if (is_whole)
 		return 0;
-	free(*text);
-	*text = NULL;
+	free(*ret_text);
+	*ret_text = NULL;
 	return -ENOMEM;
 }
 
@@ -88,19 +88,20 @@ struct ctf_event_parts {
 };
 
 /* Make the metadata before the events, in TSDL or CTF 2. The caller frees *text. */
-int ctf_tsdl_head(const struct ctf_writer *writer, char **text, size_t *size);
-int ctf2_head(const struct ctf_writer *writer, char **text, size_t *size);
+int ctf_tsdl_head(const struct ctf_writer *writer, char **text, size_t *ret_size);
+int ctf2_head(const struct ctf_writer *writer, char **text, size_t *ret_size);
 
 /*
- * Make the stream block of a late channel. The caller frees *text. Babeltrace 2.0.4 aborts if a
+ * Make the stream block of a late channel. The caller frees *ret_text. Babeltrace 2.0.4 aborts if a
  * stream with a variant in its contexts has no event.
  */
-int ctf_tsdl_channel(const struct ctf_channel *channel, uint32_t id, char **text, size_t *size);
+int ctf_tsdl_channel(
+		const struct ctf_channel *channel, uint32_t id, char **ret_text, size_t *ret_size);
 bool ctf_tsdl_is_late(const struct ctf_channel *channel);
 
 /* Make the metadata of one event. The caller frees *text. */
-int ctf_tsdl_event(const struct ctf_event_parts *event, char **text, size_t *size);
-int ctf2_event(const struct ctf_event_parts *event, char **text, size_t *size);
+int ctf_tsdl_event(const struct ctf_event_parts *event, char **text, size_t *ret_size);
+int ctf2_event(const struct ctf_event_parts *event, char **text, size_t *ret_size);
 
 /* Write the channel's stream block if it is missing. Call it before writing anything of the
    channel. */
@@ -108,7 +109,7 @@ int ctf_writer_describe_channel(struct ctf_writer *writer, uint32_t index, struc
 
 /* Open a stream file, without a packet. */
 int ctf_stream_open(struct ctf_writer *writer, const char *name, uint32_t class_id, uint32_t ring,
-		struct ctf_stream **stream, struct error *error);
+		struct ctf_stream **ret_stream, struct error *error);
 int ctf_stream_close(struct ctf_stream *stream, struct error *error);
 
 /* Write all bytes and increase *size, or truncate the file to its old size. 0 or a negative

@@ -26,7 +26,7 @@ struct id {
 };
 
 /* Finds the build ID in the bytes of notes. */
-static bool debug_link_find_build_id(const uint8_t *bytes, size_t size, struct id *id)
+static bool debug_link_find_build_id(const uint8_t *bytes, size_t size, struct id *ret_id)
 {
 	for (size_t at = 0; at + sizeof(Elf64_Nhdr) <= size;) {
 		Elf64_Nhdr note;
@@ -42,14 +42,14 @@ static bool debug_link_find_build_id(const uint8_t *bytes, size_t size, struct i
 				memcmp(bytes + name, "GNU", 4) != 0 || note.n_descsz > ID_MAX ||
 				note.n_descsz < 2)
 			continue;
-		memcpy(id->bytes, bytes + content, note.n_descsz);
-		id->size = note.n_descsz;
+		memcpy(ret_id->bytes, bytes + content, note.n_descsz);
+		ret_id->size = note.n_descsz;
 		return true;
 	}
 	return false;
 }
 
-static bool debug_link_own_id(const struct code_file *file, struct id *id)
+static bool debug_link_own_id(const struct code_file *file, struct id *ret_id)
 {
 	for (size_t i = 0; i < file->nr_sections; i++) {
 		size_t size;
@@ -58,7 +58,7 @@ static bool debug_link_own_id(const struct code_file *file, struct id *id)
 		if (file->sections[i].type != SHT_NOTE)
 			continue;
 		bytes = code_section_bytes(file, &file->sections[i], &size);
-		if (bytes && debug_link_find_build_id(bytes, size, id))
+		if (bytes && debug_link_find_build_id(bytes, size, ret_id))
 			return true;
 	}
 	return false;

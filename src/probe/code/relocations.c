@@ -19,7 +19,7 @@ struct relocation_tables {
 	uint64_t plain, plain_size, calls, calls_size, packed, packed_size, symbols;
 };
 
-static void relocation_read_tags(const struct code_file *file, struct relocation_tables *tables)
+static void relocation_read_tags(const struct code_file *file, struct relocation_tables *ret_tables)
 {
 	size_t size;
 	const uint8_t *bytes = file->dynamic ? code_bytes(file, file->dynamic, &size) : NULL;
@@ -30,13 +30,13 @@ static void relocation_read_tags(const struct code_file *file, struct relocation
 		memcpy(&entry, bytes + i, sizeof(entry));
 		switch (entry.d_tag) {
 		case DT_NULL: return;
-		case DT_RELA: tables->plain = entry.d_un.d_ptr; break;
-		case DT_RELASZ: tables->plain_size = entry.d_un.d_val; break;
-		case DT_JMPREL: tables->calls = entry.d_un.d_ptr; break;
-		case DT_PLTRELSZ: tables->calls_size = entry.d_un.d_val; break;
-		case TAG_PACKED: tables->packed = entry.d_un.d_ptr; break;
-		case TAG_PACKED_SIZE: tables->packed_size = entry.d_un.d_val; break;
-		case DT_SYMTAB: tables->symbols = entry.d_un.d_ptr; break;
+		case DT_RELA: ret_tables->plain = entry.d_un.d_ptr; break;
+		case DT_RELASZ: ret_tables->plain_size = entry.d_un.d_val; break;
+		case DT_JMPREL: ret_tables->calls = entry.d_un.d_ptr; break;
+		case DT_PLTRELSZ: ret_tables->calls_size = entry.d_un.d_val; break;
+		case TAG_PACKED: ret_tables->packed = entry.d_un.d_ptr; break;
+		case TAG_PACKED_SIZE: ret_tables->packed_size = entry.d_un.d_val; break;
+		case DT_SYMTAB: ret_tables->symbols = entry.d_un.d_ptr; break;
 		default: break;
 		}
 	}

@@ -274,7 +274,7 @@ static bool is_aggregate(Dwarf_Die *type)
  * Returns the number of members that have a size; -1: the type is an enum with variants, which does
  * not determine how it is passed.
  */
-static int rust_members(Dwarf_Die *type, Dwarf_Die *first)
+static int rust_members(Dwarf_Die *type, Dwarf_Die *ret_first)
 {
 	unsigned int count = 0;
 	Dwarf_Die child, part;
@@ -291,7 +291,7 @@ static int rust_members(Dwarf_Die *type, Dwarf_Die *first)
 				(type_size(&part, &size) && !size))
 			continue;
 		if (!count++)
-			*first = part;
+			*ret_first = part;
 	} while (count < MEMBERS_MAX && !dwarf_siblingof(&child, &child));
 	return (int)count;
 }
@@ -346,30 +346,30 @@ static bool is_clang(Dwarf_Die *thing)
 }
 
 /* Returns false if the size of the type is unknown. */
-static bool spec_convention_classify_type(Dwarf_Die *type, struct classes *classes)
+static bool spec_convention_classify_type(Dwarf_Die *type, struct classes *ret_classes)
 {
 	uint64_t size;
 
-	*classes = (struct classes){.size = 8, .align = 8};
+	*ret_classes = (struct classes){.size = 8, .align = 8};
 	if (is_by_reference(type)) {
-		classes->half[0] = CLASS_INTEGER;
+		ret_classes->half[0] = CLASS_INTEGER;
 		return true;
 	}
 	if (!type_size(type, &size))
 		return false;
-	classes->size = size;
+	ret_classes->size = size;
 	if (!size)
 		return true;
 	if (is_aggregate(type) && is_rust(type))
-		return classify_rust(type, classes);
+		return classify_rust(type, ret_classes);
 	if (dwarf_hasattr_integrate(type, DW_AT_GNU_vector))
-		return add_vector(classes);
+		return add_vector(ret_classes);
 	if (size > 16)
-		add_large(classes, type);
+		add_large(ret_classes, type);
 	else
-		add_type(classes, type, 0, 0);
-	spec_convention_end_classes(classes);
-	classes->is_unknown |= classes->quad && is_aggregate(type) && is_clang(type);
+		add_type(ret_classes, type, 0, 0);
+	spec_convention_end_classes(ret_classes);
+	ret_classes->is_unknown |= ret_classes->quad && is_aggregate(type) && is_clang(type);
 	return true;
 }
 
@@ -420,7 +420,7 @@ static void convention_locate_halves(struct argument_cursor *cursor, const struc
 }
 
 static void spec_convention_assign_registers(struct argument_cursor *cursor,
-		const struct classes *classes, struct located *located)
+		const struct classes *classes, struct located *ret_located)
 {
 	unsigned int integers = 0, floats = 0;
 
@@ -428,16 +428,16 @@ static void spec_convention_assign_registers(struct argument_cursor *cursor,
 		integers += classes->half[i] == CLASS_INTEGER;
 		floats += classes->half[i] == CLASS_FLOAT;
 	}
-	*located = (struct located){.kind = LOCATED_MEMORY};
+	*ret_located = (struct located){.kind = LOCATED_MEMORY};
 	if (classes->half[0] == CLASS_MEMORY || cursor->integers + integers > 6 ||
 			cursor->floats + floats > 8) {
 		cursor->stack = (cursor->stack + classes->align - 1) & ~(classes->align - 1);
-		(void)fetch_op(&located->fetch, PROBE_FETCH_REGISTER, FETCH_RSP, 0, 0);
-		(void)fetch_add(&located->fetch, (int64_t)(8 + cursor->stack));
+		(void)fetch_op(&ret_located->fetch, PROBE_FETCH_REGISTER, FETCH_RSP, 0, 0);
+		(void)fetch_add(&ret_located->fetch, (int64_t)(8 + cursor->stack));
 		cursor->stack += (classes->size + 7) & ~UINT64_C(7);
 		return;
 	}
-	convention_locate_halves(cursor, classes, convention_argument_half, located);
+	convention_locate_halves(cursor, classes, convention_argument_half, ret_located);
 }
 
 /*

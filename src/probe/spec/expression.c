@@ -338,17 +338,17 @@ static int run_register(struct expression_state *state, unsigned int number)
 }
 
 /* Operations whose number encodes an operand. Returns false for other operations. */
-static bool run_numbered(struct expression_state *state, const Dwarf_Op *op, int *ret)
+static bool run_numbered(struct expression_state *state, const Dwarf_Op *op, int *ret_status)
 {
 	if (op->atom >= DW_OP_breg0 && op->atom <= DW_OP_breg31)
-		*ret = push_register(state, op->atom - DW_OP_breg0, (int64_t)op->number);
+		*ret_status = push_register(state, op->atom - DW_OP_breg0, (int64_t)op->number);
 	else if (op->atom >= DW_OP_reg0 && op->atom <= DW_OP_reg31)
-		*ret = run_register(state, op->atom - DW_OP_reg0);
+		*ret_status = run_register(state, op->atom - DW_OP_reg0);
 	else if (op->atom >= DW_OP_lit0 && op->atom <= DW_OP_lit31)
-		*ret = spec_expression_push_value(
+		*ret_status = spec_expression_push_value(
 				state, PROBE_FETCH_CONSTANT, 0, op->atom - DW_OP_lit0);
 	else if (op->atom >= DW_OP_const1u && op->atom <= DW_OP_consts)
-		*ret = spec_expression_push_value(
+		*ret_status = spec_expression_push_value(
 				state, PROBE_FETCH_CONSTANT, 0, (int64_t)op->number);
 	else
 		return false;

@@ -66,6 +66,6 @@ void fetch_name(char name[FETCH_NAME_MAX], const char *text);
  * Returns 0, -ENOTSUP or -E2BIG.
  */
 struct resolve_module;
-int thread_variable(struct resolve_module *module, uint64_t offset, struct fetch *fetch);
+int thread_variable(struct resolve_module *module, uint64_t offset, struct fetch *ret_fetch);
 
 #endif /* SIDE_PROBE_SPEC_FETCH_H */

@@ -251,18 +251,18 @@ static int spec_field_sequence_value(
  * Replaces a pointer, an array or a library container by its first element in memory. `what` names
  * the elements in messages.
  */
-static int spec_field_find_first(
-		struct item *item, struct item_count *count, const char *what, struct error *error)
+static int spec_field_find_first(struct item *item, struct item_count *ret_count, const char *what,
+		struct error *error)
 {
 	struct sequence sequence;
 	uint64_t size = 0;
 
-	count->known = 0;
+	ret_count->known = 0;
 	if (library_sequence(item, &sequence)) {
 		if (sequence.lost)
 			return library_lost(error);
 		*item = sequence.first;
-		*count = (struct item_count){.known = sequence.fixed, .fetch = sequence.count};
+		*ret_count = (struct item_count){.known = sequence.fixed, .fetch = sequence.count};
 		return 0;
 	}
 	(void)item_size(item, &size);
@@ -282,7 +282,7 @@ static int spec_field_find_first(
 	if (item->is_count || number_field_type(&item->type, size))
 		return error_set(error, -EINVAL, "", "a number is not the address of %s", what);
 	spec_field_use_whole_piece(item, size);
-	count->known = size;
+	ret_count->known = size;
 	return 0;
 }
 

@@ -34,15 +34,15 @@ bool type_is_reference(Dwarf_Die *type)
 
 /* Loads `size` bytes of a piece, from its byte `at` on. */
 static int load_piece(const struct located_piece *piece, uint64_t at, unsigned int size,
-		struct fetch *fetch)
+		struct fetch *ret_fetch)
 {
-	*fetch = piece->fetch;
+	*ret_fetch = piece->fetch;
 	if (piece->kind == LOCATED_VALUE)
-		return at ? fetch_op(fetch, PROBE_FETCH_SHIFT_RIGHT, 0, 8 * (unsigned int)at, 0)
+		return at ? fetch_op(ret_fetch, PROBE_FETCH_SHIFT_RIGHT, 0, 8 * (unsigned int)at, 0)
 			  : 0;
-	if (fetch_add(fetch, (int64_t)at))
+	if (fetch_add(ret_fetch, (int64_t)at))
 		return -E2BIG;
-	return fetch_op(fetch, PROBE_FETCH_LOAD, 0, size, 0);
+	return fetch_op(ret_fetch, PROBE_FETCH_LOAD, 0, size, 0);
 }
 
 /* Shift a part to its position in the whole, and combine both. */

@@ -43,11 +43,12 @@ static bool spec_library_walk_path(struct item *item, const char *path)
 }
 
 /* Follows the first of the paths that exists. */
-static bool library_walk_first(const struct item *from, const char *const *paths, struct item *item)
+static bool library_walk_first(
+		const struct item *from, const char *const *paths, struct item *ret_item)
 {
 	for (; *paths; paths++) {
-		*item = *from;
-		if (spec_library_walk_path(item, *paths))
+		*ret_item = *from;
+		if (spec_library_walk_path(ret_item, *paths))
 			return true;
 	}
 	return false;
@@ -351,9 +352,9 @@ static bool spec_library_read_array(const struct item *item, struct sequence *se
 	return !item_follow(&sequence->first, &ignored);
 }
 
-bool library_sequence(struct item *item, struct sequence *sequence)
+bool library_sequence(struct item *item, struct sequence *ret_sequence)
 {
-	static bool (*const matchers[])(const struct item *item, struct sequence *sequence) = {
+	static bool (*const matchers[])(const struct item *item, struct sequence *ret_sequence) = {
 			read_counted, read_vector, read_vec, read_go, spec_library_read_optional,
 			spec_library_read_array};
 
@@ -361,8 +362,8 @@ bool library_sequence(struct item *item, struct sequence *sequence)
 		return false;
 	item_complete(item);
 	for (size_t i = 0; i < sizeof(matchers) / sizeof(matchers[0]); i++) {
-		*sequence = (struct sequence){.fixed = 0};
-		if (matchers[i](item, sequence))
+		*ret_sequence = (struct sequence){.fixed = 0};
+		if (matchers[i](item, ret_sequence))
 			return true;
 	}
 	return false;
@@ -439,20 +440,20 @@ int library_lost(struct error *error)
 			"the compiler has not kept all of it at this location");
 }
 
-bool library_dereference(struct item *item, int *ret, struct error *error)
+bool library_dereference(struct item *item, int *ret_status, struct error *error)
 {
 	struct sequence sequence;
 	if (!spec_library_is_structure(item))
 		return false;
 	item_complete(item);
 	if (!library_sequence(item, &sequence))
-		return library_pointee(item, ret, error);
-	*ret = sequence.lost && !sequence.optional ? library_lost(error) : 0;
+		return library_pointee(item, ret_status, error);
+	*ret_status = sequence.lost && !sequence.optional ? library_lost(error) : 0;
 	*item = sequence.first;
 	return true;
 }
 
-bool library_pointee(struct item *item, int *ret, struct error *error)
+bool library_pointee(struct item *item, int *ret_status, struct error *error)
 {
 	struct item found;
 	const char *inside;
@@ -460,9 +461,9 @@ bool library_pointee(struct item *item, int *ret, struct error *error)
 	if (!spec_library_is_structure(item) || !find_plain(item, &found, &inside))
 		return false;
 	*item = found;
-	*ret = item_follow(item, error);
-	if (!*ret && inside && item_own_member(item, inside))
-		*ret = library_lost(error);
+	*ret_status = item_follow(item, error);
+	if (!*ret_status && inside && item_own_member(item, inside))
+		*ret_status = library_lost(error);
 	return true;
 }
 
@@ -500,14 +501,14 @@ static void library_replace_by_count(struct item *item, const struct sequence *s
 	item->is_count = true;
 }
 
-static bool string_length(const struct item *item, struct sequence *sequence)
+static bool string_length(const struct item *item, struct sequence *ret_sequence)
 {
 	struct item length = *item;
 
-	*sequence = (struct sequence){.fixed = 0};
+	*ret_sequence = (struct sequence){.fixed = 0};
 	if (!type_is_string(&length.type) || !spec_library_walk_path(&length, "_M_string_length"))
 		return false;
-	spec_library_set_count(sequence, &length);
+	spec_library_set_count(ret_sequence, &length);
 	return true;
 }
 

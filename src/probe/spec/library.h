@@ -17,7 +17,7 @@ struct sequence {
 };
 
 /* Returns false if the item is not a sequence of a known library. */
-bool library_sequence(struct item *item, struct sequence *sequence);
+bool library_sequence(struct item *item, struct sequence *ret_sequence);
 /* Reports that the sequence is lost. Returns -ENOENT. */
 int library_lost(struct error *error);
 /*
@@ -27,19 +27,19 @@ int library_lost(struct error *error);
 bool library_pointer(struct item *item);
 /*
  * Replaces a smart pointer of a library by the object it points to. Returns false if the item is
- * not one; else `*ret` is the result.
+ * not one; else `*ret_status` is the result.
  */
-bool library_pointee(struct item *item, int *ret, struct error *error);
+bool library_pointee(struct item *item, int *ret_status, struct error *error);
 /*
  * Replaces a structure that contains only a number or a pointer, such as an atomic, by that.
  * Returns false if the item is not one.
  */
 bool library_unwrap(struct item *item);
 /*
- * Applies `*` to an item of a library type. Returns false if it is not one; else `*ret` is the
- * result, as of item_dereference().
+ * Applies `*` to an item of a library type. Returns false if it is not one; else `*ret_status` is
+ * the result, as of item_dereference().
  */
-bool library_dereference(struct item *item, int *ret, struct error *error);
+bool library_dereference(struct item *item, int *ret_status, struct error *error);
 /* Applies the method `name` to the item: `item.name()`. */
 int library_method(struct item *item, const char *name, struct error *error);
 

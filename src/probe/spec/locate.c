@@ -65,11 +65,11 @@ int locate_piece(struct located *located, enum located_kind kind, uint64_t size,
 }
 
 /* Constant bytes from debug information. */
-static int locate_bytes(struct located *located, const unsigned char *bytes, size_t size)
+static int locate_bytes(struct located *ret_located, const unsigned char *bytes, size_t size)
 {
 	int ret = 0;
 
-	*located = (struct located){.kind = LOCATED_PIECES};
+	*ret_located = (struct located){.kind = LOCATED_PIECES};
 	for (size_t at = 0; at < size && !ret; at += 8) {
 		struct fetch fetch = {.nr_ops = 0};
 		size_t length = size - at < 8 ? size - at : 8;
@@ -78,17 +78,17 @@ static int locate_bytes(struct located *located, const unsigned char *bytes, siz
 		memcpy(&value, bytes + at, length);
 		ret = fetch_op(&fetch, PROBE_FETCH_CONSTANT, 0, 0, value);
 		if (!ret)
-			ret = locate_piece(located, LOCATED_VALUE, length, &fetch);
+			ret = locate_piece(ret_located, LOCATED_VALUE, length, &fetch);
 	}
-	if (!ret && located->nr_pieces == 1) {
-		located->kind = LOCATED_VALUE;
-		located->fetch = located->pieces[0].fetch;
+	if (!ret && ret_located->nr_pieces == 1) {
+		ret_located->kind = LOCATED_VALUE;
+		ret_located->fetch = ret_located->pieces[0].fetch;
 	}
-	return ret ? ret : located->nr_pieces ? 0 : -ENOENT;
+	return ret ? ret : ret_located->nr_pieces ? 0 : -ENOENT;
 }
 
 /* A variable with a constant value and no location. */
-static int locate_constant(Dwarf_Die *variable, struct located *located)
+static int locate_constant(Dwarf_Die *variable, struct located *ret_located)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Sword number;
@@ -97,11 +97,11 @@ static int locate_constant(Dwarf_Die *variable, struct located *located)
 	if (!dwarf_attr_integrate(variable, DW_AT_const_value, &attribute))
 		return -ENOENT;
 	if (!dwarf_formblock(&attribute, &block))
-		return locate_bytes(located, block.data, block.length);
+		return locate_bytes(ret_located, block.data, block.length);
 	if (dwarf_formsdata(&attribute, &number))
 		return -ENOENT;
-	*located = (struct located){.kind = LOCATED_VALUE};
-	return fetch_op(&located->fetch, PROBE_FETCH_CONSTANT, 0, 0, number);
+	*ret_located = (struct located){.kind = LOCATED_VALUE};
+	return fetch_op(&ret_located->fetch, PROBE_FETCH_CONSTANT, 0, 0, number);
 }
 
 static bool is_piece(const Dwarf_Op *op)

@@ -173,20 +173,20 @@ static void spec_member_add_all(struct member_collector *collector, struct item 
 	} while (++count < MEMBERS_MAX && !dwarf_siblingof(&child, &child));
 }
 
-int item_values(struct item *item, struct value *values, size_t capacity, size_t *ret_count,
+int item_values(struct item *item, struct value *ret_values, size_t capacity, size_t *ret_count,
 		bool *ret_left_out, struct error *error)
 {
-	struct member_collector collector = {.values = values, .capacity = capacity};
+	struct member_collector collector = {.values = ret_values, .capacity = capacity};
 
 	*ret_left_out = false;
 	*ret_count = 1;
-	values[0] = (struct value){.type = 0};
+	ret_values[0] = (struct value){.type = 0};
 	item_complete(item);
 	if (capacity > 1 && spec_member_is_structure(item) && add_structure(&collector, item, 0)) {
 		*ret_count = collector.count;
 		*ret_left_out = collector.left_out;
 		return 0;
 	}
-	values[0] = (struct value){.type = 0};
-	return item_value(item, values, error);
+	ret_values[0] = (struct value){.type = 0};
+	return item_value(item, ret_values, error);
 }

@@ -11,7 +11,7 @@
  * structures too; anything else becomes one value. At most `capacity` values. `*ret_left_out`: some
  * members are missing.
  */
-int item_values(struct item *item, struct value *values, size_t capacity, size_t *ret_count,
+int item_values(struct item *item, struct value *ret_values, size_t capacity, size_t *ret_count,
 		bool *ret_left_out, struct error *error);
 
 #endif /* SIDE_PROBE_SPEC_MEMBERS_H */

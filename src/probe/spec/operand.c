@@ -274,7 +274,7 @@ static int spec_operand_read(struct operand *operand)
 	return 0;
 }
 
-int operands_read(const char *text, struct resolve_module *module, struct value *values,
+int operands_read(const char *text, struct resolve_module *module, struct value *ret_values,
 		size_t *ret_count, struct error *error)
 {
 	for (*ret_count = 0;; (*ret_count)++) {
@@ -287,9 +287,9 @@ int operands_read(const char *text, struct resolve_module *module, struct value 
 			return error_set(error, -E2BIG, "", "the marker has too many operands");
 		operand.at = text;
 		operand.end = text + strcspn(text, " ");
-		operand.value = &values[*ret_count];
-		values[*ret_count] = (struct value){.type = 0};
-		snprintf(values[*ret_count].name, sizeof(values[*ret_count].name), "arg%zu",
+		operand.value = &ret_values[*ret_count];
+		ret_values[*ret_count] = (struct value){.type = 0};
+		snprintf(ret_values[*ret_count].name, sizeof(ret_values[*ret_count].name), "arg%zu",
 				*ret_count + 1);
 		if (spec_operand_read(&operand))
 			return -EINVAL;

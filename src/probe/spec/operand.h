@@ -13,7 +13,7 @@
  * Parse up to OPERANDS_MAX operands into values named arg1, arg2 and so on; integers are extended
  * to 8 bytes. Symbols are looked up in the module (NULL: none). Returns 0 or a negative errno.
  */
-int operands_read(const char *text, struct resolve_module *module, struct value *values,
+int operands_read(const char *text, struct resolve_module *module, struct value *ret_values,
 		size_t *ret_count, struct error *error);
 
 #endif /* SIDE_PROBE_SPEC_OPERAND_H */

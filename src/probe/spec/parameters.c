@@ -54,15 +54,15 @@ bool resolve_is_several(const char *text)
 	return !strcmp(text, RESOLVE_PARAMETERS) || !strcmp(text, RESOLVE_VARIABLES);
 }
 
-int variable_names(const struct location *location, const char *text, struct variable_names *names,
-		struct error *error)
+int variable_names(const struct location *location, const char *text,
+		struct variable_names *ret_names, struct error *error)
 {
 	struct debug *debug = module_debug(location->module);
 	bool all = !strcmp(text, RESOLVE_VARIABLES), done = false;
 	Dwarf_Die *scopes = NULL;
 	int count = debug ? debug_scopes(debug, location->address, location->entry, &scopes) : -1;
 
-	*names = (struct variable_names){.count = 0};
+	*ret_names = (struct variable_names){.count = 0};
 	if (count <= 0) {
 		int ret = debug_failed(location->module, error);
 
@@ -75,7 +75,7 @@ int variable_names(const struct location *location, const char *text, struct var
 	for (int i = 0; i < count && !done; i++) {
 		done = spec_parameters_is_function(&scopes[i]);
 		if (done || all)
-			spec_parameters_collect_names(names, &scopes[i], all);
+			spec_parameters_collect_names(ret_names, &scopes[i], all);
 	}
 	free(scopes);
 	return 0;

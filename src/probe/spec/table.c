@@ -537,13 +537,13 @@ static int spec_table_add_module(const struct table_builder *builder, struct res
 	return 0;
 }
 
-static bool copy_fetches(struct probe_fetch *fetches, const struct values *values)
+static bool copy_fetches(struct probe_fetch *ret_fetches, const struct values *values)
 {
 	bool all = false;
 
 	for (size_t i = 0; i < values->count; i++) {
-		fetches[i].ops = values->items[i].fetch.ops;
-		fetches[i].nr_ops = values->items[i].fetch.nr_ops;
+		ret_fetches[i].ops = values->items[i].fetch.ops;
+		ret_fetches[i].nr_ops = values->items[i].fetch.nr_ops;
 		all |= fetch_needs_all(&values->items[i].fetch);
 	}
 	return all;

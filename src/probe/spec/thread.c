@@ -119,14 +119,14 @@ static int thread_in_library(Elf *elf, uint64_t offset, struct fetch *fetch)
 	return ret ? ret : fetch_add(fetch, (int64_t)offset);
 }
 
-int thread_variable(struct resolve_module *module, uint64_t offset, struct fetch *fetch)
+int thread_variable(struct resolve_module *module, uint64_t offset, struct fetch *ret_fetch)
 {
 	Elf *elf = module_elf(module);
 	GElf_Phdr segment;
 
-	*fetch = (struct fetch){.nr_ops = 0};
+	*ret_fetch = (struct fetch){.nr_ops = 0};
 	if (!elf || !spec_thread_find_segment(elf, &segment) || offset >= segment.p_memsz)
 		return -ENOTSUP;
-	return module->executable ? thread_in_program(&segment, offset, fetch)
-				  : thread_in_library(elf, offset, fetch);
+	return module->executable ? thread_in_program(&segment, offset, ret_fetch)
+				  : thread_in_library(elf, offset, ret_fetch);
 }

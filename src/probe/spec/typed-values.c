@@ -328,17 +328,17 @@ bool spec_seems_value(const char *text)
 	return *text == ':' && text[1] != ':' && (name || text[1] == '%');
 }
 
-int spec_value(const char *text, struct resolve_module *module, struct value *value,
+int spec_value(const char *text, struct resolve_module *module, struct value *ret_value,
 		struct error *error)
 {
 	const char *first = strchr(text, ':'), *second = first ? strchr(first + 1, ':') : NULL;
 	char name[FETCH_NAME_MAX];
 
-	*value = (struct value){.type = 0};
+	*ret_value = (struct value){.type = 0};
 	if (!second)
 		return error_set(error, -EINVAL, "write TYPE:NAME:ADDR, as in `s32:n:%edi`",
 				"`%.128s` is not of that form", text);
-	if (!spec_argument_parse_type(text, (size_t)(first - text), value))
+	if (!spec_argument_parse_type(text, (size_t)(first - text), ret_value))
 		return error_set(error, -EINVAL, argument_hint, "there is no type `%.*s`",
 				(int)(first - text > 64 ? 64 : first - text), text);
 	if (second == first + 1 || (size_t)(second - first) > sizeof(name))
@@ -346,8 +346,8 @@ int spec_value(const char *text, struct resolve_module *module, struct value *va
 				"`%.128s` has no name that a field can have", text);
 	memcpy(name, first + 1, (size_t)(second - first - 1));
 	name[second - first - 1] = '\0';
-	fetch_name(value->name, name);
-	return spec_argument_read_address(second + 1, module, value, error);
+	fetch_name(ret_value->name, name);
+	return spec_argument_read_address(second + 1, module, ret_value, error);
 }
 
 /* ---- contexts ---- */
@@ -389,29 +389,29 @@ static size_t spec_argument_all_registers(struct value *values)
 	return count;
 }
 
-int spec_context(const char *text, struct resolve_module *module, struct value *values,
+int spec_context(const char *text, struct resolve_module *module, struct value *ret_values,
 		size_t *ret_count, struct error *error)
 {
 	struct fetch_register reg;
 
 	*ret_count = 1;
 	if (!strcmp(text, "regs")) {
-		*ret_count = spec_argument_all_registers(values);
+		*ret_count = spec_argument_all_registers(ret_values);
 		return 0;
 	}
 	if (!strcmp(text, "backtrace")) {
-		*values = (struct value){.name = "backtrace",
+		*ret_values = (struct value){.name = "backtrace",
 				.type = PROBE_FIELD_BACKTRACE,
 				.size = 8,
 				.limit = BACKTRACE_DEFAULT};
-		return fetch_op(&values->fetch, PROBE_FETCH_BACKTRACE, 0, 0, 0);
+		return fetch_op(&ret_values->fetch, PROBE_FETCH_BACKTRACE, 0, 0, 0);
 	}
 	if (strncmp(text, "reg:", 4) != 0)
-		return spec_value(text, module, values, error);
+		return spec_value(text, module, ret_values, error);
 	if (!fetch_register_named(text + 4, strlen(text + 4), &reg))
 		return error_set(error, -EINVAL,
 				"they are rax to rdx, rsi, rdi, rbp, rsp, r8 to r15, rip, rflags, and xmm0 to xmm15",
 				"there is no register `%.64s`", text + 4);
-	spec_argument_hex_register(values, text + 4 + (text[4] == '%'), &reg);
+	spec_argument_hex_register(ret_values, text + 4 + (text[4] == '%'), &reg);
 	return 0;
 }

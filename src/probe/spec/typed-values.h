@@ -14,7 +14,7 @@
 bool spec_is_value(const char *text);
 bool spec_seems_value(const char *text);
 /* Parse the value. Symbols in ADDR are looked up in the module. */
-int spec_value(const char *text, struct resolve_module *module, struct value *value,
+int spec_value(const char *text, struct resolve_module *module, struct value *ret_value,
 		struct error *error);
 
 /* Returns the context without its prefix if it is for the exit; NULL: it is for the entry. */
@@ -22,7 +22,7 @@ const char *spec_at_exit(const char *context);
 
 #define SPEC_CONTEXT_MAX 18
 /* Get the values of a context, at most SPEC_CONTEXT_MAX. */
-int spec_context(const char *text, struct resolve_module *module, struct value *values,
+int spec_context(const char *text, struct resolve_module *module, struct value *ret_values,
 		size_t *ret_count, struct error *error);
 
 #endif /* SIDE_PROBE_SPEC_TYPED_VALUES_H */

@@ -294,14 +294,14 @@ static int no_variable(
 
 /* At the exit, only the return value can be located. */
 static int spec_variable_find_returned(
-		struct expression *expression, const char *name, struct item *item)
+		struct expression *expression, const char *name, struct item *ret_item)
 {
 	const struct location *location = expression->location;
 	const char *function_name = *location->name ? location->name : "that function";
 	Dwarf_Attribute attribute;
 	Dwarf_Die function;
 
-	*item = (struct item){.where.kind = LOCATED_VALUE, .location = &expression->where};
+	*ret_item = (struct item){.where.kind = LOCATED_VALUE, .location = &expression->where};
 	if (strcmp(name, "return") != 0)
 		return error_set(expression->error, -EINVAL,
 				"the returned value is called `return`, as in `return->name`; `--arg` is for variables at the entry",
@@ -315,11 +315,12 @@ static int spec_variable_find_returned(
 	if (!dwarf_attr_integrate(&function, DW_AT_type, &attribute))
 		return error_set(expression->error, -EINVAL, "leave it out", "%s returns nothing",
 				function_name);
-	if (!type_of(&function, &item->type) || !locate_result(&item->type, &item->where))
+	if (!type_of(&function, &ret_item->type) ||
+			!locate_result(&ret_item->type, &ret_item->where))
 		return error_set(expression->error, -ENOTSUP,
 				"write it as TYPE:NAME:ADDR, as in `s32:n:%eax`",
 				"it is unknown where %s returns its result", function_name);
-	return item_follow_reference(item, expression->error);
+	return item_follow_reference(ret_item, expression->error);
 }
 
 /* Within a method, also search the members of its class. */
@@ -381,7 +382,7 @@ static bool find_in_scopes(struct expression *expression, const char *name, Dwar
 	return found;
 }
 
-static int find_variable(struct expression *expression, const char *name, struct item *item)
+static int find_variable(struct expression *expression, const char *name, struct item *ret_item)
 {
 	const char *missing = debug_missing_part(expression->debug, expression->location->address);
 	const struct item empty = {.where.kind = LOCATED_MEMORY, .location = &expression->where};
@@ -391,7 +392,7 @@ static int find_variable(struct expression *expression, const char *name, struct
 			expression->location->entry, &scopes);
 	int ret = 0;
 
-	*item = empty;
+	*ret_item = empty;
 	if (count <= 0 || missing)
 		ret = missing ? error_set(expression->error, -ENODATA,
 						"put it back to where the compiler has written it (packages of them, .dwp, are not read), or write it as TYPE:NAME:ADDR",
@@ -402,7 +403,7 @@ static int find_variable(struct expression *expression, const char *name, struct
 						"there is no debug information for the code at this location of %s",
 						expression->location->module->name);
 	else if (dwarf_getscopevar(scopes, count, name, 0, NULL, 0, 0, &variable) < 0)
-		member = find_own_member(expression, scopes, count, name, item);
+		member = find_own_member(expression, scopes, count, name, ret_item);
 	else
 		has = true;
 	if (!ret && !member && !has && expression->location->entry)
@@ -412,11 +413,11 @@ static int find_variable(struct expression *expression, const char *name, struct
 	free(scopes);
 	if (ret || member)
 		return ret;
-	*item = empty;
-	if (!type_of(&variable, &item->type))
+	*ret_item = empty;
+	if (!type_of(&variable, &ret_item->type))
 		return spec_variable_set_error(expression, "there is a variable without a type");
-	ret = spec_variable_find_location(expression, &variable, &item->where);
-	return ret ? ret : item_follow_reference(item, expression->error);
+	ret = spec_variable_find_location(expression, &variable, &ret_item->where);
+	return ret ? ret : item_follow_reference(ret_item, expression->error);
 }
 
 /* ---- the grammar ---- */
@@ -672,7 +673,7 @@ static int errno_value(const char *name, struct value *value)
 }
 
 int variable_values(const struct location *location, const char *expression_text, bool exit,
-		struct value *values, size_t capacity, size_t *ret_count, bool *ret_left_out,
+		struct value *ret_values, size_t capacity, size_t *ret_count, bool *ret_left_out,
 		struct error *error)
 {
 	struct expression expression = {.location = location, .exit = exit, .error = error};
@@ -681,7 +682,7 @@ int variable_values(const struct location *location, const char *expression_text
 	bool has;
 	int ret, failed;
 
-	values[0] = (struct value){.type = 0};
+	ret_values[0] = (struct value){.type = 0};
 	*ret_count = 1;
 	*ret_left_out = false;
 	spec_variable_copy_text(text, sizeof(text), expression_text);
@@ -692,7 +693,7 @@ int variable_values(const struct location *location, const char *expression_text
 		expression.at = expression.text = text + named + 1;
 	}
 	if (!strcmp(expression.text, "errno"))
-		return errno_value(*name ? name : "errno", values);
+		return errno_value(*name ? name : "errno", ret_values);
 	expression.debug = module_debug(location->module);
 	failed = debug_failed(location->module, error);
 	if (failed)
@@ -707,11 +708,11 @@ int variable_values(const struct location *location, const char *expression_text
 			.function = has ? &expression.function : NULL,
 			.address = location->address,
 			.entry = location->entry};
-	ret = spec_variable_read_value(&expression, values, capacity, ret_count, ret_left_out);
+	ret = spec_variable_read_value(&expression, ret_values, capacity, ret_count, ret_left_out);
 	if (!ret && *expression.at)
 		ret = spec_variable_set_error(&expression, "there is something unknown");
 	if (!ret && *name)
-		fetch_name(values[0].name, name);
+		fetch_name(ret_values[0].name, name);
 	failed = debug_failed(location->module, error);
 	return failed ? failed : ret;
 }

@@ -13,7 +13,7 @@
  * at most `capacity`.
  */
 int variable_values(const struct location *location, const char *expression, bool exit,
-		struct value *values, size_t capacity, size_t *ret_count, bool *ret_left_out,
+		struct value *ret_values, size_t capacity, size_t *ret_count, bool *ret_left_out,
 		struct error *error);
 /* parameters.c: the names for RESOLVE_PARAMETERS and RESOLVE_VARIABLES. */
 struct variable_names {
@@ -21,8 +21,8 @@ struct variable_names {
 	size_t count;
 	bool left_out; /* there are more */
 };
-int variable_names(const struct location *location, const char *text, struct variable_names *names,
-		struct error *error);
+int variable_names(const struct location *location, const char *text,
+		struct variable_names *ret_names, struct error *error);
 /*
  * Gets the function's return value at its exit, as one value, or as a structure and its members: at
  * most VARIABLE_RESULT_MAX together. Returns 1, 0 if it is not known, or a negative errno.

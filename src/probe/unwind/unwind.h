@@ -82,7 +82,7 @@ struct unwind_modules {
 };
 
 /* Reads 8 bytes of memory. Returns false if they are not readable. */
-typedef bool (*unwind_read)(void *user, uint64_t address, uint64_t *value);
+typedef bool (*unwind_read)(void *user, uint64_t address, uint64_t *ret_value);
 
 struct unwind_memory {
 	uint64_t low, high; /* memory in this range is readable */

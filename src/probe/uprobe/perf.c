@@ -66,7 +66,8 @@ struct uprobe_perf {
 
 /* ---- definitions ---- */
 
-static bool perf_find_argument(const char *format, const char *name, struct perf_argument *argument)
+static bool perf_find_argument(
+		const char *format, const char *name, struct perf_argument *ret_argument)
 {
 	char wanted[64];
 	const char *at;
@@ -79,8 +80,8 @@ static bool perf_find_argument(const char *format, const char *name, struct perf
 	}
 	at = at ? strstr(at, "offset:") : NULL;
 	return at &&
-			sscanf(at, "offset:%" SCNu32 "; size:%" SCNu32, &argument->at,
-					&argument->size) == 2;
+			sscanf(at, "offset:%" SCNu32 "; size:%" SCNu32, &ret_argument->at,
+					&ret_argument->size) == 2;
 }
 
 static int uprobe_perf_read_format(
@@ -530,25 +531,25 @@ static void perf_add_sample(struct global *global, const struct uprobe_sample *s
 }
 
 /* Parses a sample in the kernel's order of its members. */
-static bool perf_parse_sample(
-		const unsigned char *bytes, size_t size, bool cgroup, struct uprobe_sample *sample)
+static bool perf_parse_sample(const unsigned char *bytes, size_t size, bool cgroup,
+		struct uprobe_sample *ret_sample)
 {
 	size_t at = 8 + 8 + 8;
 
 	if (size < at + 4)
 		return false;
-	memcpy(&sample->pid, bytes, 4);
-	memcpy(&sample->tid, bytes + 4, 4);
-	memcpy(&sample->time, bytes + 8, 8);
-	memcpy(&sample->cpu, bytes + 16, 4);
-	memcpy(&sample->size, bytes + at, 4);
+	memcpy(&ret_sample->pid, bytes, 4);
+	memcpy(&ret_sample->tid, bytes + 4, 4);
+	memcpy(&ret_sample->time, bytes + 8, 8);
+	memcpy(&ret_sample->cpu, bytes + 16, 4);
+	memcpy(&ret_sample->size, bytes + at, 4);
 	at += 4;
-	if (sample->size > size - at)
+	if (ret_sample->size > size - at)
 		return false;
-	sample->raw = bytes + at;
-	at += sample->size;
+	ret_sample->raw = bytes + at;
+	at += ret_sample->size;
 	if (cgroup && at + 8 <= size)
-		memcpy(&sample->cgroup, bytes + at, 8);
+		memcpy(&ret_sample->cgroup, bytes + at, 8);
 	return true;
 }
 

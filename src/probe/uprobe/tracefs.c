@@ -162,12 +162,12 @@ void global_tracefs_group(char *name, size_t capacity)
 			tracefs_start_time((uint64_t)getpid()), tracefs_own_namespace());
 }
 
-static bool tracefs_parse_group(const char *name, struct tracefs_owner *owner)
+static bool tracefs_parse_group(const char *name, struct tracefs_owner *ret_owner)
 {
 	int end = 0;
 
-	return sscanf(name, GROUP "%" SCNu64 "_%" SCNu64 "_%" SCNu64 "%n", &owner->pid,
-			       &owner->started, &owner->pid_namespace, &end) == 3 &&
+	return sscanf(name, GROUP "%" SCNu64 "_%" SCNu64 "_%" SCNu64 "%n", &ret_owner->pid,
+			       &ret_owner->started, &ret_owner->pid_namespace, &end) == 3 &&
 			end && !name[end];
 }
 

@@ -134,26 +134,26 @@ static int take_contexts(struct context_list *list, const char *const *texts, si
 }
 
 /* Parses names that come from a socket or a file. */
-int context_list_read(struct context_list *list, const char *names, uint32_t nr, size_t size)
+int context_list_read(struct context_list *ret_list, const char *names, uint32_t nr, size_t size)
 {
 	struct context_error error;
 
-	*list = (struct context_list){0};
+	*ret_list = (struct context_list){0};
 	if (nr > WIRE_CONTEXTS_MAX || !wire_strings_valid(names, nr, size))
 		return -EPROTO;
-	list->specs = calloc(nr + 1, sizeof(*list->specs));
-	if (!list->specs)
+	ret_list->specs = calloc(nr + 1, sizeof(*ret_list->specs));
+	if (!ret_list->specs)
 		return -ENOMEM;
-	for (; list->nr < nr; list->nr++) {
-		if (context_parse(names, &list->specs[list->nr], &error)) {
-			context_list_free(list);
+	for (; ret_list->nr < nr; ret_list->nr++) {
+		if (context_parse(names, &ret_list->specs[ret_list->nr], &error)) {
+			context_list_free(ret_list);
 			return -EINVAL;
 		}
 		names += strlen(names) + 1;
 	}
-	if (join_names(list))
+	if (join_names(ret_list))
 		return 0;
-	context_list_free(list);
+	context_list_free(ret_list);
 	return -ENOMEM;
 }
 
@@ -532,8 +532,8 @@ int channels_change(struct session *session, const struct session_channel *chann
 }
 
 /* Adds a channel after the others. No trace contains it: it only counts events. */
-int channels_add_counter(struct session *session, const struct session_rule *rule, uint32_t *index,
-		struct session_error *error)
+int channels_add_counter(struct session *session, const struct session_rule *rule,
+		uint32_t *ret_index, struct session_error *error)
 {
 	char name[SESSION_CHANNEL_NAME_MAX];
 	const struct session_channel options = {
@@ -546,7 +546,7 @@ int channels_add_counter(struct session *session, const struct session_rule *rul
 				SESSION_CHANNELS_MAX);
 	session->nr_all_channels++;
 	session->channels[i].counts = true;
-	*index = i;
+	*ret_index = i;
 	/* A name that no user is expected to choose. */
 	snprintf(name, sizeof(name), "_counter-%u", i);
 	return record_channel_set_options(session, &session->channels[i], &options, error);

@@ -76,11 +76,11 @@ int channels_take(struct session *session, const struct session_options *options
  */
 int channels_change(struct session *session, const struct session_channel *channels, size_t nr,
 		struct session_error *error);
-int channels_add_counter(struct session *session, const struct session_rule *rule, uint32_t *index,
-		struct session_error *error);
+int channels_add_counter(struct session *session, const struct session_rule *rule,
+		uint32_t *ret_index, struct session_error *error);
 void channel_free(struct channel *channel);
 bool channel_is_name(const char *name);
-int context_list_read(struct context_list *list, const char *names, uint32_t nr, size_t size);
+int context_list_read(struct context_list *ret_list, const char *names, uint32_t nr, size_t size);
 void context_list_free(struct context_list *list);
 /*
  * Checks the rules of the channel against an event that a process described. channels_report()

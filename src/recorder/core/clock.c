@@ -13,9 +13,10 @@
 #include "recorder/session-state.h"
 #include "ring/ring.h"
 
-void session_fill_clock(struct ctf_clock *clock, const struct ring_clock_calibration *calibration)
+void session_fill_clock(
+		struct ctf_clock *ret_clock, const struct ring_clock_calibration *calibration)
 {
-	*clock = (struct ctf_clock){
+	*ret_clock = (struct ctf_clock){
 			.name = "monotonic",
 			.description = "Unix time of the recording machine",
 			.frequency = calibration->frequency,
@@ -81,7 +82,7 @@ static bool measure_clock(struct session *session, struct ctf_clock *ret_clock)
  * snapshot and in the closed trace. So a conversion that is exact enough is kept, although a longer
  * measurement differs by some nanoseconds.
  */
-int session_refined_clock(struct session *session, struct ctf_clock *clock)
+int session_refined_clock(struct session *session, struct ctf_clock *ret_clock)
 {
 	struct ctf_clock measured;
 
@@ -94,12 +95,12 @@ int session_refined_clock(struct session *session, struct ctf_clock *clock)
 	}
 	if (!session->clock.is_corrected)
 		return -ENODATA;
-	*clock = session->clock.corrected;
+	*ret_clock = session->clock.corrected;
 	return 0;
 }
 
-int session_clock(const struct session *session, struct ctf_clock *stats)
+int session_clock(const struct session *session, struct ctf_clock *ret_clock)
 {
-	*stats = session->clock.has_final ? session->clock.final : session->clock.first;
+	*ret_clock = session->clock.has_final ? session->clock.final : session->clock.first;
 	return (int)session->clock.kind;
 }

@@ -40,7 +40,8 @@ int session_begin_clock(struct session *session, struct session_error *error);
  * Gets the conversion for a trace that the drain thread closes now. Returns -ENODATA if the first
  * conversion is still exact enough.
  */
-int session_refined_clock(struct session *session, struct ctf_clock *clock);
-void session_fill_clock(struct ctf_clock *clock, const struct ring_clock_calibration *calibration);
+int session_refined_clock(struct session *session, struct ctf_clock *ret_clock);
+void session_fill_clock(
+		struct ctf_clock *ret_clock, const struct ring_clock_calibration *calibration);
 
 #endif

@@ -94,7 +94,7 @@ bool facts_parse(char *text, size_t size, const char *first, facts_take_line *ta
 	return false;
 }
 
-int facts_read_file(int folder, const char *name, size_t limit, char **bytes, size_t *size)
+int facts_read_file(int folder, const char *name, size_t limit, char **ret_bytes, size_t *ret_size)
 {
 	int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct stat status;
@@ -111,17 +111,17 @@ int facts_read_file(int folder, const char *name, size_t limit, char **bytes, si
 		close(fd);
 		return ret;
 	}
-	*bytes = malloc((size_t)status.st_size + 1);
-	*size = 0;
-	got = *bytes ? io_read(fd, *bytes, (size_t)status.st_size) : -ENOMEM;
+	*ret_bytes = malloc((size_t)status.st_size + 1);
+	*ret_size = 0;
+	got = *ret_bytes ? io_read(fd, *ret_bytes, (size_t)status.st_size) : -ENOMEM;
 	close(fd);
 	if (got < 0) {
-		free(*bytes);
-		*bytes = NULL;
+		free(*ret_bytes);
+		*ret_bytes = NULL;
 		return (int)got;
 	}
-	*size = (size_t)got;
-	(*bytes)[*size] = 0;
+	*ret_size = (size_t)got;
+	(*ret_bytes)[*ret_size] = 0;
 	return 0;
 }
 
@@ -188,7 +188,7 @@ void facts_put_clock(FILE *file, enum ring_clock kind, const struct ctf_clock *c
 			(unsigned long long)clock->offset);
 }
 
-bool facts_take_clock(const char *value, enum ring_clock *kind, struct ctf_clock *clock)
+bool facts_take_clock(const char *value, enum ring_clock *ret_kind, struct ctf_clock *ret_clock)
 {
 	unsigned long long frequency, offset;
 	unsigned int number;
@@ -199,8 +199,8 @@ bool facts_take_clock(const char *value, enum ring_clock *kind, struct ctf_clock
 	if (number > RING_CLOCK_MONOTONIC || !frequency || frequency > FREQUENCY_MAX ||
 			offset >= frequency || offset_s < -OFFSET_S_MAX || offset_s > OFFSET_S_MAX)
 		return false;
-	*kind = (enum ring_clock)number;
-	session_fill_clock(clock,
+	*ret_kind = (enum ring_clock)number;
+	session_fill_clock(ret_clock,
 			&(struct ring_clock_calibration){
 					.frequency = frequency,
 					.offset_s = offset_s,

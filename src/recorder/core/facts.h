@@ -27,7 +27,7 @@ bool facts_unescape(char *text);
  * Reads a regular file of at most `limit` bytes and appends a terminating zero. Follows no symbolic
  * link and never blocks, because another user may own the file.
  */
-int facts_read_file(int folder, const char *name, size_t limit, char **bytes, size_t *size);
+int facts_read_file(int folder, const char *name, size_t limit, char **ret_bytes, size_t *ret_size);
 /*
  * Calls take_line() for each line between the first and the last line, which must both exist.
  * Returns false if they do not, or if take_line() returns false. facts_write_file() replaces a file
@@ -47,6 +47,6 @@ int facts_write_file(int folder, const char *name, const char *first,
  * offset in ticks.
  */
 void facts_put_clock(FILE *file, enum ring_clock kind, const struct ctf_clock *clock);
-bool facts_take_clock(const char *value, enum ring_clock *kind, struct ctf_clock *clock);
+bool facts_take_clock(const char *value, enum ring_clock *ret_kind, struct ctf_clock *ret_clock);
 
 #endif

@@ -94,7 +94,7 @@ struct session_live {
  * environment are ignored. Returns 0, or a negative errno with *error filled in.
  */
 int session_open(const struct session_options *options, const struct session_live *live,
-		struct session **session, struct session_error *error);
+		struct session **ret_session, struct session_error *error);
 
 /*
  * Returns a descriptor that is readable when session_turn() has work. Call session_turn() at least
@@ -117,11 +117,11 @@ void session_take_connection(struct session *session, int fd);
  * Changes rules, tracking and state: all of it, or nothing on an error. `channels` lists channels
  * of the session in any order; channels that are not listed keep their rules. A listed channel
  * without rules (nr_rules 0) records nothing. Applies the probes of the last session_set_probes(),
- * if there was one. `*generation` is the new generation.
+ * if there was one. `*ret_generation` is the new generation.
  */
 int session_change(struct session *session, const struct session_channel *channels, size_t nr,
 		bool active, const struct session_track *track, size_t nr_track,
-		uint64_t *generation, struct session_error *error);
+		uint64_t *ret_generation, struct session_error *error);
 
 /*
  * Writes the messages that the session would send now to any program that asks for changes
@@ -145,10 +145,10 @@ int session_flush(struct session *session, unsigned int timeout_ms);
 
 /*
  * Writes a snapshot of the overwrite rings to OUT/snapshot-<n>/. Returns -EINVAL if there is no
- * such ring, or -ETIMEDOUT if it will be written later. Output: `*number` of snapshots now, and
+ * such ring, or -ETIMEDOUT if it will be written later. Output: `*ret_number` of snapshots now, and
  * `name` and number of records of the last one.
  */
-int session_snapshot(struct session *session, unsigned int timeout_ms, uint32_t *number,
+int session_snapshot(struct session *session, unsigned int timeout_ms, uint32_t *ret_number,
 		char name[SESSION_SNAPSHOT_NAME_MAX], uint64_t *ret_recorded);
 /*
  * Returns 0 if the last snapshot was written or none was requested, else the negative errno of its
@@ -248,11 +248,11 @@ struct session_status {
 };
 
 /* Fills in a copy of the status; free it with session_status_free(). Returns 0 or -ENOMEM. */
-int session_status(struct session *session, struct session_status *status);
+int session_status(struct session *session, struct session_status *ret_status);
 void session_status_free(struct session_status *status);
 
 /* Removes the oldest message. The caller frees its text. Returns false if there is none. */
-bool session_take_message(struct session *session, struct session_message *message);
+bool session_take_message(struct session *session, struct session_message *ret_message);
 
 /*
  * Writes all records of all processes to the traces, as session_close() does. After it, only

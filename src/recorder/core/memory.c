@@ -72,10 +72,10 @@ static uint64_t record_memory_process_share(
 
 /*
  * Chooses the largest rings that the remaining memory allows. Returns false if not even the
- * smallest fit. *plenty: enough memory is left, so waiting for that of ended processes is not
+ * smallest fit. *ret_plenty: enough memory is left, so waiting for that of ended processes is not
  * worthwhile. The caller holds the lock.
  */
-static bool fit_memory(struct session *session, struct instance *instance, bool *plenty)
+static bool fit_memory(struct session *session, struct instance *instance, bool *ret_plenty)
 {
 	uint64_t left = shares_left(&session->memory.shares, instance->account);
 	uint64_t part = record_memory_process_share(session, instance);
@@ -97,20 +97,20 @@ static bool fit_memory(struct session *session, struct instance *instance, bool 
 		if (instance->takes_leases && !channel->geometry.flags)
 			channel->geometry.flags = RING_LEASED;
 	}
-	*plenty = fits && (!halvings || memory_size_of_process(session, 0) <= left / PLENTY);
+	*ret_plenty = fits && (!halvings || memory_size_of_process(session, 0) <= left / PLENTY);
 	return fits;
 }
 
 /* As fit_memory(), but revokes memory of idle processes if needed. */
-static bool fit_with_idle(struct session *session, struct instance *instance, bool *plenty)
+static bool fit_with_idle(struct session *session, struct instance *instance, bool *ret_plenty)
 {
 	uint64_t left = shares_left(&session->memory.shares, instance->account);
-	bool fits = fit_memory(session, instance, plenty);
+	bool fits = fit_memory(session, instance, ret_plenty);
 
 	if (fits || instance->memory <= left)
 		return fits;
 	leases_reclaim(session, instance->account, instance->memory - left);
-	return fit_memory(session, instance, plenty);
+	return fit_memory(session, instance, ret_plenty);
 }
 
 /*

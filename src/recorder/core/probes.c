@@ -48,20 +48,20 @@ static void session_tables_free(struct session_tables *tables)
 }
 
 static int record_probes_copy_table(
-		int table, int *taken, uint64_t *size, struct session_error *error)
+		int table, int *ret_taken, uint64_t *ret_size, struct session_error *error)
 {
 	struct stat status;
 
-	*taken = fcntl(table, F_DUPFD_CLOEXEC, 0);
-	if (*taken < 0)
+	*ret_taken = fcntl(table, F_DUPFD_CLOEXEC, 0);
+	if (*ret_taken < 0)
 		return session_fail(error, SESSION_ERROR_FAILED, errno,
 				"a probe table cannot be taken: %s", strerror(errno));
-	if (fstat(*taken, &status))
+	if (fstat(*ret_taken, &status))
 		return session_fail(error, SESSION_ERROR_FAILED, errno,
 				"a probe table cannot be read: %s", strerror(errno));
 	if (status.st_size <= 0)
 		return session_fail(error, SESSION_ERROR_USAGE, EINVAL, "the probe table is empty");
-	*size = (uint64_t)status.st_size;
+	*ret_size = (uint64_t)status.st_size;
 	return 0;
 }
 
@@ -96,23 +96,23 @@ static int session_tables_append(struct session_tables *tables,
 			: 0;
 }
 
-static int session_tables_take(struct session_tables *tables, const struct session_table *requested,
-		size_t nr, struct session_error *error)
+static int session_tables_take(struct session_tables *ret_tables,
+		const struct session_table *requested, size_t nr, struct session_error *error)
 {
 	size_t i;
 	int ret = 0;
 
-	*tables = (struct session_tables){.set = true};
+	*ret_tables = (struct session_tables){.set = true};
 	if (nr > SESSION_PROBES_MAX)
 		return session_fail(error, SESSION_ERROR_USAGE, E2BIG,
 				"there are more than %d tables of probes", SESSION_PROBES_MAX);
-	tables->list = calloc(nr + 1, sizeof(*tables->list));
-	if (!tables->list)
+	ret_tables->list = calloc(nr + 1, sizeof(*ret_tables->list));
+	if (!ret_tables->list)
 		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
 	for (i = 0; i < nr && !ret; i++)
-		ret = session_tables_append(tables, &requested[i], error);
+		ret = session_tables_append(ret_tables, &requested[i], error);
 	if (ret)
-		session_tables_free(tables);
+		session_tables_free(ret_tables);
 	return ret;
 }
 
@@ -292,14 +292,15 @@ static bool record_probes_set_installed(
 	return true;
 }
 
-int probes_choose(struct session *session, struct instance *instance, struct session_table **tables)
+int probes_choose(struct session *session, struct instance *instance,
+		struct session_table **ret_tables)
 {
 	size_t nr = 0, i;
 
 	for (i = 0; i < session->tables.nr; i++)
 		if (record_probes_table_is_relevant(session, instance, &session->tables.list[i]))
-			tables[nr++] = &session->tables.list[i];
-	if (!record_probes_set_installed(instance, tables, nr))
+			ret_tables[nr++] = &session->tables.list[i];
+	if (!record_probes_set_installed(instance, ret_tables, nr))
 		return -ENOMEM;
 	return instance->takes_probes ? (int)nr : 0;
 }

@@ -71,7 +71,7 @@ int session_set_probes(struct session *session, const struct session_table *tabl
  * session_probe_answers_free(). Returns 0 or -ENOMEM.
  */
 int session_probe_answers(
-		struct session *session, struct session_probe_answer **answers, size_t *nr);
+		struct session *session, struct session_probe_answer **ret_answers, size_t *ret_nr);
 void session_probe_answers_free(struct session_probe_answer *answers, size_t nr);
 
 /*
@@ -113,8 +113,8 @@ void probes_inherit(
  * Selects the tables for the instance, SESSION_PROBES_MAX at most. Returns their number or -ENOMEM.
  * From now on these tables count as installed in the instance.
  */
-int probes_choose(
-		struct session *session, struct instance *instance, struct session_table **tables);
+int probes_choose(struct session *session, struct instance *instance,
+		struct session_table **ret_tables);
 /* True if a table selects programs by the instance's executable file. */
 bool probes_has_exe(const struct session *session, const struct instance *instance);
 /* Stores a report of the program about a table that it was sent. Returns 0 or -EPROTO. */

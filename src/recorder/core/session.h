@@ -253,7 +253,7 @@ char *session_library(const char *name);
  * Creates a session. Like all functions with `error`, returns 0, or a negative errno with `*error`
  * filled in.
  */
-int session_create(const struct session_options *options, struct session **session,
+int session_create(const struct session_options *options, struct session **ret_session,
 		struct session_error *error);
 
 /*
@@ -261,7 +261,7 @@ int session_create(const struct session_options *options, struct session **sessi
  * struct ctf_clock. After session_run() it is the final conversion of the traces.
  */
 struct ctf_clock;
-int session_clock(const struct session *session, struct ctf_clock *stats);
+int session_clock(const struct session *session, struct ctf_clock *ret_clock);
 
 /* Starts the command (found through PATH). */
 int session_spawn(struct session *session, char *const argv[], struct session_error *error);

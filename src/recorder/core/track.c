@@ -54,14 +54,14 @@ static int track_check_options(const struct session_track *track, struct session
 			"processes are not tracked by anything numbered %d", (int)track->kind);
 }
 
-int track_take(const struct session_track *track, size_t nr, struct session_track **result,
+int track_take(const struct session_track *track, size_t nr, struct session_track **ret_copy,
 		struct session_error *error)
 {
 	struct session_track *copy;
 	size_t i;
 	int ret = 0;
 
-	*result = NULL;
+	*ret_copy = NULL;
 	if (nr > SESSION_TRACK_MAX)
 		return session_fail(error, SESSION_ERROR_USAGE, E2BIG,
 				"a session can track at most %d things", SESSION_TRACK_MAX);
@@ -80,7 +80,7 @@ int track_take(const struct session_track *track, size_t nr, struct session_trac
 	if (ret)
 		track_free(copy, i);
 	else
-		*result = copy;
+		*ret_copy = copy;
 	return ret;
 }
 

@@ -23,9 +23,9 @@ struct track_peer {
 
 /*
  * Copies the list and its texts. Returns 0, or a negative errno with *error filled in; free
- * `*result` with track_free().
+ * `*ret_copy` with track_free().
  */
-int track_take(const struct session_track *track, size_t nr, struct session_track **result,
+int track_take(const struct session_track *track, size_t nr, struct session_track **ret_copy,
 		struct session_error *error);
 void track_free(struct session_track *track, size_t nr);
 bool track_wants(const struct session_track *track, size_t nr, const struct track_peer *peer);

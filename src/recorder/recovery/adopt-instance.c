@@ -79,14 +79,14 @@ static void give_session_channels(struct session *session, struct instance *inst
 	instance->own_channels = NULL;
 }
 
-bool adopt_know_clock(enum ring_clock kind, struct ctf_clock *clock)
+bool adopt_know_clock(enum ring_clock kind, struct ctf_clock *ret_clock)
 {
 	struct ring_clock_calibration calibration;
 	struct ring_clock_sample now;
 
 	if (ring_clock_sample(kind, &now) || ring_clock_calibrate(kind, &now, NULL, &calibration))
 		return false;
-	session_fill_clock(clock, &calibration);
+	session_fill_clock(ret_clock, &calibration);
 	return true;
 }
 

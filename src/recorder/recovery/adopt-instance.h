@@ -20,7 +20,7 @@ int adopt_open_writable(int fd);
 /* Adds an instance with rings and events, and its pidfd, or -1 if the process has ended. */
 void adopt_add(struct session *session, struct instance *instance, int process);
 /* Calibrates a clock of another kind than the session's. Returns false if it cannot be read. */
-bool adopt_know_clock(enum ring_clock kind, struct ctf_clock *clock);
+bool adopt_know_clock(enum ring_clock kind, struct ctf_clock *ret_clock);
 /*
  * Sets the clock of an instance that counts ticks of this kind of clock in this boot. Returns 0 or
  * a negative errno.

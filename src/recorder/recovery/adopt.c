@@ -132,10 +132,10 @@ static int find_process(const struct session *session, struct instance *instance
 /* ---- its rings ---- */
 
 /* Files of rings have no write permission, so that only the recorder writes to them (ring.h). */
-static int open_rings(int folder, const char *name, struct ring_geometry *geometry)
+static int open_rings(int folder, const char *name, struct ring_geometry *ret_geometry)
 {
 	int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	int ret = fd < 0 ? -errno : ring_memory_inspect(fd, geometry);
+	int ret = fd < 0 ? -errno : ring_memory_inspect(fd, ret_geometry);
 
 	if (!ret)
 		ret = adopt_open_writable(fd);
@@ -241,20 +241,22 @@ static int try_lock(int fd)
 	return 0;
 }
 
-static int lock_events(int folder, int *fd)
+static int lock_events(int folder, int *ret_fd)
 {
 	struct stat status;
 	int ret;
 
-	*fd = openat(folder, FOUND_EVENTS,
+	*ret_fd = openat(folder, FOUND_EVENTS,
 			O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	if (*fd < 0)
+	if (*ret_fd < 0)
 		return -errno;
-	ret = fstat(*fd, &status) ? -errno : !S_ISREG(status.st_mode) ? -EINVAL : try_lock(*fd);
+	ret = fstat(*ret_fd, &status)              ? -errno
+			: !S_ISREG(status.st_mode) ? -EINVAL
+						   : try_lock(*ret_fd);
 	if (!ret)
 		return 0;
-	close(*fd);
-	*fd = -1;
+	close(*ret_fd);
+	*ret_fd = -1;
 	return ret;
 }
 

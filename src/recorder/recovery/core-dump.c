@@ -141,8 +141,8 @@ static const char *check_head(const struct recovery_head *head, uint64_t address
 	return NULL;
 }
 
-static int read_contexts(
-		struct core *core, const struct recovery_channel *from, struct context_list *list)
+static int read_contexts(struct core *core, const struct recovery_channel *from,
+		struct context_list *ret_list)
 {
 	char *names;
 	int ret;
@@ -154,7 +154,7 @@ static int read_contexts(
 		return -ENOMEM;
 	ret = from->contexts_size ? read_core(core, from->contexts, names, from->contexts_size) : 0;
 	if (!ret)
-		ret = context_list_read(list, names, from->nr_contexts, from->contexts_size);
+		ret = context_list_read(ret_list, names, from->nr_contexts, from->contexts_size);
 	free(names);
 	return ret;
 }
@@ -366,7 +366,7 @@ int core_scan(struct core *core)
 }
 
 /* Returns NULL, or the reason why the file cannot be read as a core dump. */
-static const char *core_dump_open_elf(struct core *core, Elf **elf, uint64_t file_size)
+static const char *core_dump_open_elf(struct core *core, Elf **ret_elf, uint64_t file_size)
 {
 	static const unsigned char zstd[4] = {0x28, 0xb5, 0x2f, 0xfd};
 	unsigned char ident[EI_NIDENT] = {0};
@@ -378,15 +378,15 @@ static const char *core_dump_open_elf(struct core *core, Elf **elf, uint64_t fil
 	if (memcmp(ident, ELFMAG, SELFMAG) != 0)
 		return "it is neither a core dump nor a directory of --buffers";
 	elf_version(EV_CURRENT);
-	*elf = elf_begin(core->fd, ELF_C_READ, NULL);
-	if (!*elf || !gelf_getehdr(*elf, &head))
+	*ret_elf = elf_begin(core->fd, ELF_C_READ, NULL);
+	if (!*ret_elf || !gelf_getehdr(*ret_elf, &head))
 		return "its ELF header is damaged";
 	if (head.e_type != ET_CORE)
 		return "it is a program or library, not a core dump";
 	if (ident[EI_DATA] !=
 			(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB))
 		return "it is of a machine with another byte order";
-	if (take_segments(core, *elf, file_size))
+	if (take_segments(core, *ret_elf, file_size))
 		return "its list of segments is damaged";
 	return NULL;
 }

@@ -236,7 +236,7 @@ static void rotate_delete_trace(struct session *session, const char *name)
 	free(to);
 }
 
-static bool born(int directory, const char *name, struct statx_timestamp *when)
+static bool born(int directory, const char *name, struct statx_timestamp *ret_when)
 {
 	struct statx status;
 
@@ -244,7 +244,7 @@ static bool born(int directory, const char *name, struct statx_timestamp *when)
 			    &status) ||
 			!(status.stx_mask & STATX_BTIME))
 		return false;
-	*when = status.stx_btime;
+	*ret_when = status.stx_btime;
 	return true;
 }
 

@@ -66,7 +66,7 @@ static void snapshot_copy_free(struct snapshot_ring_copy *copy)
  * overwritten too fast, which it reports.
  */
 static int copy_ring(struct session *session, struct instance *instance, uint32_t channel,
-		uint32_t ring, struct snapshot_ring_copy *copy, struct ctf_span *packet)
+		uint32_t ring, struct snapshot_ring_copy *copy, struct ctf_span *ret_packet)
 {
 	struct instance_channel *of = &instance->channels[channel];
 	struct ring_span span;
@@ -84,7 +84,7 @@ static int copy_ring(struct session *session, struct instance *instance, uint32_
 		trace_report_damage(session, instance, channel, ring);
 	if (ret <= 0)
 		return 0;
-	*packet = (struct ctf_span){
+	*ret_packet = (struct ctf_span){
 			.records = span.data,
 			.size = span.size,
 			.timestamp_begin = span.first_timestamp,
@@ -269,7 +269,7 @@ static void take_instance(struct snapshot *snapshot, struct instance *instance)
 
 /* Uses the first free number from 1: with --force, other snapshots may exist. */
 static int snapshot_rename_directory(struct snapshot *snapshot, const char *suffix,
-		uint32_t *published, char name[SESSION_SNAPSHOT_NAME_MAX])
+		uint32_t *ret_published, char name[SESSION_SNAPSHOT_NAME_MAX])
 {
 	struct session *session = snapshot->session;
 	uint32_t number;
@@ -289,7 +289,7 @@ static int snapshot_rename_directory(struct snapshot *snapshot, const char *suff
 		ret = rename(snapshot->path, path) ? -errno : 0;
 		if (ret == -ENOTEMPTY)
 			ret = -EEXIST;
-		*published = number;
+		*ret_published = number;
 		free(path);
 	}
 	return ret;

@@ -83,9 +83,9 @@ static bool take_peer(struct recovery_facts *found, const char *value)
 }
 
 static bool take_numbers(
-		struct recovery_facts *found, const char *word, const char *value, bool *mine)
+		struct recovery_facts *found, const char *word, const char *value, bool *ret_is_own)
 {
-	*mine = true;
+	*ret_is_own = true;
 	if (!strcmp(word, "clock")) {
 		if (found->has_clock)
 			return false;
@@ -106,7 +106,7 @@ static bool take_numbers(
 						      &found->family_started) == 2;
 		return found->takes_probes;
 	}
-	*mine = false;
+	*ret_is_own = false;
 	return false;
 }
 

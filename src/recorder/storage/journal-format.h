@@ -79,6 +79,6 @@ struct journal *journal_allocate(const struct instance *instance);
 int journal_read_head(const struct journal *journal, struct journal_head *head);
 /* Finds the slot for the ring's position. Returns false if there is none. */
 bool journal_find_slot(struct journal *journal, uint32_t index, uint64_t position,
-		struct journal_slot *slot, unsigned char *which);
+		struct journal_slot *slot, unsigned char *ret_which);
 
 #endif

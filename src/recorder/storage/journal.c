@@ -382,7 +382,7 @@ static int cut_stream(const struct journal_adoption *adoption, const char *name,
 
 /* Finds the slot for the ring's position. Returns false if there is none. */
 bool journal_find_slot(struct journal *journal, uint32_t index, uint64_t position,
-		struct journal_slot *slot, unsigned char *which)
+		struct journal_slot *slot, unsigned char *ret_which)
 {
 	struct journal_slot slots[2];
 	bool found = false;
@@ -396,7 +396,7 @@ bool journal_find_slot(struct journal *journal, uint32_t index, uint64_t positio
 		if (slots[i].position != position || (found && slots[i].count < slot->count))
 			continue;
 		*slot = slots[i];
-		*which = i;
+		*ret_which = i;
 		found = true;
 	}
 	return found;

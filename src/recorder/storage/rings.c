@@ -45,18 +45,18 @@ static int keep_descriptor(struct instance_channel *channel, int ring_fd)
 }
 
 int memory_make_rings(struct session *session, struct instance *instance, int *ring_fds,
-		const char **reason)
+		const char **ret_reason)
 {
 	uint32_t i;
 	int ret = 0;
 
 	if (!memory_take(session, instance)) {
-		*reason = "the session's ring memory is used up (--memory-limit)";
+		*ret_reason = "the session's ring memory is used up (--memory-limit)";
 		return -ENOMEM;
 	}
-	*reason = "the recorder is out of memory";
+	*ret_reason = "the recorder is out of memory";
 	if (session->buffers.path) {
-		*reason = session->state_dir
+		*ret_reason = session->state_dir
 				? "the session's state directory has no space for its rings"
 				: "the directory of --buffers has no space for its rings";
 		ret = buffers_make(session, instance);
@@ -75,7 +75,7 @@ int memory_make_rings(struct session *session, struct instance *instance, int *r
 		 * strerror() of a known error returns a constant text, so the pointer stays valid.
 		 */
 		if (ret && ret != -ENOMEM && !session->buffers.path)
-			*reason = strerror(-ret);
+			*ret_reason = strerror(-ret);
 	}
 	if (!ret && session->buffers.path)
 		ret = buffers_complete(session, instance);

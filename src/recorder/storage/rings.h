@@ -14,6 +14,6 @@ struct session;
 
 /* Returns 0, or a negative errno with the reason, which is sent to the program. Main thread. */
 int memory_make_rings(struct session *session, struct instance *instance, int *ring_fds,
-		const char **reason);
+		const char **ret_reason);
 
 #endif

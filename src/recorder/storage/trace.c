@@ -57,7 +57,7 @@ void trace_fail(struct session *session, struct instance *instance, int code,
 /* ---- metadata ---- */
 
 int trace_create(struct session *session, const struct instance *instance, const char *path,
-		struct ctf_writer **writer, struct error *error)
+		struct ctf_writer **ret_writer, struct error *error)
 {
 	struct ctf_channel_config channels[SESSION_CHANNELS_MAX];
 	struct ctf_writer_config config = {
@@ -87,7 +87,7 @@ int trace_create(struct session *session, const struct instance *instance, const
 				.nr_contexts = channel->contexts.nr,
 		};
 	}
-	return ctf_writer_create(&config, writer, error);
+	return ctf_writer_create(&config, ret_writer, error);
 }
 
 static void link_writer(struct session *session, struct instance *instance)
@@ -110,16 +110,16 @@ static void unlink_writer(struct instance *instance)
  * Makes a name for the trace; each `try` gives another one. Traces of later recorders have a suffix
  * of their own.
  */
-static int name_trace(const struct instance *instance, unsigned int try, char **name)
+static int name_trace(const struct instance *instance, unsigned int try, char **ret_name)
 {
 	uint32_t life = journal_life(instance), number = instance->number + try * LIMIT_INSTANCES;
 	int made;
 
 	if (life > 1)
-		made = asprintf(name, "%s-%u-%u-r%u", instance->procname, instance->pid, number,
+		made = asprintf(ret_name, "%s-%u-%u-r%u", instance->procname, instance->pid, number,
 				life);
 	else
-		made = asprintf(name, "%s-%u-%u", instance->procname, instance->pid, number);
+		made = asprintf(ret_name, "%s-%u-%u", instance->procname, instance->pid, number);
 	return made < 0 ? -ENOMEM : 0;
 }
 

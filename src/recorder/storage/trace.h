@@ -40,7 +40,7 @@ void trace_close(struct session *session, struct instance *instance, const struc
 
 /* The steps of trace_drain(), for losses and snapshots. */
 int trace_create(struct session *session, const struct instance *instance, const char *path,
-		struct ctf_writer **writer, struct error *error);
+		struct ctf_writer **ret_writer, struct error *error);
 int trace_describe(struct session *session, struct instance *instance, struct ctf_writer *writer,
 		uint32_t *nr_described, struct error *error);
 int trace_prepare(struct session *session, struct instance *instance, struct error *error);

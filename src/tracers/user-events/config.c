@@ -14,14 +14,14 @@ static bool user_events_config_set_error(
 	return false;
 }
 
-static bool user_events_config_read_encoding(const char *text, enum kernel_encoding *encoding)
+static bool user_events_config_read_encoding(const char *text, enum kernel_encoding *ret_encoding)
 {
 	if (!strcmp(text, "auto"))
-		*encoding = KERNEL_AUTO;
+		*ret_encoding = KERNEL_AUTO;
 	else if (!strcmp(text, "native"))
-		*encoding = KERNEL_NATIVE;
+		*ret_encoding = KERNEL_NATIVE;
 	else if (!strcmp(text, "eventheader"))
-		*encoding = KERNEL_EVENTHEADER;
+		*ret_encoding = KERNEL_EVENTHEADER;
 	else
 		return false;
 	return true;
@@ -98,27 +98,27 @@ static bool user_events_config_read_file(
 	return good;
 }
 
-bool kernel_config_read(const char *text, const char *encoding, struct kernel_config *config,
+bool kernel_config_read(const char *text, const char *encoding, struct kernel_config *ret_config,
 		char *reason, size_t capacity)
 {
 	char *copy;
 	bool good;
 
-	memset(config, 0, sizeof(*config));
+	memset(ret_config, 0, sizeof(*ret_config));
 	if (*text == '/') {
-		good = user_events_config_read_file(config, text, reason, capacity);
+		good = user_events_config_read_file(ret_config, text, reason, capacity);
 	} else {
 		copy = strdup(text);
-		good = copy ? user_events_config_add_patterns(config, copy, reason, capacity)
+		good = copy ? user_events_config_add_patterns(ret_config, copy, reason, capacity)
 			    : user_events_config_set_error(
 					      reason, capacity, "out of memory for", text);
 		free(copy);
 	}
-	if (good && !config->nr_patterns)
+	if (good && !ret_config->nr_patterns)
 		good = user_events_config_set_error(reason, capacity, "no events in", text);
 	/* The environment variable has precedence over the file. */
 	if (good && encoding && *encoding &&
-			!user_events_config_read_encoding(encoding, &config->encoding))
+			!user_events_config_read_encoding(encoding, &ret_config->encoding))
 		good = user_events_config_set_error(
 				reason, capacity, "not auto, native or eventheader:", encoding);
 	return good;

@@ -83,17 +83,17 @@ static bool user_events_native_add_field(
 }
 
 /*
- * Returns the type name of a scalar. `*opaque` is true if the kernel does not know that type: it is
- * then declared as a structure.
+ * Returns the type name of a scalar. `*ret_opaque` is true if the kernel does not know that type:
+ * it is then declared as a structure.
  */
-static const char *user_events_native_scalar_word(const struct field_shape *shape, bool *opaque)
+static const char *user_events_native_scalar_word(const struct field_shape *shape, bool *ret_opaque)
 {
 	static const char *const unsigned_names[] = {
 			[1] = "u8", [2] = "u16", [4] = "u32", [8] = "u64"};
 	static const char *const signed_names[] = {
 			[1] = "s8", [2] = "s16", [4] = "s32", [8] = "s64"};
 
-	*opaque = shape->size == 16 || shape->scalar == VISIT_FLOAT;
+	*ret_opaque = shape->size == 16 || shape->scalar == VISIT_FLOAT;
 	if (shape->scalar == VISIT_FLOAT)
 		return shape->size == 4 ? "f32" : shape->size == 8 ? "f64" : "f128";
 	if (shape->size == 16)
@@ -180,7 +180,7 @@ static bool user_events_native_add_type(
 }
 
 bool native_describe(const struct side_event_description *desc, char *description, size_t capacity,
-		uint32_t *fixed_size, const char **reason)
+		uint32_t *ret_fixed_size, const char **ret_reason)
 {
 	size_t size = strlen(description);
 	struct description to = {
@@ -188,7 +188,7 @@ bool native_describe(const struct side_event_description *desc, char *descriptio
 	char name[KERNEL_DESCRIPTION_SIZE];
 	uint32_t i;
 
-	*reason = "it is variadic";
+	*ret_reason = "it is variadic";
 	if (desc->flags & SIDE_EVENT_FLAG_VARIADIC)
 		return false;
 	for (i = 0; i < side_array_length(&desc->fields); i++) {
@@ -205,11 +205,11 @@ bool native_describe(const struct side_event_description *desc, char *descriptio
 			name_append(name, sizeof(name), "_");
 		name_append(name, sizeof(name), field_name);
 		if (!user_events_native_add_type(&to, name, &field->side_type)) {
-			*reason = to.reason;
+			*ret_reason = to.reason;
 			return false;
 		}
 	}
-	*fixed_size = to.fixed_size;
+	*ret_fixed_size = to.fixed_size;
 	return true;
 }
 

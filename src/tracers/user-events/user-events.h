@@ -54,9 +54,9 @@ struct kernel_config {
 /*
  * Parse the selection: patterns separated by commas, "1" or "all" for every event, or the path of a
  * file (it begins with "/"). Returns false with `reason` set if it is malformed, or if out of
- * memory. The caller frees config->patterns.
+ * memory. The caller frees ret_config->patterns.
  */
-bool kernel_config_read(const char *text, const char *encoding, struct kernel_config *config,
+bool kernel_config_read(const char *text, const char *encoding, struct kernel_config *ret_config,
 		char *reason, size_t capacity);
 
 /* ---- tracefs.c ---- */
@@ -125,7 +125,7 @@ void name_append(char *to, size_t capacity, const char *name);
  * reason if that syntax cannot describe them.
  */
 bool native_describe(const struct side_event_description *desc, char *description, size_t capacity,
-		uint32_t *fixed_size, const char **reason);
+		uint32_t *ret_fixed_size, const char **ret_reason);
 
 /* ---- metadata.c ---- */
 

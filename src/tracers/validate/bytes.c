@@ -56,8 +56,9 @@ uint64_t bytes_number(struct byte_reader *bytes, unsigned int size)
 	return number;
 }
 
-/* Read a LEB128 number. `*sign` gets the bits above the number, all set if its sign bit is set. */
-static uint64_t validate_bytes_leb128(struct byte_reader *bytes, uint64_t *sign)
+/* Read a LEB128 number. `*ret_sign` gets the bits above the number, all set if its sign bit is
+   set. */
+static uint64_t validate_bytes_leb128(struct byte_reader *bytes, uint64_t *ret_sign)
 {
 	uint64_t number = 0;
 	unsigned int shift = 0, byte;
@@ -68,7 +69,7 @@ static uint64_t validate_bytes_leb128(struct byte_reader *bytes, uint64_t *sign)
 			number |= (uint64_t)(byte & 0x7f) << shift;
 		shift += 7;
 	} while (byte & 0x80 && shift < 140);
-	*sign = byte & 0x40 && shift < 64 ? UINT64_MAX << shift : 0;
+	*ret_sign = byte & 0x40 && shift < 64 ? UINT64_MAX << shift : 0;
 	return number;
 }
 

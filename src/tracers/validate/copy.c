@@ -118,7 +118,7 @@ static int validate_copy_build(const struct side_event_description *desc,
 }
 
 int validate_copy_get(const struct side_event_description *desc,
-		const struct validate_copy **result, struct visit_error *error)
+		const struct validate_copy **ret_copy, struct visit_error *error)
 {
 	static const struct visit_memory memory = {
 			.read = validate_memory_read, .byte_order = SIDE_TYPE_BYTE_ORDER_HOST};
@@ -127,7 +127,7 @@ int validate_copy_get(const struct side_event_description *desc,
 	int ret;
 
 	memset(error, 0, sizeof(*error));
-	*result = NULL;
+	*ret_copy = NULL;
 	if (!copy) {
 		(void)snprintf(error->what, sizeof(error->what), "out of memory: cannot read it");
 		return -ENOMEM;
@@ -150,6 +150,6 @@ int validate_copy_get(const struct side_event_description *desc,
 		copy->next = *bucket;
 		*bucket = known = copy;
 	}
-	*result = known;
+	*ret_copy = known;
 	return 0;
 }

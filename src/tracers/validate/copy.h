@@ -23,7 +23,7 @@ struct validate_copy {
  * because calls may still use it after the event was removed. Not thread-safe. Returns 0, or a
  * negative errno with *error set.
  */
-int validate_copy_get(const struct side_event_description *desc, const struct validate_copy **copy,
-		struct visit_error *error);
+int validate_copy_get(const struct side_event_description *desc,
+		const struct validate_copy **ret_copy, struct visit_error *error);
 
 #endif /* SIDE_TRACERS_VALIDATE_COPY_H */

@@ -49,7 +49,7 @@ static bool validate_debug_read_section(
 					header->e_shoff + index * sizeof(*section));
 }
 
-bool validate_section(int fd, const ElfW(Ehdr) * header, const char *name, ElfW(Shdr) * section)
+bool validate_section(int fd, const ElfW(Ehdr) * header, const char *name, ElfW(Shdr) * ret_section)
 {
 	size_t size = strlen(name) + 1;
 	ElfW(Shdr) names;
@@ -59,10 +59,10 @@ bool validate_section(int fd, const ElfW(Ehdr) * header, const char *name, ElfW(
 	if (size > sizeof(have) ||
 			!validate_debug_read_section(fd, header, header->e_shstrndx, &names))
 		return false;
-	for (i = 1; validate_debug_read_section(fd, header, i, section); i++) {
-		if (section->sh_type != SHT_NOBITS && section->sh_name < names.sh_size &&
+	for (i = 1; validate_debug_read_section(fd, header, i, ret_section); i++) {
+		if (ret_section->sh_type != SHT_NOBITS && ret_section->sh_name < names.sh_size &&
 				validate_debug_read_at(fd, have, size,
-						names.sh_offset + section->sh_name) &&
+						names.sh_offset + ret_section->sh_name) &&
 				!memcmp(have, name, size))
 			return true;
 	}
@@ -72,7 +72,7 @@ bool validate_section(int fd, const ElfW(Ehdr) * header, const char *name, ElfW(
 /* ---- checking a file ---- */
 
 /* Read the first note of its section, as linkers write it. */
-static void validate_debug_read_build_id(int fd, const ElfW(Ehdr) * header, struct build_id *id)
+static void validate_debug_read_build_id(int fd, const ElfW(Ehdr) * header, struct build_id *ret_id)
 {
 	struct {
 		ElfW(Nhdr) header;
@@ -80,17 +80,17 @@ static void validate_debug_read_build_id(int fd, const ElfW(Ehdr) * header, stru
 	} note;
 	ElfW(Shdr) section;
 
-	id->size = 0;
+	ret_id->size = 0;
 	if (!validate_section(fd, header, ".note.gnu.build-id", &section) ||
 			section.sh_size < sizeof(note) ||
 			!validate_debug_read_at(fd, &note, sizeof(note), section.sh_offset) ||
 			note.header.n_type != NT_GNU_BUILD_ID || note.header.n_namesz != 4 ||
 			memcmp(note.name, "GNU", 4) || note.header.n_descsz < 2 ||
-			note.header.n_descsz > sizeof(id->bytes))
+			note.header.n_descsz > sizeof(ret_id->bytes))
 		return;
-	if (validate_debug_read_at(
-			    fd, id->bytes, note.header.n_descsz, section.sh_offset + sizeof(note)))
-		id->size = note.header.n_descsz;
+	if (validate_debug_read_at(fd, ret_id->bytes, note.header.n_descsz,
+			    section.sh_offset + sizeof(note)))
+		ret_id->size = note.header.n_descsz;
 }
 
 static bool validate_debug_has_checksum(int fd, uint32_t wanted, struct debug_file_scratch *scratch)
@@ -155,7 +155,7 @@ static int validate_debug_open_by_id(const ElfW(Ehdr) * header, const struct bui
 
 /* Read .gnu_debuglink: a name, zeros up to a multiple of four, a checksum. */
 static bool validate_debug_read_link(
-		int fd, const ElfW(Ehdr) * header, char name[NAME_MAX_HERE], uint32_t *checksum)
+		int fd, const ElfW(Ehdr) * header, char name[NAME_MAX_HERE], uint32_t *ret_checksum)
 {
 	ElfW(Shdr) section;
 	size_t size;
@@ -168,7 +168,7 @@ static bool validate_debug_read_link(
 	size = strnlen(name, section.sh_size - 4);
 	if (!size || size == section.sh_size - 4 || strchr(name, '/'))
 		return false;
-	memcpy(checksum, name + section.sh_size - 4, sizeof(*checksum));
+	memcpy(ret_checksum, name + section.sh_size - 4, sizeof(*ret_checksum));
 	return true;
 }
 

@@ -8,7 +8,8 @@
 #include <stdbool.h>
 
 /* Read the header of a section by its name. Returns false if there is none. */
-bool validate_section(int fd, const ElfW(Ehdr) * header, const char *name, ElfW(Shdr) * section);
+bool validate_section(
+		int fd, const ElfW(Ehdr) * header, const char *name, ElfW(Shdr) * ret_section);
 
 /*
  * Open the debug file in /usr/lib/debug or beside the file, found by build ID or .gnu_debuglink. It

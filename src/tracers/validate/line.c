@@ -76,7 +76,7 @@ struct line_row {
 
 /* Read a value: store the string if `to` is not NULL, otherwise skip it. */
 static void validate_line_read_form(const struct line_table *table, struct byte_reader *bytes,
-		const struct line_unit *unit, uint64_t form, char *to, uint64_t *number)
+		const struct line_unit *unit, uint64_t form, char *to, uint64_t *ret_number)
 {
 	struct byte_reader texts;
 	uint64_t value = 0;
@@ -100,13 +100,13 @@ static void validate_line_read_form(const struct line_table *table, struct byte_
 		break;
 	default: bytes->failed = true;
 	}
-	if (number)
-		*number = value;
+	if (ret_number)
+		*ret_number = value;
 }
 
 /* Read the requested entry of a table of version 5. Reading ends after the table. */
 static void validate_line_read_entries(const struct line_table *table, struct byte_reader *bytes,
-		const struct line_unit *unit, uint64_t wanted, char *name, uint64_t *directory)
+		const struct line_unit *unit, uint64_t wanted, char *name, uint64_t *ret_directory)
 {
 	uint64_t formats[8][2] = {{0}}, nr, i;
 	unsigned int nr_formats = (unsigned int)bytes_number(bytes, 1), f;
@@ -122,8 +122,9 @@ static void validate_line_read_entries(const struct line_table *table, struct by
 		for (f = 0; f < nr_formats; f++)
 			validate_line_read_form(table, bytes, unit, formats[f][1],
 					i == wanted && formats[f][0] == LNCT_PATH ? name : NULL,
-					i == wanted && formats[f][0] == LNCT_DIRECTORY ? directory
-										       : NULL);
+					i == wanted && formats[f][0] == LNCT_DIRECTORY
+							? ret_directory
+							: NULL);
 	}
 }
 
@@ -132,7 +133,7 @@ static void validate_line_read_entries(const struct line_table *table, struct by
  * empty name.
  */
 static void validate_line_read_list(struct byte_reader *bytes, bool is_files, uint64_t wanted,
-		char *name, uint64_t *directory)
+		char *name, uint64_t *ret_directory)
 {
 	char first[2];
 	uint64_t i, value, begin;
@@ -149,7 +150,7 @@ static void validate_line_read_list(struct byte_reader *bytes, bool is_files, ui
 			continue;
 		value = bytes_leb128(bytes);
 		if (i == wanted)
-			*directory = value;
+			*ret_directory = value;
 		(void)bytes_leb128(bytes);
 		(void)bytes_leb128(bytes);
 	}
@@ -188,47 +189,48 @@ static bool validate_line_write_location(const struct line_table *table, struct 
 
 /* ---- rows ---- */
 
-static bool validate_line_read_header(
-		const struct line_table *table, struct byte_reader *bytes, struct line_unit *unit)
+static bool validate_line_read_header(const struct line_table *table, struct byte_reader *bytes,
+		struct line_unit *ret_unit)
 {
 	uint64_t length = bytes_number(bytes, 4), program;
 	unsigned int i;
 
-	unit->offset_size = 4;
+	ret_unit->offset_size = 4;
 	if (length == UINT32_MAX) {
-		unit->offset_size = 8;
+		ret_unit->offset_size = 8;
 		length = bytes_number(bytes, 8);
 	}
 	if (bytes->failed || length > table->lines.offset + table->lines.size - bytes->at)
 		return false;
-	unit->end = bytes->at + length;
-	unit->version = (unsigned int)bytes_number(bytes, 2);
-	unit->address_size = sizeof(void *);
-	if (unit->version < 2 || unit->version > 5) {
-		unit->version = 0;
+	ret_unit->end = bytes->at + length;
+	ret_unit->version = (unsigned int)bytes_number(bytes, 2);
+	ret_unit->address_size = sizeof(void *);
+	if (ret_unit->version < 2 || ret_unit->version > 5) {
+		ret_unit->version = 0;
 		return true;
 	}
-	if (unit->version >= 5) {
-		unit->address_size = (unsigned int)bytes_number(bytes, 1);
+	if (ret_unit->version >= 5) {
+		ret_unit->address_size = (unsigned int)bytes_number(bytes, 1);
 		bytes_skip(bytes, 1);
 	}
-	length = bytes_number(bytes, unit->offset_size);
-	if (bytes->failed || bytes->at > unit->end || length > unit->end - bytes->at)
+	length = bytes_number(bytes, ret_unit->offset_size);
+	if (bytes->failed || bytes->at > ret_unit->end || length > ret_unit->end - bytes->at)
 		return false;
 	program = bytes->at + length;
-	unit->least_length = (unsigned int)bytes_number(bytes, 1);
-	unit->per_instruction = unit->version >= 4 ? (unsigned int)bytes_number(bytes, 1) : 1;
+	ret_unit->least_length = (unsigned int)bytes_number(bytes, 1);
+	ret_unit->per_instruction =
+			ret_unit->version >= 4 ? (unsigned int)bytes_number(bytes, 1) : 1;
 	bytes_skip(bytes, 1);
-	unit->line_base = (int)(int8_t)bytes_number(bytes, 1);
-	unit->line_range = (unsigned int)bytes_number(bytes, 1);
-	unit->opcode_base = (unsigned int)bytes_number(bytes, 1);
-	for (i = 1; i < unit->opcode_base; i++)
-		unit->lengths[i] = (unsigned char)bytes_number(bytes, 1);
-	unit->names = bytes->at;
+	ret_unit->line_base = (int)(int8_t)bytes_number(bytes, 1);
+	ret_unit->line_range = (unsigned int)bytes_number(bytes, 1);
+	ret_unit->opcode_base = (unsigned int)bytes_number(bytes, 1);
+	for (i = 1; i < ret_unit->opcode_base; i++)
+		ret_unit->lengths[i] = (unsigned char)bytes_number(bytes, 1);
+	ret_unit->names = bytes->at;
 	/* More operations in an instruction exist only for VLIW machines. */
-	if (!unit->line_range || !unit->opcode_base || unit->per_instruction != 1 ||
-			unit->address_size != sizeof(void *) || unit->names > program) {
-		unit->version = 0;
+	if (!ret_unit->line_range || !ret_unit->opcode_base || ret_unit->per_instruction != 1 ||
+			ret_unit->address_size != sizeof(void *) || ret_unit->names > program) {
+		ret_unit->version = 0;
 		return !bytes->failed;
 	}
 	bytes_skip(bytes, program - bytes->at);
@@ -296,16 +298,16 @@ static void validate_line_execute_standard(struct byte_reader *bytes, const stru
 	}
 }
 
-/* Execute the unit's program. Returns true with *last set if a row covers the address. */
+/* Execute the unit's program. Returns true with *ret_last set if a row covers the address. */
 static bool validate_line_execute_unit(struct byte_reader *bytes, const struct line_unit *unit,
-		uint64_t address, struct line_row *last)
+		uint64_t address, struct line_row *ret_last)
 {
 	struct line_row row;
 	unsigned int opcode;
 	bool ends;
 
 	validate_line_reset_row(&row);
-	validate_line_reset_row(last);
+	validate_line_reset_row(ret_last);
 	while (!bytes->failed && bytes->at < unit->end) {
 		opcode = (unsigned int)bytes_number(bytes, 1);
 		ends = false;
@@ -322,13 +324,13 @@ static bool validate_line_execute_unit(struct byte_reader *bytes, const struct l
 			validate_line_execute_standard(bytes, unit, opcode, &row);
 			continue;
 		}
-		if (validate_line_covers(last, &row, address))
+		if (validate_line_covers(ret_last, &row, address))
 			return true;
-		*last = row;
-		last->is_there = true;
+		*ret_last = row;
+		ret_last->is_there = true;
 		if (ends) {
 			validate_line_reset_row(&row);
-			validate_line_reset_row(last);
+			validate_line_reset_row(ret_last);
 		}
 	}
 	return false;
@@ -351,35 +353,36 @@ static bool validate_line_is_mapped(int fd, const void *base, ElfW(Ehdr) * heade
  * Read the header of a compressed section: SHF_COMPRESSED, or the older GNU form with other section
  * names. Both contain the uncompressed size.
  */
-static bool validate_line_is_zlib(int fd, const ElfW(Shdr) * raw, uint64_t *header, uint64_t *size)
+static bool validate_line_is_zlib(
+		int fd, const ElfW(Shdr) * raw, uint64_t *ret_header, uint64_t *ret_size)
 {
 	unsigned char old[12];
 	ElfW(Chdr) chdr;
 	unsigned int i;
 
 	if (raw->sh_flags & SHF_COMPRESSED) {
-		*header = sizeof(chdr);
+		*ret_header = sizeof(chdr);
 		if (raw->sh_size < sizeof(chdr) ||
 				pread(fd, &chdr, sizeof(chdr), (off_t)raw->sh_offset) !=
 						(ssize_t)sizeof(chdr) ||
 				chdr.ch_type != ELFCOMPRESS_ZLIB)
 			return false;
-		*size = chdr.ch_size;
+		*ret_size = chdr.ch_size;
 		return true;
 	}
-	*header = sizeof(old);
+	*ret_header = sizeof(old);
 	if (raw->sh_size < sizeof(old) ||
 			pread(fd, old, sizeof(old), (off_t)raw->sh_offset) !=
 					(ssize_t)sizeof(old) ||
 			memcmp(old, "ZLIB", 4))
 		return false;
-	for (*size = 0, i = 4; i < sizeof(old); i++)
-		*size = *size << 8 | old[i];
+	for (*ret_size = 0, i = 4; i < sizeof(old); i++)
+		*ret_size = *ret_size << 8 | old[i];
 	return true;
 }
 
 /* Decompress the section into pages that validate_line_close_section() unmaps. */
-static void validate_line_unpack(int fd, const ElfW(Shdr) * raw, struct section *section)
+static void validate_line_unpack(int fd, const ElfW(Shdr) * raw, struct section *ret_section)
 {
 	struct bytes_source file = {.fd = fd, .memory = NULL};
 	uint64_t header, size;
@@ -398,21 +401,21 @@ static void validate_line_unpack(int fd, const ElfW(Shdr) * raw, struct section 
 		(void)munmap(pages, size);
 		return;
 	}
-	*section = (struct section){.source = {.fd = -1, .memory = pages}, .size = size};
+	*ret_section = (struct section){.source = {.fd = -1, .memory = pages}, .size = size};
 }
 
 static void validate_line_open_section(int fd, const ElfW(Ehdr) * header, const char *name,
-		const char *old, struct section *section)
+		const char *old, struct section *ret_section)
 {
 	ElfW(Shdr) raw;
 
 	if (validate_section(fd, header, name, &raw) && !(raw.sh_flags & SHF_COMPRESSED))
-		*section = (struct section){.source = {.fd = fd, .memory = NULL},
+		*ret_section = (struct section){.source = {.fd = fd, .memory = NULL},
 				.offset = raw.sh_offset,
 				.size = raw.sh_size};
 	else if (validate_section(fd, header, name, &raw) ||
 			validate_section(fd, header, old, &raw))
-		validate_line_unpack(fd, &raw, section);
+		validate_line_unpack(fd, &raw, ret_section);
 }
 
 static void validate_line_close_section(struct section *section)
@@ -443,9 +446,9 @@ static bool validate_line_lookup(
 	return false;
 }
 
-/* Returns true if the file has a line table; *found is then true if it covers the address. */
+/* Returns true if the file has a line table; *ret_found is then true if it covers the address. */
 static bool validate_line_search_file(int fd, const ElfW(Ehdr) * header, uint64_t address,
-		char to[VALIDATE_LINE_MAX], bool *found)
+		char to[VALIDATE_LINE_MAX], bool *ret_found)
 {
 	struct line_table table;
 
@@ -454,7 +457,7 @@ static bool validate_line_search_file(int fd, const ElfW(Ehdr) * header, uint64_
 	if (table.lines.size) {
 		validate_line_open_section(
 				fd, header, ".debug_line_str", ".zdebug_line_str", &table.texts);
-		*found = validate_line_lookup(&table, address, to);
+		*ret_found = validate_line_lookup(&table, address, to);
 		validate_line_close_section(&table.texts);
 	}
 	validate_line_close_section(&table.lines);

@@ -314,20 +314,20 @@ static bool validate_is_deadly(int code)
  * be notified.
  */
 static const struct validate_copy *validate_usable_copy(
-		const struct side_event_description *desc, bool is_reported, int *code)
+		const struct side_event_description *desc, bool is_reported, int *ret_status)
 {
 	const struct validate_copy *copy;
 	struct visit_error error;
 
-	*code = validate_copy_get(desc, &copy, &error);
-	if (!*code)
-		*code = validate_check_state(desc, &error);
-	if (!*code)
+	*ret_status = validate_copy_get(desc, &copy, &error);
+	if (!*ret_status)
+		*ret_status = validate_check_state(desc, &error);
+	if (!*ret_status)
 		return copy;
 	if (is_reported)
 		validate_report_description(desc,
-				validate_is_deadly(*code) ? VALIDATE_HIDDEN : VALIDATE_UNUSED,
-				*code, &error);
+				validate_is_deadly(*ret_status) ? VALIDATE_HIDDEN : VALIDATE_UNUSED,
+				*ret_status, &error);
 	return NULL;
 }
 

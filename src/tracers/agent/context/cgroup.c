@@ -51,7 +51,7 @@ static bool line_begins(const char *line, const char *end, const char *text)
  * "0::/path" is the unified hierarchy. Without it (version 1) that of systemd, which has every
  * process in its place, or else the first one. What ":" separates is number, controllers, path.
  */
-static const char *context_cgroup_find_path(const char *text, const char *end, size_t *size)
+static const char *context_cgroup_find_path(const char *text, const char *end, size_t *ret_size)
 {
 	const char *found = NULL;
 	int rank = 0;
@@ -72,7 +72,7 @@ static const char *context_cgroup_find_path(const char *text, const char *end, s
 		if (colon && this_rank > rank) {
 			rank = this_rank;
 			found = colon + 1;
-			*size = (size_t)(line_end - found);
+			*ret_size = (size_t)(line_end - found);
 		}
 		text = line_end + 1;
 	}

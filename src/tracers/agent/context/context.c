@@ -170,7 +170,7 @@ static void choose_block(struct context_set *set, uint32_t number, size_t bytes)
 }
 
 int context_set_build(const struct context_spec *specs, size_t nr_specs, void *memory,
-		size_t memory_size, struct context_set **result)
+		size_t memory_size, struct context_set **ret_set)
 {
 	struct context_set *set = memory;
 	ssize_t size = context_set_size(specs, nr_specs);
@@ -206,7 +206,7 @@ int context_set_build(const struct context_spec *specs, size_t nr_specs, void *m
 	}
 	choose_block(set, agent_context_set_number(specs, nr_specs), bytes);
 	context_values_need(set->needs);
-	*result = set;
+	*ret_set = set;
 	return 0;
 }
 
@@ -233,17 +233,17 @@ static uint8_t *agent_context_append_text(uint8_t *to, const uint8_t *end, const
 }
 
 /* A function that emits would come back here without end, so it finds no values there. */
-static void application_read(const void *handle, struct side_context_value *value)
+static void application_read(const void *handle, struct side_context_value *ret_value)
 {
 	struct context_thread *thread = &context_thread;
 
-	*value = (struct side_context_value){.kind = SIDE_CONTEXT_NONE};
+	*ret_value = (struct side_context_value){.kind = SIDE_CONTEXT_NONE};
 	if (thread->applications >= APPLICATIONS_NESTED)
 		return;
 	thread->applications++;
 	/* Compiler fence: the count before the application's function, which may emit. */
 	atomic_signal_fence(memory_order_seq_cst);
-	side_context_read(handle, value);
+	side_context_read(handle, ret_value);
 	/* Compiler fence: the application's function before the count. */
 	atomic_signal_fence(memory_order_seq_cst);
 	thread->applications--;
@@ -323,7 +323,7 @@ static struct context_block *agent_context_get_block(const struct context_set *s
 }
 
 /* The thread's bytes for the set, if they are right and stay as they are while they are copied. */
-static bool block_take(const struct context_set *set, struct context_block *copy)
+static bool block_take(const struct context_set *set, struct context_block *ret_copy)
 {
 	const struct context_block *block = agent_context_get_block(set);
 	uint64_t stamp = set->block_id |
@@ -335,7 +335,7 @@ static bool block_take(const struct context_set *set, struct context_block *copy
 	 * Compiler fence, acquire: the stamp before the bytes, which a signal handler may rewrite.
 	 */
 	atomic_signal_fence(memory_order_acquire);
-	*copy = *block;
+	*ret_copy = *block;
 	/* Compiler fence, acquire: the bytes before the stamp is loaded again. */
 	atomic_signal_fence(memory_order_acquire);
 	return block->stamp == stamp;
@@ -551,24 +551,27 @@ __attribute__((noinline)) uint8_t *context_write_slow(
 /* ---- single values ---- */
 
 static __attribute__((noinline)) bool load_application(
-		const void *handle, struct filter_value *value)
+		const void *handle, struct filter_value *ret_value)
 {
 	struct side_context_value found;
 
 	application_read(handle, &found);
 	switch (found.kind) {
-	case SIDE_CONTEXT_INT64: filter_value_signed(value, found.content.int64); return true;
-	case SIDE_CONTEXT_UINT64: filter_value_unsigned(value, found.content.uint64); return true;
+	case SIDE_CONTEXT_INT64: filter_value_signed(ret_value, found.content.int64); return true;
+	case SIDE_CONTEXT_UINT64:
+		filter_value_unsigned(ret_value, found.content.uint64);
+		return true;
 	case SIDE_CONTEXT_BOOL:
-		filter_value_unsigned(value, found.content.boolean != 0);
+		filter_value_unsigned(ret_value, found.content.boolean != 0);
 		return true;
 	case SIDE_CONTEXT_DOUBLE:
-		*value = (struct filter_value){.kind = FILTER_DOUBLE, .f = found.content.float64};
+		*ret_value = (struct filter_value){
+				.kind = FILTER_DOUBLE, .f = found.content.float64};
 		return true;
 	case SIDE_CONTEXT_STRING:
 		if (!found.content.string)
 			break;
-		filter_value_text(value, found.content.string, FILTER_TERMINATED);
+		filter_value_text(ret_value, found.content.string, FILTER_TERMINATED);
 		return true;
 	}
 	return false;
@@ -576,7 +579,7 @@ static __attribute__((noinline)) bool load_application(
 
 /* `copied`: the values do not stay. */
 static void load_from(uint8_t kind, const struct context_values *values, bool copied,
-		struct filter_value *value)
+		struct filter_value *ret_value)
 {
 	struct context_thread *thread = &context_thread;
 	struct context_span span = cached(kind, values);
@@ -590,7 +593,7 @@ static void load_from(uint8_t kind, const struct context_values *values, bool co
 			text_copy(scratch, span.at, span.size);
 			span.at = scratch;
 		}
-		filter_value_text(value, span.at, FILTER_TERMINATED);
+		filter_value_text(ret_value, span.at, FILTER_TERMINATED);
 		return;
 	}
 	if (span.size == sizeof(small)) {
@@ -599,61 +602,62 @@ static void load_from(uint8_t kind, const struct context_values *values, bool co
 	} else {
 		memcpy(&number, span.at, sizeof(number));
 	}
-	filter_value_unsigned(value, number);
+	filter_value_unsigned(ret_value, number);
 }
 
 /* Apart, because the copy takes much of the stack. */
-static __attribute__((noinline)) void load_anew(uint8_t kind, struct filter_value *value)
+static __attribute__((noinline)) void load_anew(uint8_t kind, struct filter_value *ret_value)
 {
 	struct context_values buffer;
 	const struct context_values *values =
 			context_values_find(agent_context_value_group(kind), &buffer);
 
-	load_from(kind, values, values == &buffer, value);
+	load_from(kind, values, values == &buffer, ret_value);
 }
 
-static void load_cached(uint8_t kind, struct filter_value *value)
+static void load_cached(uint8_t kind, struct filter_value *ret_value)
 {
 	const struct context_values *values = context_values_known(agent_context_value_group(kind));
 
 	if (values)
-		load_from(kind, values, false, value);
+		load_from(kind, values, false, ret_value);
 	else
-		load_anew(kind, value);
+		load_anew(kind, ret_value);
 }
 
 static bool load_item(
-		const struct context_item *item, const void *caller, struct filter_value *value)
+		const struct context_item *item, const void *caller, struct filter_value *ret_value)
 {
 	int saved_errno = errno;
 	bool found = true;
 
-	*value = (struct filter_value){.kind = FILTER_NONE};
+	*ret_value = (struct filter_value){.kind = FILTER_NONE};
 	if (agent_context_value_group(item->kind)) {
-		load_cached(item->kind, value);
+		load_cached(item->kind, ret_value);
 	} else if (item->kind == CONTEXT_APP) {
-		found = load_application(item->handle, value);
+		found = load_application(item->handle, ret_value);
 	} else if (item->kind == CONTEXT_CPU_ID) {
-		filter_value_unsigned(value, processor());
+		filter_value_unsigned(ret_value, processor());
 	} else if (item->kind == CONTEXT_IP) {
-		filter_value_unsigned(value, (uintptr_t)caller);
+		filter_value_unsigned(ret_value, (uintptr_t)caller);
 	} else if (item->kind == CONTEXT_CGROUP) {
-		filter_value_text(value, context_cgroup_poll(), FILTER_TERMINATED);
+		filter_value_text(ret_value, context_cgroup_poll(), FILTER_TERMINATED);
 	} else {
-		filter_value_unsigned(value, counter(item));
-		found = value->u != UINT64_MAX;
+		filter_value_unsigned(ret_value, counter(item));
+		found = ret_value->u != UINT64_MAX;
 	}
 	errno = saved_errno;
 	return found;
 }
 
 bool context_set_load(const struct context_set *set, size_t index, const void *caller,
-		struct filter_value *value)
+		struct filter_value *ret_value)
 {
-	return index < set->nr_items && load_item(&set->items[index], caller, value);
+	return index < set->nr_items && load_item(&set->items[index], caller, ret_value);
 }
 
-bool context_load(const struct context_spec *spec, const void *caller, struct filter_value *value)
+bool context_load(
+		const struct context_spec *spec, const void *caller, struct filter_value *ret_value)
 {
 	struct context_item item;
 
@@ -661,5 +665,5 @@ bool context_load(const struct context_spec *spec, const void *caller, struct fi
 	if (!spec_is_sound(spec) || context_perf_is_hardware(spec) || context_values_start())
 		return false;
 	item_build(spec, &item);
-	return load_item(&item, caller, value);
+	return load_item(&item, caller, ret_value);
 }

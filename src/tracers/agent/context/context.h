@@ -52,7 +52,7 @@ struct context_set;
  */
 ssize_t context_set_size(const struct context_spec *specs, size_t nr_specs);
 int context_set_build(const struct context_spec *specs, size_t nr_specs, void *memory,
-		size_t memory_size, struct context_set **set);
+		size_t memory_size, struct context_set **ret_set);
 
 /*
  * The value of one context for a filter. False: it has none now. Text is valid until the next event
@@ -60,8 +60,9 @@ int context_set_build(const struct context_spec *specs, size_t nr_specs, void *m
  * a set, no name is searched.
  */
 bool context_set_load(const struct context_set *set, size_t index, const void *caller,
-		struct filter_value *value);
-bool context_load(const struct context_spec *spec, const void *caller, struct filter_value *value);
+		struct filter_value *ret_value);
+bool context_load(const struct context_spec *spec, const void *caller,
+		struct filter_value *ret_value);
 
 /* ---- the fast path ---- */
 

@@ -64,17 +64,20 @@ static bool sandbox_compute(struct machine *machine, uint16_t code, uint32_t k)
 	}
 }
 
-static bool sandbox_load(const struct machine *machine, uint16_t code, uint32_t k, uint32_t *result)
+static bool sandbox_load(
+		const struct machine *machine, uint16_t code, uint32_t k, uint32_t *ret_value)
 {
 	switch (BPF_MODE(code)) {
 	case BPF_ABS:
 		if (k % sizeof(uint32_t) || k >= sizeof(machine->data))
 			return false;
-		*result = machine->data[k / sizeof(uint32_t)];
+		*ret_value = machine->data[k / sizeof(uint32_t)];
 		return true;
-	case BPF_IMM: *result = k; return true;
-	case BPF_LEN: *result = sizeof(machine->data); return true;
-	case BPF_MEM: *result = k < BPF_MEMWORDS ? machine->memory[k] : 0; return k < BPF_MEMWORDS;
+	case BPF_IMM: *ret_value = k; return true;
+	case BPF_LEN: *ret_value = sizeof(machine->data); return true;
+	case BPF_MEM:
+		*ret_value = k < BPF_MEMWORDS ? machine->memory[k] : 0;
+		return k < BPF_MEMWORDS;
 	default: return false;
 	}
 }

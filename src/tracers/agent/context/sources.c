@@ -168,12 +168,13 @@ static uint64_t link_number(const char *path)
 	return number;
 }
 
-static bool read_ids(long call, uint32_t ids[3])
+static bool read_ids(long call, uint32_t ret_ids[3])
 {
-	if (raw_call(call, &ids[0], &ids[1], &ids[2]))
-		ids[0] = ids[1] = ids[2] = OVERFLOW_ID;
+	if (raw_call(call, &ret_ids[0], &ret_ids[1], &ret_ids[2]))
+		ret_ids[0] = ret_ids[1] = ret_ids[2] = OVERFLOW_ID;
 	return __atomic_load_n(&users_changed, __ATOMIC_RELAXED) &&
-			(ids[0] == OVERFLOW_ID || ids[1] == OVERFLOW_ID || ids[2] == OVERFLOW_ID);
+			(ret_ids[0] == OVERFLOW_ID || ret_ids[1] == OVERFLOW_ID ||
+					ret_ids[2] == OVERFLOW_ID);
 }
 
 /*

@@ -365,19 +365,19 @@ static bool context_values_refresh_groups(uint32_t groups)
 	return true;
 }
 
-static void read_directly(uint32_t groups, struct context_values *values)
+static void read_directly(uint32_t groups, struct context_values *ret_values)
 {
-	*values = (struct context_values){0};
+	*ret_values = (struct context_values){0};
 	if (may_read())
 		/*
 		 * Possibly in a child that shares our memory: its name is not that of the process.
 		 */
-		(void)context_sources_read(groups, values, false);
+		(void)context_sources_read(groups, ret_values, false);
 	else
-		read_in_sandbox(groups, values);
+		read_in_sandbox(groups, ret_values);
 }
 
-uint32_t context_values_get(uint32_t groups, struct context_values *values)
+uint32_t context_values_get(uint32_t groups, struct context_values *ret_values)
 {
 	const struct context_thread *thread = &context_thread;
 	/* Before anything is read: what we return holds at least until the next change. */
@@ -393,14 +393,14 @@ uint32_t context_values_get(uint32_t groups, struct context_values *values)
 		fills = thread->fills;
 		/* Compiler fence: the count before the values. */
 		atomic_signal_fence(memory_order_seq_cst);
-		*values = thread->values;
+		*ret_values = thread->values;
 		/* Compiler fence: the values before the count is loaded again. */
 		atomic_signal_fence(memory_order_seq_cst);
 		/* A signal handler may have read anew what we were copying. */
 		if (thread->fills == fills)
 			return generation;
 	}
-	read_directly(groups, values);
+	read_directly(groups, ret_values);
 	return 0;
 }
 

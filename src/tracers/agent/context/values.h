@@ -75,7 +75,7 @@ uint32_t context_generation_now(void);
  * Copy the values of these groups, true now. Returns the generation in which they are, or 0 when
  * they must not be kept. Disturbs errno.
  */
-uint32_t context_values_get(uint32_t groups, struct context_values *values);
+uint32_t context_values_get(uint32_t groups, struct context_values *ret_values);
 /*
  * Read the values of these groups that have changed, if that is possible: context_values_get() is
  * called deeper in the stack. Disturbs errno.

@@ -181,13 +181,13 @@ static void select_events(struct batch_selection *selection, struct side_event_d
 }
 
 int agent_batch_build(struct agent_session *session, struct side_event_description **events,
-		uint32_t nr_events, struct agent_batch **built)
+		uint32_t nr_events, struct agent_batch **ret_built)
 {
 	struct batch_selection selection = {.session = session};
 	struct agent_batch *batch;
 	size_t head_size, mapped;
 
-	*built = NULL;
+	*ret_built = NULL;
 	select_events(&selection, events, nr_events);
 	if (!selection.nr)
 		return 0;
@@ -205,7 +205,7 @@ int agent_batch_build(struct agent_session *session, struct side_event_descripti
 	};
 	select_events(&selection, events, nr_events);
 	batch->nr_events = selection.nr;
-	*built = batch;
+	*ret_built = batch;
 	return 0;
 }
 
@@ -249,7 +249,7 @@ void agent_batches_trim(void)
 }
 
 static bool append_contexts(
-		struct visit_buffer *stream, const struct agent_event *event, uint32_t *size)
+		struct visit_buffer *stream, const struct agent_event *event, uint32_t *ret_size)
 {
 	size_t begin = stream->size;
 	uint32_t i;
@@ -258,7 +258,7 @@ static bool append_contexts(
 		if (visit_buffer_append(
 				    stream, event->extra[i].name, strlen(event->extra[i].name) + 1))
 			return false;
-	*size = (uint32_t)(stream->size - begin);
+	*ret_size = (uint32_t)(stream->size - begin);
 	return true;
 }
 

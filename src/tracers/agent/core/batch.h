@@ -22,7 +22,7 @@ struct agent_session;
 
 /* With plans, without ids; NULL when the session wants none of the events. 0 or -ENOMEM. */
 int agent_batch_build(struct agent_session *session, struct side_event_description **events,
-		uint32_t nr_events, struct agent_batch **batch);
+		uint32_t nr_events, struct agent_batch **ret_built);
 struct agent_batch *agent_batch_find(
 		const struct agent_session *session, struct side_event_description **key);
 

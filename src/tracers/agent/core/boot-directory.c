@@ -302,7 +302,7 @@ static void ring_file(char *name, size_t space, const struct agent_channel *chan
 }
 
 static int agent_boot_directory_make_rings(
-		const struct agent_session *session, int folder, int *ring_fds)
+		const struct agent_session *session, int folder, int *ret_ring_fds)
 {
 	const struct boot_channel *channel = session->boot->channels;
 	char name[WIRE_CHANNEL_NAME_MAX + 8];
@@ -313,7 +313,7 @@ static int agent_boot_directory_make_rings(
 		struct ring_geometry geometry = boot_geometry(channel, session->config.clock);
 
 		ring_file(name, sizeof(name), &session->channels[i]);
-		ret = ring_memory_create_file(&geometry, folder, name, &ring_fds[i]);
+		ret = ring_memory_create_file(&geometry, folder, name, &ret_ring_fds[i]);
 		session->channels[i].ring_memory = ring_memory_size(&geometry);
 	}
 	return ret;
@@ -355,10 +355,11 @@ static int agent_boot_directory_publish(struct agent_session *session,
 }
 
 static int fill_folder(struct agent_session *session, const struct boot_facts *facts, int state_dir,
-		const char *temporary, int *ring_fds)
+		const char *temporary, int *ret_ring_fds)
 {
 	int folder = agent_boot_directory_open(state_dir, temporary);
-	int ret = folder < 0 ? folder : agent_boot_directory_make_rings(session, folder, ring_fds);
+	int ret = folder < 0 ? folder
+			     : agent_boot_directory_make_rings(session, folder, ret_ring_fds);
 
 	if (!ret)
 		ret = agent_boot_directory_write_file(folder, "events", "", 0);
@@ -373,7 +374,7 @@ static int fill_folder(struct agent_session *session, const struct boot_facts *f
 }
 
 static int try_make(struct agent_session *session, const struct boot_config *config,
-		const struct boot_facts *facts, int *ring_fds)
+		const struct boot_facts *facts, int *ret_ring_fds)
 {
 	int state_dir = agent_boot_directory_open_state_dir(session, config, true);
 	char temporary[32];
@@ -384,7 +385,7 @@ static int try_make(struct agent_session *session, const struct boot_config *con
 	snprintf(temporary, sizeof(temporary), ".new-%016" PRIx64, session->token);
 	ret = (int)raw_call(SYS_mkdirat, state_dir, temporary, 0700);
 	if (!ret)
-		ret = fill_folder(session, facts, state_dir, temporary, ring_fds);
+		ret = fill_folder(session, facts, state_dir, temporary, ret_ring_fds);
 	wire_close(state_dir);
 	return ret;
 }
@@ -394,7 +395,7 @@ static int try_make(struct agent_session *session, const struct boot_config *con
  * meanwhile.
  */
 int boot_state_dir_make(struct agent_session *session, const struct boot_config *config,
-		const struct boot_facts *facts, int *ring_fds)
+		const struct boot_facts *facts, int *ret_ring_fds)
 {
 	unsigned int try;
 	int ret = -ENOENT;
@@ -402,10 +403,10 @@ int boot_state_dir_make(struct agent_session *session, const struct boot_config 
 
 	for (try = 0; try < STATE_DIR_TRIES && ret == -ENOENT; try++) {
 		for (i = 0; i < WIRE_CHANNELS_MAX; i++) {
-			wire_close(ring_fds[i]);
-			ring_fds[i] = -1;
+			wire_close(ret_ring_fds[i]);
+			ret_ring_fds[i] = -1;
 		}
-		ret = try_make(session, config, facts, ring_fds);
+		ret = try_make(session, config, facts, ret_ring_fds);
 	}
 	return ret;
 }

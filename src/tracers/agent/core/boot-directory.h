@@ -38,7 +38,7 @@ void boot_clean_name(char *to, const char *name);
  * of it.
  */
 int boot_state_dir_make(struct agent_session *session, const struct boot_config *config,
-		const struct boot_facts *facts, int *ring_fds);
+		const struct boot_facts *facts, int *ret_ring_fds);
 
 /* Append to the descriptions in the folder. -EAGAIN: a recorder has it. -ENOENT: there is none. */
 int boot_state_dir_describe(const struct agent_session *session, const struct boot_config *config,

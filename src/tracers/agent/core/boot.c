@@ -110,7 +110,7 @@ const struct boot_config *agent_boot_read(const char *path)
 /* ---- rings ---- */
 
 /* Only in this process: a recorder that adopts the rings finds them in its memory. */
-static int make_in_memory(struct agent_session *session, int *ring_fds)
+static int make_in_memory(struct agent_session *session, int *ret_ring_fds)
 {
 	const struct boot_channel *channel = session->boot->channels;
 	uint32_t i;
@@ -119,7 +119,7 @@ static int make_in_memory(struct agent_session *session, int *ring_fds)
 	for (i = 0; i < session->nr_channels && !ret; i++, channel = channel->next) {
 		struct ring_geometry geometry = boot_geometry(channel, session->config.clock);
 
-		ret = ring_memory_create_named(&geometry, BOOT_MEMORY, &ring_fds[i]);
+		ret = ring_memory_create_named(&geometry, BOOT_MEMORY, &ret_ring_fds[i]);
 		session->channels[i].ring_memory = ring_memory_size(&geometry);
 	}
 	session->boot_folder[0] = 0;

@@ -174,14 +174,14 @@ static uint32_t keep_ours(struct agent_wanted *wanted, uint32_t nr)
 	return kept;
 }
 
-static int decode_welcome(const char *message, size_t size, struct wire_welcome *welcome)
+static int decode_welcome(const char *message, size_t size, struct wire_welcome *ret_welcome)
 {
-	int ret = wire_decode_welcome(message, wire_next(message, size), welcome);
+	int ret = wire_decode_welcome(message, wire_next(message, size), ret_welcome);
 
 	if (ret == -EPROTONOSUPPORT)
 		agent_debug("the daemon is of another release: nothing is recorded");
-	if (!ret && !welcome->accepted) {
-		agent_debug("the daemon refuses: %s", welcome->reason);
+	if (!ret && !ret_welcome->accepted) {
+		agent_debug("the daemon refuses: %s", ret_welcome->reason);
 		ret = -EACCES;
 	}
 	if (!ret)
@@ -191,7 +191,7 @@ static int decode_welcome(const char *message, size_t size, struct wire_welcome 
 
 /* Do what the message says: *ret_update is what came of it. An error: the message is wrong. */
 static int take_welcome(const char *message, size_t size, struct wire_welcome *welcome,
-		bool may_wait, uint64_t *grace, int *ret_update)
+		bool may_wait, uint64_t *ret_grace, int *ret_update)
 {
 	struct agent_wanted wanted[WIRE_WELCOME_MAX];
 	struct wire_welcome_session session;
@@ -207,7 +207,7 @@ static int take_welcome(const char *message, size_t size, struct wire_welcome *w
 	if (ret)
 		return ret;
 	nr = keep_ours(wanted, nr);
-	*ret_update = agent_sessions_update(wanted, nr, may_wait, grace);
+	*ret_update = agent_sessions_update(wanted, nr, may_wait, ret_grace);
 	agent_debug("%u sessions as the daemon wants them: %d", nr, *ret_update);
 	return 0;
 }

@@ -36,11 +36,11 @@
 
 /* ---- the arrival ---- */
 
-static uint32_t chosen_mode(uint32_t *signal)
+static uint32_t chosen_mode(uint32_t *ret_signal)
 {
 	const char *word = environment_get("SIDE_CONTROL");
 
-	*signal = 0;
+	*ret_signal = 0;
 	if (!word || !*word)
 		return boot_file(environment_get(BOOT_ENV)) ? WIRE_CONTROL_SYNC
 							    : WIRE_CONTROL_THREAD;
@@ -49,8 +49,8 @@ static uint32_t chosen_mode(uint32_t *signal)
 	if (!strcmp(word, "sync"))
 		return WIRE_CONTROL_SYNC;
 	if (!strncmp(word, "signal:", 7)) {
-		*signal = control_signal_number(word + 7);
-		if (*signal)
+		*ret_signal = control_signal_number(word + 7);
+		if (*ret_signal)
 			return WIRE_CONTROL_SIGNAL;
 	}
 	if (strcmp(word, "off") != 0)

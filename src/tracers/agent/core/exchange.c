@@ -82,12 +82,12 @@ struct agent_pushed {
 	size_t left;
 };
 
-static ssize_t take_pushed(struct agent_pushed *pushed, void *message, size_t *nr_fds)
+static ssize_t take_pushed(struct agent_pushed *pushed, void *message, size_t *ret_nr_fds)
 {
 	size_t size = wire_next(pushed->at, pushed->left);
 
-	if (nr_fds)
-		*nr_fds = 0;
+	if (ret_nr_fds)
+		*ret_nr_fds = 0;
 	/* No more than a packet holds: what is pushed came in one. */
 	if (!size)
 		return -EPROTO;
@@ -118,10 +118,10 @@ static int no_fds(const int *fds, size_t nr_fds)
 }
 
 /* The descriptor that a message must come with; what else came is closed. */
-static int one_fd(int *fds, size_t nr_fds, int *fd)
+static int one_fd(int *fds, size_t nr_fds, int *ret_fd)
 {
 	if (nr_fds == 1) {
-		*fd = fds[0];
+		*ret_fd = fds[0];
 		return 0;
 	}
 	return no_fds(fds, nr_fds);
@@ -224,7 +224,7 @@ static bool is_same_channel(const struct agent_channel *ours, const struct wire_
 
 /* With the descriptor of its rings, or without. */
 static int receive_channel_head(struct agent_session *session, void *message, uint64_t deadline,
-		struct wire_channel *channel, int *ring_fd)
+		struct wire_channel *ret_channel, int *ret_ring_fd)
 {
 	int fds[WIRE_FDS_MAX] = {-1, -1, -1, -1};
 	size_t nr_fds = WIRE_FDS_MAX;
@@ -233,11 +233,11 @@ static int receive_channel_head(struct agent_session *session, void *message, ui
 
 	if (size < 0)
 		return (int)size;
-	if (ring_fd)
-		ret = one_fd(fds, nr_fds, ring_fd);
+	if (ret_ring_fd)
+		ret = one_fd(fds, nr_fds, ret_ring_fd);
 	else if (nr_fds)
 		ret = no_fds(fds, nr_fds);
-	return ret ? ret : wire_decode_channel(message, (size_t)size, channel);
+	return ret ? ret : wire_decode_channel(message, (size_t)size, ret_channel);
 }
 
 /*
@@ -245,11 +245,11 @@ static int receive_channel_head(struct agent_session *session, void *message, ui
  * that we have. Without ring_fd its rings stay as they are.
  */
 static int receive_channel(struct agent_session *session, void *message, uint64_t deadline,
-		uint32_t index, struct agent_generation *generation, bool keep, int *ring_fd)
+		uint32_t index, struct agent_generation *generation, bool keep, int *ret_ring_fd)
 {
 	struct wire_channel channel;
 	uint32_t nr_rules;
-	int ret = receive_channel_head(session, message, deadline, &channel, ring_fd);
+	int ret = receive_channel_head(session, message, deadline, &channel, ret_ring_fd);
 
 	if (!ret &&
 			(channel.index != index ||
@@ -261,7 +261,7 @@ static int receive_channel(struct agent_session *session, void *message, uint64_
 		ret = agent_take_channel(session, &channel);
 	if (ret)
 		return ret;
-	if (ring_fd)
+	if (ret_ring_fd)
 		session->channels[index].ring_memory = channel.ring_memory;
 	for (nr_rules = channel.nr_rules; nr_rules && !ret; nr_rules--)
 		ret = receive_rule(session, message, deadline, index, generation);
@@ -381,7 +381,7 @@ static int agent_exchange_send_hello(struct agent_session *session, void *messag
 }
 
 static int hello_exchange(struct agent_session *session, void *message, char *names,
-		uint64_t parent_token, int *ring_fds)
+		uint64_t parent_token, int *ret_ring_fds)
 {
 	uint64_t deadline = agent_deadline(AGENT_CONNECT_TIMEOUT_MS);
 	bool keep = !session->channels;
@@ -397,13 +397,13 @@ static int hello_exchange(struct agent_session *session, void *message, char *na
 		ret = receive_tables(session, message, deadline, session->config.nr_tables);
 	for (i = 0; !ret && !session->list_only && i < session->nr_channels; i++)
 		ret = receive_channel(session, message, deadline, i,
-				keep ? session->generation : NULL, keep, &ring_fds[i]);
+				keep ? session->generation : NULL, keep, &ret_ring_fds[i]);
 	if (!ret && keep)
 		agent_generation_apply(session, session->generation);
 	return ret;
 }
 
-int agent_hello(struct agent_session *session, uint64_t parent_token, int *ring_fds)
+int agent_hello(struct agent_session *session, uint64_t parent_token, int *ret_ring_fds)
 {
 	size_t mapped = WIRE_MESSAGE_MAX + 2 * AGENT_NAME_SIZE;
 	char *memory = raw_mmap(
@@ -412,16 +412,16 @@ int agent_hello(struct agent_session *session, uint64_t parent_token, int *ring_
 	int ret;
 
 	for (i = 0; i < WIRE_CHANNELS_MAX; i++)
-		ring_fds[i] = -1;
+		ret_ring_fds[i] = -1;
 	ret = memory ? hello_exchange(session, memory, memory + WIRE_MESSAGE_MAX, parent_token,
-				       ring_fds)
+				       ret_ring_fds)
 		     : -ENOMEM;
 	if (ret == -ETIMEDOUT && !session->is_explicit)
 		agent_stalled_note(session->path);
 	if (ret) {
 		agent_hang_up(session);
 		for (i = 0; i < WIRE_CHANNELS_MAX; i++)
-			wire_close(ring_fds[i]);
+			wire_close(ret_ring_fds[i]);
 	}
 	if (memory)
 		raw_munmap(memory, mapped);
@@ -536,22 +536,22 @@ static int refresh_exchange(struct agent_session *session, struct agent_wanted *
 }
 
 static int agent_exchange_take_update(struct agent_session *session, struct agent_wanted *wanted,
-		struct agent_generation **generation)
+		struct agent_generation **ret_generation)
 {
 	void *message = agent_exchange_take_message_buffer();
 	int ret = -ENOMEM;
 
-	*generation = message ? agent_generation_begin() : NULL;
-	if (*generation)
-		ret = refresh_exchange(session, wanted, message, *generation);
+	*ret_generation = message ? agent_generation_begin() : NULL;
+	if (*ret_generation)
+		ret = refresh_exchange(session, wanted, message, *ret_generation);
 	if (!ret)
 		return 0;
 	if (ret == -ETIMEDOUT)
 		agent_stalled_note(session->path);
 	agent_hang_up(session);
-	if (*generation)
-		agent_generation_free(*generation);
-	*generation = NULL;
+	if (*ret_generation)
+		agent_generation_free(*ret_generation);
+	*ret_generation = NULL;
 	return ret;
 }
 
@@ -566,20 +566,20 @@ bool agent_may_take_push(const struct agent_session *session, const struct agent
 }
 
 int agent_refresh(struct agent_session *session, struct agent_wanted *wanted,
-		struct agent_generation **generation)
+		struct agent_generation **ret_generation)
 {
 	struct agent_pushed pushed = {wanted->push, wanted->push_size};
 	int ret;
 
 	if (agent_may_take_push(session, wanted)) {
 		session->pushed = &pushed;
-		ret = agent_exchange_take_update(session, wanted, generation);
+		ret = agent_exchange_take_update(session, wanted, ret_generation);
 		session->pushed = NULL;
 		if (!ret)
 			return 0;
 		agent_debug("%s: what was pushed is of no use: error %d", session->path, -ret);
 	}
-	return agent_exchange_take_update(session, wanted, generation);
+	return agent_exchange_take_update(session, wanted, ret_generation);
 }
 
 /* ---- descriptions ---- */

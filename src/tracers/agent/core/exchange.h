@@ -53,7 +53,7 @@ struct agent_wanted {
  * Join: leaves the rings' descriptors, one for each channel, in ring_fds; -1 for all others. In a
  * forked child (parent_token is not 0), channels and rules are those that the session has.
  */
-int agent_hello(struct agent_session *session, uint64_t parent_token, int *ring_fds);
+int agent_hello(struct agent_session *session, uint64_t parent_token, int *ret_ring_fds);
 /*
  * Encodes HELLO into `message` (WIRE_MESSAGE_MAX bytes). `names` has twice AGENT_NAME_SIZE bytes.
  */
@@ -61,13 +61,13 @@ ssize_t agent_build_hello(
 		uint64_t token, void *message, char *names, uint64_t parent_token, bool retries);
 
 /*
- * What has changed since the generation that the session has? 0: *generation is what the session
- * wants now, from a pushed message or from its answer; then the connection stays open. -EALREADY:
+ * What has changed since the generation that the session has? 0: *ret_generation is what the
+ * session wants now, from a pushed message or from its answer; then the connection stays open. -EALREADY:
  * nothing. -ECONNREFUSED, -ENOENT, -ETIMEDOUT and so on: no consumer answers. -EACCES: the session
  * does not want this process any more.
  */
 int agent_refresh(struct agent_session *session, struct agent_wanted *wanted,
-		struct agent_generation **generation);
+		struct agent_generation **ret_generation);
 uint64_t agent_known_generation(const struct agent_session *session);
 bool agent_may_take_push(const struct agent_session *session, const struct agent_wanted *wanted);
 

@@ -169,28 +169,29 @@ static void read_debug_link(const struct library_source *source, struct base_ide
 	}
 }
 
-bool base_find(const struct base_library *library, struct base_identity *identity, uint64_t *bias)
+bool base_find(const struct base_library *library, struct base_identity *ret_identity,
+		uint64_t *ret_bias)
 {
 	struct library_source memory = {.fd = -1, .base = library->base};
 	header_t header;
 
-	memset(identity, 0, sizeof(*identity));
+	memset(ret_identity, 0, sizeof(*ret_identity));
 	if (!library_file_read_header(&memory, &header))
 		return false;
-	*bias = library->base - first_address(&memory, &header);
-	(void)library_file_read_build_id(&memory, identity);
+	*ret_bias = library->base - first_address(&memory, &header);
+	(void)library_file_read_build_id(&memory, ret_identity);
 	return true;
 }
 
 void base_identify(const struct base_library *library, const char *path,
-		struct base_identity *identity)
+		struct base_identity *ret_identity)
 {
 	struct library_source memory = {.fd = -1, .base = library->base}, file = {.fd = -1};
 	bool known;
 	struct stat stat;
 
-	memset(identity, 0, sizeof(*identity));
-	known = library_file_read_build_id(&memory, identity);
+	memset(ret_identity, 0, sizeof(*ret_identity));
+	known = library_file_read_build_id(&memory, ret_identity);
 	if (library->deleted)
 		return;
 	file.fd = (int)raw_call(SYS_openat, AT_FDCWD, path,
@@ -202,8 +203,8 @@ void base_identify(const struct base_library *library, const char *path,
 	 */
 	if (!fstat(file.fd, &stat) && S_ISREG(stat.st_mode) && stat.st_ino == library->inode) {
 		if (!known)
-			library_file_read_build_id(&file, identity);
-		read_debug_link(&file, identity);
+			library_file_read_build_id(&file, ret_identity);
+		read_debug_link(&file, ret_identity);
 	}
 	raw_close(file.fd);
 }

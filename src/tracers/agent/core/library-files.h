@@ -30,11 +30,12 @@ struct base_identity {
 	char debug_link[BASE_LINK_MAX];
 };
 
-/* Members of *identity are empty if they cannot be read. */
+/* Members of *ret_identity are empty if they cannot be read. */
 void base_identify(const struct base_library *library, const char *path,
-		struct base_identity *identity);
+		struct base_identity *ret_identity);
 
 /* Only the build id, from memory; and the difference between addresses here and in the file. */
-bool base_find(const struct base_library *library, struct base_identity *identity, uint64_t *bias);
+bool base_find(const struct base_library *library, struct base_identity *ret_identity,
+		uint64_t *ret_bias);
 
 #endif

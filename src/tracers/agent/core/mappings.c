@@ -85,31 +85,31 @@ static uint64_t agent_mappings_parse_number(const char **at, unsigned int base)
 }
 
 /* False: it maps no file. `at` is behind it afterwards. */
-static bool agent_mappings_parse_line(const char **at, struct line *line)
+static bool agent_mappings_parse_line(const char **at, struct line *ret_line)
 {
 	const char *end = strchr(*at, '\n'), *next;
 
 	if (!end) /* Each line ends; the text ends with NUL. */
 		end = *at + strlen(*at);
 	next = *end ? end + 1 : end;
-	line->begin = agent_mappings_parse_number(at, 16);
+	ret_line->begin = agent_mappings_parse_number(at, 16);
 	*at += **at == '-';
-	line->end = agent_mappings_parse_number(at, 16);
-	line->executable = end - *at > 5 && (*at)[3] == 'x';
+	ret_line->end = agent_mappings_parse_number(at, 16);
+	ret_line->executable = end - *at > 5 && (*at)[3] == 'x';
 	*at += end - *at > 5 ? 6 : 0;
-	line->offset = agent_mappings_parse_number(at, 16);
+	ret_line->offset = agent_mappings_parse_number(at, 16);
 	*at += **at == ' ';
-	line->device = agent_mappings_parse_number(at, 16) << 32;
+	ret_line->device = agent_mappings_parse_number(at, 16) << 32;
 	*at += **at == ':';
-	line->device |= agent_mappings_parse_number(at, 16);
+	ret_line->device |= agent_mappings_parse_number(at, 16);
 	*at += **at == ' ';
-	line->inode = agent_mappings_parse_number(at, 10);
+	ret_line->inode = agent_mappings_parse_number(at, 10);
 	while (**at == ' ')
 		(*at)++;
-	line->path = *at;
-	line->path_size = end > *at ? (uint32_t)(end - *at) : 0;
+	ret_line->path = *at;
+	ret_line->path_size = end > *at ? (uint32_t)(end - *at) : 0;
 	*at = next;
-	return line->path_size && line->path[0] == '/' && line->begin < line->end;
+	return ret_line->path_size && ret_line->path[0] == '/' && ret_line->begin < ret_line->end;
 }
 
 static bool belongs(const struct base_library *library, const struct line *line)

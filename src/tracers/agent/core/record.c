@@ -53,10 +53,10 @@
 #define GP_ONLY __attribute__((section("side_gp_only")))
 extern const char __start_side_gp_only[], __stop_side_gp_only[];
 
-void agent_record_functions(uintptr_t *begin, uintptr_t *end)
+void agent_record_functions(uintptr_t *ret_begin, uintptr_t *ret_end)
 {
-	*begin = (uintptr_t)__start_side_gp_only;
-	*end = (uintptr_t)__stop_side_gp_only;
+	*ret_begin = (uintptr_t)__start_side_gp_only;
+	*ret_end = (uintptr_t)__stop_side_gp_only;
 }
 
 __thread unsigned int agent_vforked;

@@ -22,7 +22,7 @@ void agent_record_choose(struct agent_event *event);
  * The addresses of the callbacks that use general-purpose registers only. Any thread, before the
  * first hit.
  */
-void agent_record_functions(uintptr_t *begin, uintptr_t *end);
+void agent_record_functions(uintptr_t *ret_begin, uintptr_t *ret_end);
 /*
  * Any context: does the callback belong to this recorder? Then its private pointer is a struct
  * agent_event.

@@ -131,7 +131,8 @@ static void recycled_ids_remove(struct agent_recycled_ids *all, struct agent_rec
 	all->nr_used--;
 }
 
-bool agent_recycled_ids_take(struct agent_recycled_ids *all, struct agent_hash hash, uint32_t *id)
+bool agent_recycled_ids_take(
+		struct agent_recycled_ids *all, struct agent_hash hash, uint32_t *ret_id)
 {
 	struct agent_recycled_id *at;
 
@@ -141,7 +142,7 @@ bool agent_recycled_ids_take(struct agent_recycled_ids *all, struct agent_hash h
 			at = recycled_ids_next_slot(all->table, all->capacity, at)) {
 		if (at->hash.low != hash.low || at->hash.high != hash.high)
 			continue;
-		*id = at->id;
+		*ret_id = at->id;
 		recycled_ids_remove(all, at);
 		return true;
 	}

@@ -27,7 +27,8 @@ struct agent_recycled_ids {
 
 struct agent_hash agent_hash(const void *bytes, size_t size);
 void agent_recycled_ids_put(struct agent_recycled_ids *ids, struct agent_hash hash, uint32_t id);
-bool agent_recycled_ids_take(struct agent_recycled_ids *ids, struct agent_hash hash, uint32_t *id);
+bool agent_recycled_ids_take(
+		struct agent_recycled_ids *ids, struct agent_hash hash, uint32_t *ret_id);
 void agent_recycled_ids_forget(struct agent_recycled_ids *ids);
 
 #endif

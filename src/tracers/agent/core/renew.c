@@ -124,9 +124,9 @@ static void end_all(struct agent_batch *batch)
 	}
 }
 
-/* The batches by the rules of the generation; NULL in *built also when no event is wanted. */
+/* The batches by the rules of the generation; NULL in *ret_built also when no event is wanted. */
 static int build_all(struct agent_session *session, struct agent_generation *generation,
-		struct agent_batch **built)
+		struct agent_batch **ret_built)
 {
 	struct agent_generation *old = session->generation;
 	struct renewal renewal = {.session = session};
@@ -138,7 +138,7 @@ static int build_all(struct agent_session *session, struct agent_generation *gen
 		agent_generation_apply(session, old);
 		renewal.built = NULL;
 	}
-	*built = renewal.built;
+	*ret_built = renewal.built;
 	return renewal.error;
 }
 

@@ -26,13 +26,13 @@
 
 /* Parse `nr` consecutive names of contexts. */
 static int keep_contexts(struct agent_memory *in, const char *names, uint32_t nr,
-		const struct context_spec **result)
+		const struct context_spec **ret_specs)
 {
 	struct context_error error;
 	struct context_spec *specs;
 	uint32_t i;
 
-	*result = NULL;
+	*ret_specs = NULL;
 	if (!nr)
 		return 0;
 	specs = agent_memory_take(in, nr * sizeof(*specs));
@@ -45,12 +45,12 @@ static int keep_contexts(struct agent_memory *in, const char *names, uint32_t nr
 		}
 		names += strlen(names) + 1;
 	}
-	*result = specs;
+	*ret_specs = specs;
 	return 0;
 }
 
 static int keep_set(struct agent_memory *in, const struct context_spec *specs, uint32_t nr,
-		const struct context_set **result)
+		const struct context_set **ret_set)
 {
 	ssize_t size = context_set_size(specs, nr);
 	struct context_set *set;
@@ -63,7 +63,7 @@ static int keep_set(struct agent_memory *in, const struct context_spec *specs, u
 	if (!memory)
 		return -ENOMEM;
 	ret = context_set_build(specs, nr, memory, (size_t)size, &set);
-	*result = set;
+	*ret_set = set;
 	return ret;
 }
 
@@ -153,9 +153,9 @@ static int name_context(void *user, const char *name)
 }
 
 /* The values of the contexts that a filter names. */
-static bool load_context(void *user, int index, const void *caller, struct filter_value *value)
+static bool load_context(void *user, int index, const void *caller, struct filter_value *ret_value)
 {
-	return context_set_load(user, (size_t)index, caller, value);
+	return context_set_load(user, (size_t)index, caller, ret_value);
 }
 
 static int keep_filter(

@@ -150,7 +150,7 @@ static bool is_for(const struct agent_channel *channel, const struct agent_rule 
 /* With what link_size() says. False: it cannot be linked after all. Counting: true. */
 static bool link_filter(const struct agent_channel *channel, const struct agent_rule *rule,
 		const struct side_event_description *event, size_t size, struct select_arena *arena,
-		struct agent_filter *to)
+		struct agent_filter *ret_filter)
 {
 	struct filter_names names = names_of(rule);
 	struct filter_error error;
@@ -162,7 +162,7 @@ static bool link_filter(const struct agent_channel *channel, const struct agent_
 	if (filter_link(rule->filter, rule->filter_size, event, &names, memory, size, &filter,
 			    &error))
 		return false;
-	*to = (struct agent_filter){.filter = filter,
+	*ret_filter = (struct agent_filter){.filter = filter,
 			.selects_calls = selects_calls(channel, rule, event, false),
 			.contexts = agent_probes_has(event) ? &rule->hit_contexts
 							    : &rule->filter_contexts};
@@ -208,12 +208,12 @@ static bool is_among(const struct context_spec *spec, const struct context_spec 
 }
 
 /*
- * The contexts of an event that are not the channel's. `found` has room for as many as a set may
- * have. Returns their number.
+ * The contexts of an event that are not the channel's. `ret_found` has room for as many as a set
+ * may have. Returns their number.
  */
 static uint32_t find_extra(const struct agent_channel *channel,
 		const struct side_event_description *description,
-		const struct context_spec *found[CONTEXT_SET_MAX])
+		const struct context_spec *ret_found[CONTEXT_SET_MAX])
 {
 	const struct agent_rule *rule;
 	uint32_t nr = 0;
@@ -225,12 +225,12 @@ static uint32_t find_extra(const struct agent_channel *channel,
 		for (i = 0; i < rule->nr_contexts; i++) {
 			const struct context_spec *spec = &rule->contexts[i];
 
-			for (k = 0; k < nr && !context_same(spec, found[k]); k++)
+			for (k = 0; k < nr && !context_same(spec, ret_found[k]); k++)
 				;
 			if (k < nr || is_among(spec, channel->contexts, channel->nr_contexts))
 				continue;
 			if (nr + channel->nr_contexts < CONTEXT_SET_MAX)
-				found[nr++] = spec;
+				ret_found[nr++] = spec;
 			else
 				agent_debug("context %s is one too many", spec->name);
 		}

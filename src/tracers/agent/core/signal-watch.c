@@ -31,11 +31,11 @@ static patch_action_function *next_action;
 static patch_mask_function *next_process_mask, *next_thread_mask;
 static __sighandler_t (*next_signal)(int number, __sighandler_t handler);
 
-static void agent_signal_watch_find_function(const char *name, void *function)
+static void agent_signal_watch_find_function(const char *name, void *ret_function)
 {
 	void *found = dlsym(RTLD_NEXT, name);
 
-	memcpy(function, &found, sizeof(found));
+	memcpy(ret_function, &found, sizeof(found));
 }
 
 /*

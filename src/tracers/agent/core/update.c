@@ -287,7 +287,7 @@ static int agent_update_all(struct agent_wanted *wanted, uint32_t nr, bool may_w
 }
 
 /* The sessions that have asked for a state dump. */
-static uint32_t take_requests(uint64_t keys[AGENT_SESSIONS_MAX])
+static uint32_t take_requests(uint64_t ret_keys[AGENT_SESSIONS_MAX])
 {
 	struct agent_session *session;
 	uint32_t nr = 0;
@@ -297,7 +297,7 @@ static uint32_t take_requests(uint64_t keys[AGENT_SESSIONS_MAX])
 			continue;
 		session->dumped = session->config.statedump;
 		session->bases_recorded = false;
-		keys[nr++] = session->key;
+		ret_keys[nr++] = session->key;
 	}
 	return nr;
 }
@@ -338,11 +338,11 @@ static bool agent_update_lock(bool may_wait)
 }
 
 /* Wait until no thread is in a call of a replaced event, unless this is such a call itself. */
-static void wait_for_calls(uint64_t *grace)
+static void wait_for_calls(uint64_t *ret_grace)
 {
 	if (side_tracer_synchronize() != SIDE_ERROR_OK)
 		return;
-	*grace = 0;
+	*ret_grace = 0;
 	side_tracer_lock();
 	agent_over_free();
 	side_tracer_unlock();
@@ -387,7 +387,7 @@ static bool ask_and_lock(struct agent_wanted *wanted, uint32_t nr, bool may_wait
 }
 
 static int agent_update_apply(
-		struct agent_wanted *wanted, uint32_t nr, bool may_wait, uint64_t *grace)
+		struct agent_wanted *wanted, uint32_t nr, bool may_wait, uint64_t *ret_grace)
 {
 	uint64_t deadline = agent_deadline_unlocked(AGENT_WAIT_MS);
 	uint64_t keys[AGENT_SESSIONS_MAX];
@@ -407,7 +407,7 @@ static int agent_update_apply(
 	ret = agent_update_all(wanted, nr, may_wait);
 	if (may_wait)
 		agent_probes_apply();
-	*grace = agent_over_begin();
+	*ret_grace = agent_over_begin();
 	if (may_wait)
 		nr_keys = take_requests(keys);
 	else if (!try_requests() && !ret)
@@ -418,8 +418,8 @@ static int agent_update_apply(
 	/* Not with the lock, which a dump that runs may want. */
 	while (nr_keys)
 		side_tracer_statedump_request(keys[--nr_keys]);
-	if (may_wait && *grace)
-		wait_for_calls(grace);
+	if (may_wait && *ret_grace)
+		wait_for_calls(ret_grace);
 	return ret;
 }
 
@@ -430,16 +430,17 @@ void agent_on_change(void (*notify)(bool after))
 	__atomic_store_n(&on_change, notify, __ATOMIC_RELAXED);
 }
 
-int agent_sessions_update(struct agent_wanted *wanted, uint32_t nr, bool may_wait, uint64_t *grace)
+int agent_sessions_update(
+		struct agent_wanted *wanted, uint32_t nr, bool may_wait, uint64_t *ret_grace)
 {
 	/* Relaxed: code, which is there for good. */
 	void (*notify)(bool after) = __atomic_load_n(&on_change, __ATOMIC_RELAXED);
 	int saved_errno = errno, ret;
 
-	*grace = 0;
+	*ret_grace = 0;
 	if (notify && may_wait)
 		notify(false);
-	ret = agent_update_apply(wanted, nr, may_wait, grace);
+	ret = agent_update_apply(wanted, nr, may_wait, ret_grace);
 	agent_ask_drop(wanted, nr);
 	if (notify && may_wait)
 		notify(true);

@@ -41,12 +41,13 @@ struct agent_update {
  *
  * With may_wait, returns when no thread is in a call of anything that was replaced. Without it (in
  * a signal handler; where the loader's lock may be held) waits for no lock and no reader: -EBUSY
- * when the lock is not free, -EAGAIN when only a state dump could not be requested, and *grace is
- * for side_tracer_grace_passed().
+ * when the lock is not free, -EAGAIN when only a state dump could not be requested, and *ret_grace
+ * is for side_tracer_grace_passed().
  *
  * 0, or the first error. An error does not prevent the other changes.
  */
-int agent_sessions_update(struct agent_wanted *wanted, uint32_t nr, bool may_wait, uint64_t *grace);
+int agent_sessions_update(
+		struct agent_wanted *wanted, uint32_t nr, bool may_wait, uint64_t *ret_grace);
 
 /*
  * Must a session whose share was used up be asked again? The control thread calls it in its turn.

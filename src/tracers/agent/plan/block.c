@@ -61,19 +61,19 @@ static void plan_block_make(struct plan_op *op, const struct scalar_run *runs, u
 }
 
 /* The runs from `op` on, as many as a block may hold. Returns their number. */
-static uint32_t collect_runs(const struct plan_op *op, struct scalar_run runs[RUNS_MAX],
-		uint32_t *args, uint32_t *bytes)
+static uint32_t collect_runs(const struct plan_op *op, struct scalar_run ret_runs[RUNS_MAX],
+		uint32_t *ret_args, uint32_t *ret_bytes)
 {
 	uint32_t count;
 
-	*args = *bytes = 0;
+	*ret_args = *ret_bytes = 0;
 	for (count = 0; count < RUNS_MAX && op->code <= PLAN_SCALAR_16; count++, op++) {
-		if (op->count > ARGS_MAX || *args + op->count > ARGS_MAX ||
-				*bytes + op->count * op->size > BYTES_MAX)
+		if (op->count > ARGS_MAX || *ret_args + op->count > ARGS_MAX ||
+				*ret_bytes + op->count * op->size > BYTES_MAX)
 			break;
-		*args += op->count;
-		*bytes += op->count * op->size;
-		runs[count] = (struct scalar_run){op->label, op->size, op->count};
+		*ret_args += op->count;
+		*ret_bytes += op->count * op->size;
+		ret_runs[count] = (struct scalar_run){op->label, op->size, op->count};
 	}
 	return count;
 }

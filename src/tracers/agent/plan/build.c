@@ -57,11 +57,11 @@ int plan_push(struct plan_builder *builder, const struct plan_op *op)
 	return 0;
 }
 
-int plan_open(struct plan_builder *builder, const struct plan_op *op, uint32_t *at)
+int plan_open(struct plan_builder *builder, const struct plan_op *op, uint32_t *ret_index)
 {
 	int error;
 
-	*at = builder->count;
+	*ret_index = builder->count;
 	if (builder->depth++ >= PLAN_DEPTH_MAX)
 		return plan_refuse(builder, E2BIG, "types are nested too deeply");
 	builder->last_at = UINT32_MAX;
@@ -92,7 +92,7 @@ bool plan_has_single(const struct plan_builder *builder, uint32_t at)
 }
 
 static int describe_bits(struct plan_builder *builder, unsigned int size, unsigned int bits,
-		unsigned int offset_bits, bool swap, struct plan_op *op, bool *partial)
+		unsigned int offset_bits, bool swap, struct plan_op *op, bool *ret_partial)
 {
 	unsigned int width = size * 8;
 
@@ -100,7 +100,7 @@ static int describe_bits(struct plan_builder *builder, unsigned int size, unsign
 		bits = width;
 	if (bits + offset_bits > width)
 		return plan_refuse(builder, EINVAL, "its bits do not fit its storage");
-	*partial = (bits != width || offset_bits) && size != 16;
+	*ret_partial = (bits != width || offset_bits) && size != 16;
 	op->size = (uint8_t)size;
 	op->shift = (uint8_t)offset_bits;
 	op->bits = (uint8_t)bits;
@@ -110,7 +110,7 @@ static int describe_bits(struct plan_builder *builder, unsigned int size, unsign
 }
 
 int plan_describe_integer(struct plan_builder *builder, const struct side_type_integer *type,
-		unsigned int offset_bits, struct plan_op *op, bool *partial)
+		unsigned int offset_bits, struct plan_op *op, bool *ret_partial)
 {
 	unsigned int size = type->integer_size;
 	int error;
@@ -120,7 +120,7 @@ int plan_describe_integer(struct plan_builder *builder, const struct side_type_i
 	if (type->byte_order.v > SIDE_TYPE_BYTE_ORDER_BE)
 		return plan_refuse(builder, EINVAL, "its byte order is unknown");
 	error = describe_bits(builder, size, type->len_bits, offset_bits,
-			type->byte_order.v != SIDE_TYPE_BYTE_ORDER_HOST, op, partial);
+			type->byte_order.v != SIDE_TYPE_BYTE_ORDER_HOST, op, ret_partial);
 	if (type->signedness)
 		op->flags |= PLAN_SIGNED;
 	return error;
@@ -128,7 +128,7 @@ int plan_describe_integer(struct plan_builder *builder, const struct side_type_i
 
 /* A bool is copied when it is one whole byte. */
 int plan_describe_bool(struct plan_builder *builder, const struct side_type_bool *type,
-		unsigned int offset_bits, struct plan_op *op, bool *partial)
+		unsigned int offset_bits, struct plan_op *op, bool *ret_partial)
 {
 	unsigned int size = type->bool_size;
 	int error;
@@ -138,11 +138,11 @@ int plan_describe_bool(struct plan_builder *builder, const struct side_type_bool
 	if (type->byte_order.v > SIDE_TYPE_BYTE_ORDER_BE)
 		return plan_refuse(builder, EINVAL, "its byte order is unknown");
 	error = describe_bits(builder, size, type->len_bits, offset_bits,
-			type->byte_order.v != SIDE_TYPE_BYTE_ORDER_HOST, op, partial);
+			type->byte_order.v != SIDE_TYPE_BYTE_ORDER_HOST, op, ret_partial);
 	if (error)
 		return error;
 	op->width = 1;
-	*partial = *partial || size != 1;
+	*ret_partial = *ret_partial || size != 1;
 	return 0;
 }
 

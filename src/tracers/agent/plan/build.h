@@ -32,7 +32,7 @@ int plan_refuse(struct plan_builder *builder, int error, const char *message);
 
 int plan_push(struct plan_builder *builder, const struct plan_op *op);
 /* Operations inside the latest one follow; plan_close() ends them. */
-int plan_open(struct plan_builder *builder, const struct plan_op *op, uint32_t *at);
+int plan_open(struct plan_builder *builder, const struct plan_op *op, uint32_t *ret_index);
 void plan_close(struct plan_builder *builder, uint32_t at);
 /* Replace what was opened at `at`, and all inside, by one operation. */
 int plan_collapse(struct plan_builder *builder, uint32_t at, const struct plan_op *op);
@@ -40,12 +40,13 @@ int plan_collapse(struct plan_builder *builder, uint32_t at, const struct plan_o
 bool plan_has_single(const struct plan_builder *builder, uint32_t at);
 
 /*
- * What an integer of these sizes needs: the fields size, shift, bits, flags. *partial: not a copy.
+ * What an integer of these sizes needs: the fields size, shift, bits, flags. *ret_partial: not a
+ * copy.
  */
 int plan_describe_integer(struct plan_builder *builder, const struct side_type_integer *type,
-		unsigned int offset_bits, struct plan_op *op, bool *partial);
+		unsigned int offset_bits, struct plan_op *op, bool *ret_partial);
 int plan_describe_bool(struct plan_builder *builder, const struct side_type_bool *type,
-		unsigned int offset_bits, struct plan_op *op, bool *partial);
+		unsigned int offset_bits, struct plan_op *op, bool *ret_partial);
 int plan_check_float(struct plan_builder *builder, const struct side_type_float *type);
 int plan_check_string(struct plan_builder *builder, const struct side_type_string *type);
 
@@ -67,6 +68,7 @@ static inline int64_t plan_size_sum(int64_t a, int64_t b)
 }
 
 /* Sizes as plan_fixed_size() gives them: -1 when variable. */
-int plan_compile_gather(struct plan_builder *builder, const struct side_type *type, int64_t *size);
+int plan_compile_gather(
+		struct plan_builder *builder, const struct side_type *type, int64_t *ret_size);
 
 #endif /* SIDE_TRACERS_AGENT_PLAN_BUILD_H */

@@ -10,7 +10,7 @@
 #include "tracers/agent/plan/build.h"
 
 static int compile_memory(struct plan_builder *builder, const struct side_type *type,
-		uint64_t origin, int64_t *size);
+		uint64_t origin, int64_t *ret_size);
 
 /* A stride that no operation holds. */
 #define TOO_FAR (INT64_C(1) << 32)
@@ -89,7 +89,7 @@ static int push_at(struct plan_builder *builder, struct plan_op *op, uint64_t of
 }
 
 static int plan_gather_integer(struct plan_builder *builder,
-		const struct side_type_gather_integer *type, uint64_t origin, int64_t *size)
+		const struct side_type_gather_integer *type, uint64_t origin, int64_t *ret_size)
 {
 	struct plan_op op = {0};
 	bool partial;
@@ -100,12 +100,12 @@ static int plan_gather_integer(struct plan_builder *builder,
 		return error;
 	op.code = partial ? PLAN_MEMORY_INTEGER : PLAN_MEMORY_COPY;
 	op.count = op.size;
-	*size = op.size;
+	*ret_size = op.size;
 	return push_at(builder, &op, origin + type->offset, type->access_mode.v);
 }
 
 static int plan_gather_bool(struct plan_builder *builder, const struct side_type_gather_bool *type,
-		uint64_t origin, int64_t *size)
+		uint64_t origin, int64_t *ret_size)
 {
 	struct plan_op op = {0};
 	bool partial;
@@ -116,12 +116,12 @@ static int plan_gather_bool(struct plan_builder *builder, const struct side_type
 		return error;
 	op.code = partial ? PLAN_MEMORY_BOOL : PLAN_MEMORY_COPY;
 	op.count = 1;
-	*size = 1;
+	*ret_size = 1;
 	return push_at(builder, &op, origin + type->offset, type->access_mode.v);
 }
 
 static int plan_gather_float(struct plan_builder *builder,
-		const struct side_type_gather_float *type, uint64_t origin, int64_t *size)
+		const struct side_type_gather_float *type, uint64_t origin, int64_t *ret_size)
 {
 	struct plan_op op = {.code = PLAN_MEMORY_COPY};
 	int error;
@@ -137,13 +137,13 @@ static int plan_gather_float(struct plan_builder *builder,
 		if (type->type.byte_order.v != SIDE_TYPE_FLOAT_WORD_ORDER_HOST)
 			op.flags = PLAN_SWAP;
 	}
-	*size = op.size == 2 ? 4 : op.size;
+	*ret_size = op.size == 2 ? 4 : op.size;
 	return push_at(builder, &op, origin + type->offset, type->access_mode.v);
 }
 
 /* A string may be NULL, so following the pointer is its own affair. */
 static int plan_gather_string(struct plan_builder *builder,
-		const struct side_type_gather_string *type, uint64_t origin, int64_t *size)
+		const struct side_type_gather_string *type, uint64_t origin, int64_t *ret_size)
 {
 	struct plan_op op = {.code = PLAN_MEMORY_STRING, .offset = origin + type->offset};
 	int error;
@@ -158,18 +158,18 @@ static int plan_gather_string(struct plan_builder *builder,
 		op.flags |= PLAN_SWAP;
 	if (type->access_mode.v)
 		op.flags |= PLAN_POINTER;
-	*size = -1;
+	*ret_size = -1;
 	return plan_push(builder, &op);
 }
 
 static int compile_members(struct plan_builder *builder, const struct side_type_struct *type,
-		uint64_t origin, int64_t *size)
+		uint64_t origin, int64_t *ret_size)
 {
 	const struct side_event_field *field = side_array_elements(&type->fields);
 	uint32_t length = side_array_length(&type->fields);
 	int error;
 
-	*size = 0;
+	*ret_size = 0;
 	if (length && !field)
 		return plan_refuse(builder, EINVAL, "its members are missing");
 	for (; length; length--, field++) {
@@ -178,13 +178,13 @@ static int compile_members(struct plan_builder *builder, const struct side_type_
 		error = compile_memory(builder, &field->side_type, origin, &member_size);
 		if (error)
 			return error;
-		*size = plan_size_sum(*size, member_size);
+		*ret_size = plan_size_sum(*ret_size, member_size);
 	}
 	return 0;
 }
 
 static int plan_gather_struct(struct plan_builder *builder,
-		const struct side_type_gather_struct *type, uint64_t origin, int64_t *size)
+		const struct side_type_gather_struct *type, uint64_t origin, int64_t *ret_size)
 {
 	struct plan_op op = {.code = PLAN_MEMORY_DEREFERENCE, .offset = origin + type->offset};
 	const struct side_type_struct *members = side_ptr_get(type->type);
@@ -199,13 +199,13 @@ static int plan_gather_struct(struct plan_builder *builder,
 	if (type->access_mode.v == SIDE_TYPE_GATHER_ACCESS_DIRECT) {
 		if (builder->depth++ >= PLAN_DEPTH_MAX)
 			return plan_refuse(builder, E2BIG, "types are nested too deeply");
-		error = compile_members(builder, members, origin + type->offset, size);
+		error = compile_members(builder, members, origin + type->offset, ret_size);
 		builder->depth--;
 		return error;
 	}
 	error = plan_open(builder, &op, &at);
 	if (!error)
-		error = compile_members(builder, members, 0, size);
+		error = compile_members(builder, members, 0, ret_size);
 	if (error)
 		return error;
 	if (builder->count == at + 1) /* no members, no need for the pointer */
@@ -236,7 +236,7 @@ static bool plan_gather_is_flat(const struct plan_builder *builder, uint32_t at,
 }
 
 static int compile_array_at(struct plan_builder *builder, const struct side_type_array *type,
-		uint64_t offset, int64_t *size)
+		uint64_t offset, int64_t *ret_size)
 {
 	struct plan_op op = {.code = PLAN_MEMORY_ARRAY, .offset = offset, .count = type->length};
 	struct plan_op before = builder->last;
@@ -249,10 +249,10 @@ static int compile_array_at(struct plan_builder *builder, const struct side_type
 	if (!error)
 		error = plan_open(builder, &op, &at);
 	if (!error)
-		error = compile_memory(builder, element, 0, size);
+		error = compile_memory(builder, element, 0, ret_size);
 	if (error)
 		return error;
-	*size = plan_size_times(*size, type->length);
+	*ret_size = plan_size_times(*ret_size, type->length);
 	stride = stride_of(element);
 	if (!type->length || builder->count == at + 1) {
 		error = plan_collapse(builder, at, NULL);
@@ -283,7 +283,7 @@ static int compile_array_at(struct plan_builder *builder, const struct side_type
 }
 
 static int plan_gather_array(struct plan_builder *builder,
-		const struct side_type_gather_array *type, uint64_t origin, int64_t *size)
+		const struct side_type_gather_array *type, uint64_t origin, int64_t *ret_size)
 {
 	struct plan_op op = {.code = PLAN_MEMORY_DEREFERENCE, .offset = origin + type->offset};
 	uint32_t at;
@@ -293,10 +293,10 @@ static int plan_gather_array(struct plan_builder *builder,
 	if (error)
 		return error;
 	if (type->access_mode.v == SIDE_TYPE_GATHER_ACCESS_DIRECT)
-		return compile_array_at(builder, &type->type, origin + type->offset, size);
+		return compile_array_at(builder, &type->type, origin + type->offset, ret_size);
 	error = plan_open(builder, &op, &at);
 	if (!error)
-		error = compile_array_at(builder, &type->type, 0, size);
+		error = compile_array_at(builder, &type->type, 0, ret_size);
 	if (error)
 		return error;
 	if (builder->count == at + 1)
@@ -306,7 +306,7 @@ static int plan_gather_array(struct plan_builder *builder,
 }
 
 static int compile_length(struct plan_builder *builder, const struct side_type *type,
-		uint64_t origin, uint8_t *width)
+		uint64_t origin, uint8_t *ret_width)
 {
 	const struct side_type_gather_integer *integer;
 	struct plan_op op = {0};
@@ -325,14 +325,14 @@ static int compile_length(struct plan_builder *builder, const struct side_type *
 	op.offset = origin + integer->offset;
 	if (integer->access_mode.v)
 		op.flags |= PLAN_POINTER;
-	*width = op.size == 16 ? 8 : op.size;
+	*ret_width = op.size == 16 ? 8 : op.size;
 	error = plan_push(builder, &op);
 	builder->last_at = UINT32_MAX;
 	return error;
 }
 
 static int plan_gather_vla(struct plan_builder *builder, const struct side_type_gather_vla *type,
-		uint64_t origin, int64_t *size)
+		uint64_t origin, int64_t *ret_size)
 {
 	struct plan_op op = {.code = PLAN_MEMORY_VLA, .offset = origin + type->offset};
 	const struct side_type *element = side_ptr_get(type->type.elem_type);
@@ -350,10 +350,10 @@ static int plan_gather_vla(struct plan_builder *builder, const struct side_type_
 		error = compile_length(
 				builder, side_ptr_get(type->type.length_type), origin, &op.width);
 	if (!error)
-		error = compile_memory(builder, element, 0, size);
+		error = compile_memory(builder, element, 0, ret_size);
 	if (error)
 		return error;
-	*size = -1;
+	*ret_size = -1;
 	stride = stride_of(element);
 	if (stride > UINT32_MAX)
 		return plan_refuse(builder, E2BIG, "its elements are too far apart");
@@ -370,7 +370,7 @@ static int plan_gather_vla(struct plan_builder *builder, const struct side_type_
 
 /* One gather type whose data is at origin + its own offset from the current base. */
 static int compile_memory(struct plan_builder *builder, const struct side_type *type,
-		uint64_t origin, int64_t *size)
+		uint64_t origin, int64_t *ret_size)
 {
 	const struct side_type_gather *gather = &type->u.side_gather;
 	const struct side_type *element;
@@ -378,31 +378,31 @@ static int compile_memory(struct plan_builder *builder, const struct side_type *
 
 	switch (plan_gather_label_of(type)) {
 	case SIDE_TYPE_GATHER_BYTE:
-		*size = 1;
+		*ret_size = 1;
 		return push_at(builder, &byte, origin + gather->u.side_byte.offset,
 				gather->u.side_byte.access_mode.v);
 	case SIDE_TYPE_GATHER_BOOL:
-		return plan_gather_bool(builder, &gather->u.side_bool, origin, size);
+		return plan_gather_bool(builder, &gather->u.side_bool, origin, ret_size);
 	case SIDE_TYPE_GATHER_INTEGER:
 	case SIDE_TYPE_GATHER_POINTER:
-		return plan_gather_integer(builder, &gather->u.side_integer, origin, size);
+		return plan_gather_integer(builder, &gather->u.side_integer, origin, ret_size);
 	case SIDE_TYPE_GATHER_FLOAT:
-		return plan_gather_float(builder, &gather->u.side_float, origin, size);
+		return plan_gather_float(builder, &gather->u.side_float, origin, ret_size);
 	case SIDE_TYPE_GATHER_STRING:
-		return plan_gather_string(builder, &gather->u.side_string, origin, size);
+		return plan_gather_string(builder, &gather->u.side_string, origin, ret_size);
 	case SIDE_TYPE_GATHER_STRUCT:
-		return plan_gather_struct(builder, &gather->u.side_struct, origin, size);
+		return plan_gather_struct(builder, &gather->u.side_struct, origin, ret_size);
 	case SIDE_TYPE_GATHER_ARRAY:
-		return plan_gather_array(builder, &gather->u.side_array, origin, size);
+		return plan_gather_array(builder, &gather->u.side_array, origin, ret_size);
 	case SIDE_TYPE_GATHER_VLA:
-		return plan_gather_vla(builder, &gather->u.side_vla, origin, size);
+		return plan_gather_vla(builder, &gather->u.side_vla, origin, ret_size);
 	case SIDE_TYPE_GATHER_ENUM:
 		element = side_ptr_get(gather->u.side_enum.elem_type);
 		if (!element || plan_gather_label_of(element) != SIDE_TYPE_GATHER_INTEGER)
 			return plan_refuse(builder, EINVAL,
 					"a gathered enumeration needs a gathered integer");
 		return plan_gather_integer(
-				builder, &element->u.side_gather.u.side_integer, origin, size);
+				builder, &element->u.side_gather.u.side_integer, origin, ret_size);
 	default:
 		return plan_refuse(builder, EINVAL,
 				"members of gathered structures must be gather types");
@@ -410,7 +410,8 @@ static int compile_memory(struct plan_builder *builder, const struct side_type *
 }
 
 /* A gather type as an argument cell: the base pointer is in it. */
-int plan_compile_gather(struct plan_builder *builder, const struct side_type *type, int64_t *size)
+int plan_compile_gather(
+		struct plan_builder *builder, const struct side_type *type, int64_t *ret_size)
 {
 	struct plan_op op = {.code = PLAN_GATHER, .label = (uint16_t)plan_gather_label_of(type)};
 	uint32_t at;
@@ -420,7 +421,7 @@ int plan_compile_gather(struct plan_builder *builder, const struct side_type *ty
 		op.label = SIDE_TYPE_GATHER_INTEGER;
 	error = plan_open(builder, &op, &at);
 	if (!error)
-		error = compile_memory(builder, type, 0, size);
+		error = compile_memory(builder, type, 0, ret_size);
 	if (error)
 		return error;
 	if (plan_has_single(builder, at) && builder->last.code == PLAN_MEMORY_COPY) {

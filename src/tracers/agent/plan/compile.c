@@ -10,7 +10,8 @@
 #include "tracers/agent/plan/build.h"
 #include "tracers/agent/plan/compile.h"
 
-static int compile_type(struct plan_builder *builder, const struct side_type *type, int64_t *size);
+static int compile_type(
+		struct plan_builder *builder, const struct side_type *type, int64_t *ret_size);
 
 static unsigned int plan_compile_label_of(const struct side_type *type)
 {
@@ -26,7 +27,7 @@ static int push_scalar(struct plan_builder *builder, unsigned int label, unsigne
 }
 
 static int plan_compile_integer(
-		struct plan_builder *builder, const struct side_type *type, int64_t *size)
+		struct plan_builder *builder, const struct side_type *type, int64_t *ret_size)
 {
 	struct plan_op op = {.code = PLAN_INTEGER, .label = type->type.v};
 	bool partial;
@@ -35,12 +36,12 @@ static int plan_compile_integer(
 	error = plan_describe_integer(builder, &type->u.side_integer, 0, &op, &partial);
 	if (error)
 		return error;
-	*size = op.size;
+	*ret_size = op.size;
 	return partial ? plan_push(builder, &op) : push_scalar(builder, op.label, op.size);
 }
 
 static int plan_compile_bool(
-		struct plan_builder *builder, const struct side_type *type, int64_t *size)
+		struct plan_builder *builder, const struct side_type *type, int64_t *ret_size)
 {
 	struct plan_op op = {.code = PLAN_BOOL, .label = type->type.v};
 	bool partial;
@@ -49,12 +50,12 @@ static int plan_compile_bool(
 	error = plan_describe_bool(builder, &type->u.side_bool, 0, &op, &partial);
 	if (error)
 		return error;
-	*size = 1;
+	*ret_size = 1;
 	return partial ? plan_push(builder, &op) : push_scalar(builder, op.label, 1);
 }
 
 static int plan_compile_float(
-		struct plan_builder *builder, const struct side_type *type, int64_t *size)
+		struct plan_builder *builder, const struct side_type *type, int64_t *ret_size)
 {
 	struct plan_op op = {.code = PLAN_FLOAT16, .label = type->type.v, .width = 4};
 	const struct side_type_float *description = &type->u.side_float;
@@ -63,7 +64,7 @@ static int plan_compile_float(
 	error = plan_check_float(builder, description);
 	if (error)
 		return error;
-	*size = description->float_size == 2 ? 4 : description->float_size;
+	*ret_size = description->float_size == 2 ? 4 : description->float_size;
 	if (description->float_size != 2)
 		return push_scalar(builder, op.label, description->float_size);
 	if (description->byte_order.v != SIDE_TYPE_FLOAT_WORD_ORDER_HOST)
@@ -72,7 +73,7 @@ static int plan_compile_float(
 }
 
 static int plan_compile_string(
-		struct plan_builder *builder, const struct side_type *type, int64_t *size)
+		struct plan_builder *builder, const struct side_type *type, int64_t *ret_size)
 {
 	const struct side_type_string *description = &type->u.side_string;
 	struct plan_op op = {.code = PLAN_STRING, .label = type->type.v};
@@ -86,13 +87,13 @@ static int plan_compile_string(
 		op.code = PLAN_WIDE_STRING;
 	if (description->byte_order.v != SIDE_TYPE_BYTE_ORDER_HOST)
 		op.flags = PLAN_SWAP;
-	*size = -1;
+	*ret_size = -1;
 	return plan_push(builder, &op);
 }
 
 /* An operation with one type inside. */
 static int compile_around(struct plan_builder *builder, const struct plan_op *op,
-		const struct side_type *element, int64_t *size)
+		const struct side_type *element, int64_t *ret_size)
 {
 	uint32_t at;
 	int error;
@@ -101,19 +102,19 @@ static int compile_around(struct plan_builder *builder, const struct plan_op *op
 		return plan_refuse(builder, EINVAL, "its element type is missing");
 	error = plan_open(builder, op, &at);
 	if (!error)
-		error = compile_type(builder, element, size);
+		error = compile_type(builder, element, ret_size);
 	if (!error)
 		plan_close(builder, at);
 	return error;
 }
 
 static int compile_fields(struct plan_builder *builder, const struct side_event_field *field,
-		uint32_t length, int64_t *size)
+		uint32_t length, int64_t *ret_size)
 {
 	bool top = builder->depth == 0;
 	int error;
 
-	*size = 0;
+	*ret_size = 0;
 	if (length && !field)
 		return plan_refuse(builder, EINVAL, "its fields are missing");
 	for (; length; length--, field++) {
@@ -124,13 +125,13 @@ static int compile_fields(struct plan_builder *builder, const struct side_event_
 		error = compile_type(builder, &field->side_type, &field_size);
 		if (error)
 			return error;
-		*size = plan_size_sum(*size, field_size);
+		*ret_size = plan_size_sum(*ret_size, field_size);
 	}
 	return 0;
 }
 
-static int plan_compile_struct(
-		struct plan_builder *builder, const struct side_type_struct *type, int64_t *size)
+static int plan_compile_struct(struct plan_builder *builder, const struct side_type_struct *type,
+		int64_t *ret_size)
 {
 	struct plan_op op = {.code = PLAN_STRUCT, .label = SIDE_TYPE_STRUCT};
 	uint32_t at;
@@ -141,14 +142,15 @@ static int plan_compile_struct(
 	op.count = side_array_length(&type->fields);
 	error = plan_open(builder, &op, &at);
 	if (!error)
-		error = compile_fields(builder, side_array_elements(&type->fields), op.count, size);
+		error = compile_fields(
+				builder, side_array_elements(&type->fields), op.count, ret_size);
 	if (!error)
 		plan_close(builder, at);
 	return error;
 }
 
 static int plan_compile_array(
-		struct plan_builder *builder, const struct side_type_array *type, int64_t *size)
+		struct plan_builder *builder, const struct side_type_array *type, int64_t *ret_size)
 {
 	struct plan_op op = {.code = PLAN_ARRAY, .label = SIDE_TYPE_ARRAY};
 	int error;
@@ -156,8 +158,8 @@ static int plan_compile_array(
 	if (!type)
 		return plan_refuse(builder, EINVAL, "its array is missing");
 	op.count = type->length;
-	error = compile_around(builder, &op, side_ptr_get(type->elem_type), size);
-	*size = error ? -1 : plan_size_times(*size, type->length);
+	error = compile_around(builder, &op, side_ptr_get(type->elem_type), ret_size);
+	*ret_size = error ? -1 : plan_size_times(*ret_size, type->length);
 	return error;
 }
 
@@ -177,7 +179,7 @@ static int length_width(
 }
 
 static int plan_compile_vla(
-		struct plan_builder *builder, const struct side_type_vla *type, int64_t *size)
+		struct plan_builder *builder, const struct side_type_vla *type, int64_t *ret_size)
 {
 	struct plan_op op = {.code = PLAN_VLA, .label = SIDE_TYPE_VLA};
 	int error;
@@ -186,13 +188,13 @@ static int plan_compile_vla(
 		return plan_refuse(builder, EINVAL, "its VLA is missing");
 	error = length_width(builder, side_ptr_get(type->length_type), &op);
 	if (!error)
-		error = compile_around(builder, &op, side_ptr_get(type->elem_type), size);
-	*size = -1;
+		error = compile_around(builder, &op, side_ptr_get(type->elem_type), ret_size);
+	*ret_size = -1;
 	return error;
 }
 
 static int compile_vla_visitor(struct plan_builder *builder,
-		const struct side_type_vla_visitor *type, int64_t *size)
+		const struct side_type_vla_visitor *type, int64_t *ret_size)
 {
 	struct plan_op op = {.code = PLAN_VLA_VISITOR, .label = SIDE_TYPE_VLA_VISITOR};
 	int error;
@@ -204,21 +206,21 @@ static int compile_vla_visitor(struct plan_builder *builder,
 		return plan_refuse(builder, EINVAL, "its visitor is missing");
 	error = length_width(builder, side_ptr_get(type->length_type), &op);
 	if (!error)
-		error = compile_around(builder, &op, side_ptr_get(type->elem_type), size);
-	*size = -1;
+		error = compile_around(builder, &op, side_ptr_get(type->elem_type), ret_size);
+	*ret_size = -1;
 	return error;
 }
 
-static int compile_optional(
-		struct plan_builder *builder, const struct side_type_optional *type, int64_t *size)
+static int compile_optional(struct plan_builder *builder, const struct side_type_optional *type,
+		int64_t *ret_size)
 {
 	struct plan_op op = {.code = PLAN_OPTIONAL, .label = SIDE_TYPE_OPTIONAL};
 	int error;
 
 	if (!type)
 		return plan_refuse(builder, EINVAL, "its optional is missing");
-	error = compile_around(builder, &op, side_ptr_get(type->elem_type), size);
-	*size = -1;
+	error = compile_around(builder, &op, side_ptr_get(type->elem_type), ret_size);
+	*ret_size = -1;
 	return error;
 }
 
@@ -238,8 +240,8 @@ static int push_selector(struct plan_builder *builder, const struct side_type *t
 	return plan_push(builder, &op);
 }
 
-static int compile_variant(
-		struct plan_builder *builder, const struct side_type_variant *type, int64_t *size)
+static int compile_variant(struct plan_builder *builder, const struct side_type_variant *type,
+		int64_t *ret_size)
 {
 	struct plan_op op = {.code = PLAN_VARIANT, .label = SIDE_TYPE_VARIANT};
 	const struct side_variant_option *option;
@@ -260,20 +262,20 @@ static int compile_variant(
 
 		range.begin = option->range_begin;
 		range.end = option->range_end;
-		error = compile_around(builder, &range, &option->side_type, size);
+		error = compile_around(builder, &range, &option->side_type, ret_size);
 	}
 	if (!error)
 		plan_close(builder, at);
-	*size = -1;
+	*ret_size = -1;
 	return error;
 }
 
 static int compile_enum(
-		struct plan_builder *builder, const struct side_type *element, int64_t *size)
+		struct plan_builder *builder, const struct side_type *element, int64_t *ret_size)
 {
 	if (!element || !plan_is_integer(plan_compile_label_of(element)))
 		return plan_refuse(builder, EINVAL, "an enumeration needs an integer type");
-	return plan_compile_integer(builder, element, size);
+	return plan_compile_integer(builder, element, ret_size);
 }
 
 static bool plan_is_bitmap_item(const struct side_type *type)
@@ -284,7 +286,7 @@ static bool plan_is_bitmap_item(const struct side_type *type)
 }
 
 static int compile_bitmap(
-		struct plan_builder *builder, const struct side_type *element, int64_t *size)
+		struct plan_builder *builder, const struct side_type *element, int64_t *ret_size)
 {
 	const struct side_type_array *array;
 	const struct side_type_vla *vla;
@@ -300,56 +302,59 @@ static int compile_bitmap(
 	if (!valid)
 		return plan_refuse(builder, EINVAL,
 				"a bitmap needs bytes, integers, or an array or VLA of them");
-	return compile_type(builder, element, size);
+	return compile_type(builder, element, ret_size);
 }
 
-static int compile_type(struct plan_builder *builder, const struct side_type *type, int64_t *size)
+static int compile_type(
+		struct plan_builder *builder, const struct side_type *type, int64_t *ret_size)
 {
 	const struct plan_op dynamic = {.code = PLAN_DYNAMIC};
 	unsigned int label = plan_compile_label_of(type);
 
 	switch (label) {
-	case SIDE_TYPE_NULL: *size = 0; return push_scalar(builder, label, 0);
-	case SIDE_TYPE_BYTE: *size = 1; return push_scalar(builder, label, 1);
-	case SIDE_TYPE_BOOL: return plan_compile_bool(builder, type, size);
-	case SIDE_TYPE_POINTER: return plan_compile_integer(builder, type, size);
+	case SIDE_TYPE_NULL: *ret_size = 0; return push_scalar(builder, label, 0);
+	case SIDE_TYPE_BYTE: *ret_size = 1; return push_scalar(builder, label, 1);
+	case SIDE_TYPE_BOOL: return plan_compile_bool(builder, type, ret_size);
+	case SIDE_TYPE_POINTER: return plan_compile_integer(builder, type, ret_size);
 	case SIDE_TYPE_FLOAT_BINARY16:
 	case SIDE_TYPE_FLOAT_BINARY32:
 	case SIDE_TYPE_FLOAT_BINARY64:
-	case SIDE_TYPE_FLOAT_BINARY128: return plan_compile_float(builder, type, size);
+	case SIDE_TYPE_FLOAT_BINARY128: return plan_compile_float(builder, type, ret_size);
 	case SIDE_TYPE_STRING_UTF8:
 	case SIDE_TYPE_STRING_UTF16:
-	case SIDE_TYPE_STRING_UTF32: return plan_compile_string(builder, type, size);
+	case SIDE_TYPE_STRING_UTF32: return plan_compile_string(builder, type, ret_size);
 	case SIDE_TYPE_STRUCT:
-		return plan_compile_struct(builder, side_ptr_get(type->u.side_struct), size);
+		return plan_compile_struct(builder, side_ptr_get(type->u.side_struct), ret_size);
 	case SIDE_TYPE_VARIANT:
-		return compile_variant(builder, side_ptr_get(type->u.side_variant), size);
+		return compile_variant(builder, side_ptr_get(type->u.side_variant), ret_size);
 	case SIDE_TYPE_OPTIONAL:
-		return compile_optional(builder, side_ptr_get(type->u.side_optional), size);
+		return compile_optional(builder, side_ptr_get(type->u.side_optional), ret_size);
 	case SIDE_TYPE_ARRAY:
-		return plan_compile_array(builder, side_ptr_get(type->u.side_array), size);
-	case SIDE_TYPE_VLA: return plan_compile_vla(builder, side_ptr_get(type->u.side_vla), size);
+		return plan_compile_array(builder, side_ptr_get(type->u.side_array), ret_size);
+	case SIDE_TYPE_VLA:
+		return plan_compile_vla(builder, side_ptr_get(type->u.side_vla), ret_size);
 	case SIDE_TYPE_VLA_VISITOR:
-		return compile_vla_visitor(builder, side_ptr_get(type->u.side_vla_visitor), size);
+		return compile_vla_visitor(
+				builder, side_ptr_get(type->u.side_vla_visitor), ret_size);
 	case SIDE_TYPE_ENUM:
-		return compile_enum(builder, side_ptr_get(type->u.side_enum.elem_type), size);
+		return compile_enum(builder, side_ptr_get(type->u.side_enum.elem_type), ret_size);
 	case SIDE_TYPE_ENUM_BITMAP:
-		return compile_bitmap(
-				builder, side_ptr_get(type->u.side_enum_bitmap.elem_type), size);
-	case SIDE_TYPE_DYNAMIC: *size = -1; return plan_push(builder, &dynamic);
+		return compile_bitmap(builder, side_ptr_get(type->u.side_enum_bitmap.elem_type),
+				ret_size);
+	case SIDE_TYPE_DYNAMIC: *ret_size = -1; return plan_push(builder, &dynamic);
 	default: break;
 	}
 	if (plan_is_integer(label))
-		return plan_compile_integer(builder, type, size);
+		return plan_compile_integer(builder, type, ret_size);
 	if (label >= SIDE_TYPE_GATHER_BOOL && label <= SIDE_TYPE_GATHER_ENUM)
-		return plan_compile_gather(builder, type, size);
+		return plan_compile_gather(builder, type, ret_size);
 	if (label >= _NR_SIDE_TYPE_LABEL)
 		return plan_refuse(builder, EOPNOTSUPP, "its type is newer than this recorder");
 	return plan_refuse(builder, EINVAL, "dynamic types are for arguments only");
 }
 
 static int compile_event(struct plan_builder *builder,
-		const struct side_event_description *description, int64_t *size)
+		const struct side_event_description *description, int64_t *ret_size)
 {
 	const struct plan_op end = {.code = PLAN_END};
 	int error;
@@ -361,7 +366,7 @@ static int compile_event(struct plan_builder *builder,
 		return plan_refuse(builder, EOPNOTSUPP,
 				"the description's version is newer than this recorder");
 	error = compile_fields(builder, side_array_elements(&description->fields),
-			side_array_length(&description->fields), size);
+			side_array_length(&description->fields), ret_size);
 	builder->last_at = UINT32_MAX;
 	return error ? error : plan_push(builder, &end);
 }
@@ -385,7 +390,8 @@ static void describe_error(const struct plan_builder *builder,
 }
 
 int plan_compile_ops(const struct side_event_description *description, struct plan_op *ops,
-		uint32_t capacity, uint32_t *count, int64_t *size, char *error, size_t error_size)
+		uint32_t capacity, uint32_t *ret_count, int64_t *ret_size, char *error,
+		size_t error_size)
 {
 	struct plan_builder builder = {
 			.ops = ops,
@@ -394,8 +400,8 @@ int plan_compile_ops(const struct side_event_description *description, struct pl
 	};
 	int result;
 
-	result = compile_event(&builder, description, size);
-	*count = ops ? builder.count : builder.peak;
+	result = compile_event(&builder, description, ret_size);
+	*ret_count = ops ? builder.count : builder.peak;
 	if (result)
 		describe_error(&builder, description, error, error_size);
 	return result;

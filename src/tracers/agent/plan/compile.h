@@ -5,12 +5,13 @@
 #include "tracers/agent/plan/op.h"
 
 /*
- * Compile the operations of a description, including PLAN_END. *size is the number of bytes of the
- * fields, or -1 when it varies. With ops == NULL, only compute the capacity that is needed, which
+ * Compile the operations of a description, including PLAN_END. *ret_size is the number of bytes of
+ * the fields, or -1 when it varies. With ops == NULL, only compute the capacity that is needed, which
  * may exceed the final count.
  */
 int plan_compile_ops(const struct side_event_description *description, struct plan_op *ops,
-		uint32_t capacity, uint32_t *count, int64_t *size, char *error, size_t error_size);
+		uint32_t capacity, uint32_t *ret_count, int64_t *ret_size, char *error,
+		size_t error_size);
 
 /*
  * Replace short runs of adjacent scalar fields by blocks, in place (block.c).

@@ -301,12 +301,12 @@ static __attribute__((noinline)) bool write_attributes(
 	return true;
 }
 
-/* A node whose fields or elements the caller writes; *count is where their number goes. */
+/* A node whose fields or elements the caller writes; *ret_count is where their number goes. */
 static bool begin_compound(struct node_list *list, unsigned int depth, const char *name,
-		enum plan_node_kind kind, const void *attributes, uint8_t **count)
+		enum plan_node_kind kind, const void *attributes, uint8_t **ret_count)
 {
-	*count = claim_node(list, depth, name, kind, 4);
-	return *count && write_attributes(list, depth + 1, attributes);
+	*ret_count = claim_node(list, depth, name, kind, 4);
+	return *ret_count && write_attributes(list, depth + 1, attributes);
 }
 
 static bool plan_dynamic_write_struct(struct node_list *list, unsigned int depth, const char *name,

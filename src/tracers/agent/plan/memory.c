@@ -62,7 +62,7 @@ static uint8_t *write_strings(struct plan_output *output, const struct plan_op *
 
 /* The length comes from its own base: that of the argument, or of the structure around. */
 plan_inline uint8_t *write_length(struct plan_output *output, const struct plan_op *op,
-		const uint8_t *length_base, uint8_t *to, uint32_t *count)
+		const uint8_t *length_base, uint8_t *to, uint32_t *ret_count)
 {
 	const struct plan_op *length_op = op + 1;
 	const uint8_t *from;
@@ -77,10 +77,10 @@ plan_inline uint8_t *write_length(struct plan_output *output, const struct plan_
 	plan_pin(length.low);
 	if (length.high || length.low > UINT32_MAX)
 		return plan_fail(output, PLAN_REASON_LENGTH);
-	*count = (uint32_t)length.low;
+	*ret_count = (uint32_t)length.low;
 	if (!plan_has_space(output, to, op->width))
 		return plan_fail(output, PLAN_REASON_TOO_BIG);
-	plan_store(to, *count, op->width);
+	plan_store(to, *ret_count, op->width);
 	return to + op->width;
 }
 
@@ -120,18 +120,18 @@ uint8_t *plan_write_memory_vla(struct plan_output *output, const struct plan_op 
 
 uint8_t *plan_write_memory_vla_span(struct plan_output *output, const struct plan_op *op,
 		const uint8_t *base, const uint8_t *length_base, uint8_t *to,
-		struct plan_span *span)
+		struct plan_span *ret_span)
 {
 	uint32_t count;
 
-	*span = (struct plan_span){NULL, 0};
+	*ret_span = (struct plan_span){NULL, 0};
 	to = write_length(output, op, length_base, to, &count);
 	if (!to || !count)
 		return to;
 	base = elements_at(output, op, base);
 	if (!base)
 		return NULL;
-	*span = (struct plan_span){base + op[2].offset, (size_t)count * op->stride};
+	*ret_span = (struct plan_span){base + op[2].offset, (size_t)count * op->stride};
 	return to;
 }
 

@@ -110,7 +110,7 @@ struct plan_entry {
 
 struct plan_op;
 typedef ssize_t (*plan_step_func)(const struct plan_op *op, const struct side_arg *arg, uint8_t *to,
-		const uint8_t *last, uint8_t *start, enum plan_reason *reason);
+		const uint8_t *last, uint8_t *start, enum plan_reason *ret_reason);
 
 struct plan_op {
 	uint8_t code;   /* enum plan_code */
@@ -165,10 +165,10 @@ struct plan_body {
 /* The ways of serialize.c. */
 ssize_t plan_serialize_any(const struct plan *plan, const struct side_arg_vec *arguments,
 		const struct side_arg_dynamic_struct *variadic, void *buffer, size_t capacity,
-		enum plan_reason *reason);
+		enum plan_reason *ret_reason);
 ssize_t plan_serialize_plain(const struct plan *plan, const struct side_arg_vec *arguments,
 		const struct side_arg_dynamic_struct *variadic, void *buffer, size_t capacity,
-		enum plan_reason *reason);
+		enum plan_reason *ret_reason);
 plan_serialize_func plan_serialize_run(unsigned int code);
 plan_step_func plan_step(unsigned int code);
 
@@ -188,15 +188,15 @@ uint8_t *plan_write_variadic(struct plan_output *output,
 		const struct side_arg_dynamic_struct *fields, uint8_t *to);
 uint8_t *plan_write_null_string(struct plan_output *output, uint8_t *to);
 uint8_t *plan_write_wide_string(struct plan_output *output, const void *from,
-		unsigned int unit_size, bool swap, const uint8_t **consumed, uint8_t *to);
+		unsigned int unit_size, bool swap, const uint8_t **ret_consumed, uint8_t *to);
 uint8_t *plan_write_memory(struct plan_output *output, const struct plan_op *op,
 		const struct plan_op *stop, const uint8_t *base, uint8_t *to);
 uint8_t *plan_write_memory_vla(struct plan_output *output, const struct plan_op *op,
 		const uint8_t *base, const uint8_t *length_base, uint8_t *to);
-/* The same without the elements of a flat one, which *span tells. */
+/* The same without the elements of a flat one, which *ret_span tells. */
 uint8_t *plan_write_memory_vla_span(struct plan_output *output, const struct plan_op *op,
 		const uint8_t *base, const uint8_t *length_base, uint8_t *to,
-		struct plan_span *span);
+		struct plan_span *ret_span);
 
 static inline uint8_t *plan_fail(struct plan_output *output, enum plan_reason reason)
 {

@@ -39,7 +39,7 @@ struct plan;
 typedef ssize_t (*plan_serialize_func)(const struct plan *plan,
 		const struct side_arg_vec *arguments,
 		const struct side_arg_dynamic_struct *variadic, void *buffer, size_t capacity,
-		enum plan_reason *reason);
+		enum plan_reason *ret_reason);
 
 /* What may be done with a plan beside serialising it. */
 enum plan_kind {

@@ -116,7 +116,7 @@ static bool under_valgrind(void)
 }
 
 static int plan_build_body(const struct side_event_description *description, void *memory,
-		size_t size, char *error, size_t error_size, struct plan **result)
+		size_t size, char *error, size_t error_size, struct plan **ret_plan)
 {
 	struct plan_body *body = memory;
 	uint32_t capacity;
@@ -142,17 +142,17 @@ static int plan_build_body(const struct side_event_description *description, voi
 			.serialize = plan_choose_serializer(body), .kind = PLAN_KIND_ANY};
 	body->span_at = 0;
 	choose_kind(body);
-	*result = &body->plan;
+	*ret_plan = &body->plan;
 	return 0;
 }
 
 int plan_build(const struct side_event_description *description, void *memory, size_t size,
-		struct plan **plan)
+		struct plan **ret_plan)
 {
-	return plan_build_body(description, memory, size, NULL, 0, plan);
+	return plan_build_body(description, memory, size, NULL, 0, ret_plan);
 }
 
-int plan_compile(const struct side_event_description *description, struct plan **result,
+int plan_compile(const struct side_event_description *description, struct plan **ret_plan,
 		char *error, size_t error_size)
 {
 	ssize_t size = plan_size(description, error, error_size);
@@ -175,7 +175,7 @@ int plan_compile(const struct side_event_description *description, struct plan *
 		return status;
 	}
 	((struct plan_body *)plan)->mapped_size = (size_t)size;
-	*result = plan;
+	*ret_plan = plan;
 	return 0;
 }
 

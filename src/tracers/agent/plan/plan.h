@@ -40,8 +40,8 @@ const char *plan_reason_text(enum plan_reason reason);
  * here), -E2BIG (nested too deeply or too large) or -ENOMEM, with a sentence in error when given.
  * The plan needs the description no more, but it calls the visitors that were in it.
  */
-int plan_compile(const struct side_event_description *description, struct plan **plan, char *error,
-		size_t error_size);
+int plan_compile(const struct side_event_description *description, struct plan **ret_plan,
+		char *error, size_t error_size);
 void plan_free(struct plan *plan);
 
 /*
@@ -51,7 +51,7 @@ void plan_free(struct plan *plan);
  */
 ssize_t plan_size(const struct side_event_description *description, char *error, size_t error_size);
 int plan_build(const struct side_event_description *description, void *memory, size_t size,
-		struct plan **plan);
+		struct plan **ret_plan);
 
 /* The size of every record of this event, or -1 when it depends on the arguments. */
 ssize_t plan_fixed_size(const struct plan *plan);
@@ -59,9 +59,9 @@ ssize_t plan_fixed_size(const struct plan *plan);
 static inline ssize_t plan_serialize_reason(const struct plan *plan,
 		const struct side_arg_vec *arguments,
 		const struct side_arg_dynamic_struct *variadic, void *buffer, size_t capacity,
-		enum plan_reason *reason)
+		enum plan_reason *ret_reason)
 {
-	return plan->serialize(plan, arguments, variadic, buffer, capacity, reason);
+	return plan->serialize(plan, arguments, variadic, buffer, capacity, ret_reason);
 }
 
 static inline ssize_t plan_serialize(const struct plan *plan, const struct side_arg_vec *arguments,
@@ -72,10 +72,10 @@ static inline ssize_t plan_serialize(const struct plan *plan, const struct side_
 }
 
 /*
- * PLAN_KIND_SPAN: serialise all but the last field's bytes, which *span then tells, so that large
- * ones are copied once. Results as above; -E2BIG is about the buffer, not the span.
+ * PLAN_KIND_SPAN: serialise all but the last field's bytes, which *ret_span then tells, so that
+ * large ones are copied once. Results as above; -E2BIG is about the buffer, not the span.
  */
 ssize_t plan_serialize_span(const struct plan *plan, const struct side_arg_vec *arguments,
-		void *buffer, size_t capacity, struct plan_span *span);
+		void *buffer, size_t capacity, struct plan_span *ret_span);
 
 #endif /* SIDE_TRACERS_AGENT_PLAN_PLAN_H */

@@ -180,7 +180,7 @@ static uint8_t *write_optional(struct plan_output *output, const struct plan_op 
 
 /* Write the selector as its type, 128 bits as 64, and give its value as the ranges compare it. */
 static uint8_t *write_selector(struct plan_output *output, const struct plan_op *op,
-		const struct side_arg *arg, int64_t *selector, uint8_t *to)
+		const struct side_arg *arg, int64_t *ret_selector, uint8_t *to)
 {
 	const uint8_t *from = (const uint8_t *)&arg->u;
 	unsigned int size = op->size == 16 ? 8 : op->size;
@@ -191,9 +191,9 @@ static uint8_t *write_selector(struct plan_output *output, const struct plan_op 
 	if (!plan_has_space(output, to, size))
 		return plan_fail(output, PLAN_REASON_TOO_BIG);
 	value = plan_load_integer(op, from);
-	*selector = (int64_t)value.low;
+	*ret_selector = (int64_t)value.low;
 	if (op->size == 16) {
-		uint64_t high = op->flags & PLAN_SIGNED ? (uint64_t)(*selector >> 63) : 0;
+		uint64_t high = op->flags & PLAN_SIGNED ? (uint64_t)(*ret_selector >> 63) : 0;
 
 		if (value.high != high)
 			return plan_fail(output, PLAN_REASON_SELECTOR);
@@ -351,17 +351,17 @@ static uint8_t *plan_write_args(struct plan_output *output, const struct plan_op
 	return to;
 }
 
-static int plan_serialize_set_error(enum plan_reason why, enum plan_reason *reason)
+static int plan_serialize_set_error(enum plan_reason why, enum plan_reason *ret_reason)
 {
-	if (reason)
-		*reason = why;
+	if (ret_reason)
+		*ret_reason = why;
 	return why == PLAN_REASON_TOO_BIG ? -E2BIG : -EINVAL;
 }
 
 /* Plans with anything in them. */
 ssize_t plan_serialize_any(const struct plan *plan, const struct side_arg_vec *arguments,
 		const struct side_arg_dynamic_struct *variadic, void *buffer, size_t capacity,
-		enum plan_reason *reason)
+		enum plan_reason *ret_reason)
 {
 	const struct plan_body *body = (const struct plan_body *)plan;
 	struct plan_output output = {(uint8_t *)buffer + capacity, NULL, PLAN_REASON_NONE};
@@ -378,12 +378,12 @@ ssize_t plan_serialize_any(const struct plan *plan, const struct side_arg_vec *a
 		to = plan_write_args(&output, body->ops, body->ops + body->op_count - 1, arg, to);
 	if (to && body->variadic)
 		to = plan_write_variadic(&output, variadic, to);
-	return to ? to - (uint8_t *)buffer : plan_serialize_set_error(output.reason, reason);
+	return to ? to - (uint8_t *)buffer : plan_serialize_set_error(output.reason, ret_reason);
 }
 
 /* The last field of a plan that has a span; its cell is the last one. */
 static uint8_t *plan_serialize_write_span(struct plan_output *output, const struct plan_op *op,
-		const struct side_arg *arg, uint8_t *to, struct plan_span *span)
+		const struct side_arg *arg, uint8_t *to, struct plan_span *ret_span)
 {
 	const uint8_t *base = side_ptr_get(arg->u.side_static.side_struct_gather_ptr);
 	const uint8_t *length_base = base;
@@ -393,16 +393,16 @@ static uint8_t *plan_serialize_write_span(struct plan_output *output, const stru
 	if (op->code == PLAN_GATHER_COPY) {
 		if (!base)
 			return plan_fail(output, PLAN_REASON_NULL_POINTER);
-		*span = (struct plan_span){base + op->offset, op->count};
+		*ret_span = (struct plan_span){base + op->offset, op->count};
 		return to;
 	}
 	if (op->label == SIDE_TYPE_GATHER_VLA)
 		length_base = side_ptr_get(arg->u.side_static.side_vla_gather.length_ptr);
-	return plan_write_memory_vla_span(output, op + 1, base, length_base, to, span);
+	return plan_write_memory_vla_span(output, op + 1, base, length_base, to, ret_span);
 }
 
 ssize_t plan_serialize_span(const struct plan *plan, const struct side_arg_vec *arguments,
-		void *buffer, size_t capacity, struct plan_span *span)
+		void *buffer, size_t capacity, struct plan_span *ret_span)
 {
 	const struct plan_body *body = (const struct plan_body *)plan;
 	struct plan_output output = {(uint8_t *)buffer + capacity, NULL, PLAN_REASON_NONE};
@@ -415,7 +415,8 @@ ssize_t plan_serialize_span(const struct plan *plan, const struct side_arg_vec *
 	if (last != body->ops)
 		to = plan_write_args(&output, body->ops, last, arg, to);
 	if (to)
-		to = plan_serialize_write_span(&output, last, arg + body->arg_count - 1, to, span);
+		to = plan_serialize_write_span(
+				&output, last, arg + body->arg_count - 1, to, ret_span);
 	return to ? to - (uint8_t *)buffer : plan_serialize_set_error(output.reason, NULL);
 }
 
@@ -429,22 +430,22 @@ plan_inline const struct side_arg *plan_args(
 }
 
 /* Plans of one run of scalars. */
-#define DEFINE_SERIALIZE_RUN(bytes)                                                           \
-	static ssize_t serialize_run_##bytes(const struct plan *plan,                         \
-			const struct side_arg_vec *arguments,                                 \
-			const struct side_arg_dynamic_struct *variadic, void *buffer,         \
-			size_t capacity, enum plan_reason *reason)                            \
-	{                                                                                     \
-		const struct plan_body *body = (const struct plan_body *)plan;                \
-		const struct side_arg *arg = plan_args(body, arguments);                      \
-		uint32_t count = body->arg_count;                                             \
-                                                                                              \
-		if (__builtin_expect(!arg || capacity < (size_t)count * (bytes), 0))          \
-			return plan_serialize_any(                                            \
-					plan, arguments, variadic, buffer, capacity, reason); \
-		if (!plan_copy_args(bytes, body->ops[0].label, arg, count, buffer))           \
-			return plan_serialize_set_error(PLAN_REASON_ARGUMENT_LABEL, reason);  \
-		return (ssize_t)count * (bytes);                                              \
+#define DEFINE_SERIALIZE_RUN(bytes)                                                               \
+	static ssize_t serialize_run_##bytes(const struct plan *plan,                             \
+			const struct side_arg_vec *arguments,                                     \
+			const struct side_arg_dynamic_struct *variadic, void *buffer,             \
+			size_t capacity, enum plan_reason *ret_reason)                            \
+	{                                                                                         \
+		const struct plan_body *body = (const struct plan_body *)plan;                    \
+		const struct side_arg *arg = plan_args(body, arguments);                          \
+		uint32_t count = body->arg_count;                                                 \
+                                                                                                  \
+		if (__builtin_expect(!arg || capacity < (size_t)count * (bytes), 0))              \
+			return plan_serialize_any(                                                \
+					plan, arguments, variadic, buffer, capacity, ret_reason); \
+		if (!plan_copy_args(bytes, body->ops[0].label, arg, count, buffer))               \
+			return plan_serialize_set_error(PLAN_REASON_ARGUMENT_LABEL, ret_reason);  \
+		return (ssize_t)count * (bytes);                                                  \
 	}
 
 DEFINE_SERIALIZE_RUN(1)
@@ -474,37 +475,37 @@ plan_serialize_func plan_serialize_run(unsigned int code)
  */
 #define STEP(name)                                                                      \
 	ssize_t name(const struct plan_op *op, const struct side_arg *arg, uint8_t *to, \
-			const uint8_t *last, uint8_t *start, enum plan_reason *reason)
+			const uint8_t *last, uint8_t *start, enum plan_reason *ret_reason)
 
-#define NEXT_STEP(op, arg, to) return (op)->step(op, arg, to, last, start, reason)
+#define NEXT_STEP(op, arg, to) return (op)->step(op, arg, to, last, start, ret_reason)
 
 /* One cell is the usual run, and then no loop is needed; more go the second way. */
-#define STEP_RUN(bytes_each)                                                                 \
-	static __attribute__((noinline)) STEP(step_args_##bytes_each)                        \
-	{                                                                                    \
-		if ((size_t)(last - to + 8) < op->bytes)                                     \
-			return plan_serialize_set_error(PLAN_REASON_TOO_BIG, reason);        \
-		to = plan_copy_args(bytes_each, op->label, arg, op->count, to);              \
-		if (!to)                                                                     \
-			return plan_serialize_set_error(PLAN_REASON_ARGUMENT_LABEL, reason); \
-		NEXT_STEP(op + 1, arg + op->count, to);                                      \
-	}                                                                                    \
-                                                                                             \
-	static STEP(step_run_##bytes_each)                                                   \
-	{                                                                                    \
-		if (op->count != 1 || (bytes_each) > 8 || to > last)                         \
-			return step_args_##bytes_each(op, arg, to, last, start, reason);     \
-		if (__builtin_expect(arg->type.v != op->label, 0))                           \
-			return step_wrong_label(op, arg, to, last, start, reason);           \
-		plan_copy_arg(bytes_each, arg, to);                                          \
-		NEXT_STEP(op + 1, arg + 1, to + (bytes_each));                               \
+#define STEP_RUN(bytes_each)                                                                     \
+	static __attribute__((noinline)) STEP(step_args_##bytes_each)                            \
+	{                                                                                        \
+		if ((size_t)(last - to + 8) < op->bytes)                                         \
+			return plan_serialize_set_error(PLAN_REASON_TOO_BIG, ret_reason);        \
+		to = plan_copy_args(bytes_each, op->label, arg, op->count, to);                  \
+		if (!to)                                                                         \
+			return plan_serialize_set_error(PLAN_REASON_ARGUMENT_LABEL, ret_reason); \
+		NEXT_STEP(op + 1, arg + op->count, to);                                          \
+	}                                                                                        \
+                                                                                                 \
+	static STEP(step_run_##bytes_each)                                                       \
+	{                                                                                        \
+		if (op->count != 1 || (bytes_each) > 8 || to > last)                             \
+			return step_args_##bytes_each(op, arg, to, last, start, ret_reason);     \
+		if (__builtin_expect(arg->type.v != op->label, 0))                               \
+			return step_wrong_label(op, arg, to, last, start, ret_reason);           \
+		plan_copy_arg(bytes_each, arg, to);                                              \
+		NEXT_STEP(op + 1, arg + 1, to + (bytes_each));                                   \
 	}
 
 /* Out of line, so that the steps need no stack. */
 static __attribute__((noinline, cold)) STEP(step_wrong_label)
 {
 	(void)op, (void)arg, (void)to, (void)last, (void)start;
-	return plan_serialize_set_error(PLAN_REASON_ARGUMENT_LABEL, reason);
+	return plan_serialize_set_error(PLAN_REASON_ARGUMENT_LABEL, ret_reason);
 }
 
 STEP_RUN(0)
@@ -517,9 +518,9 @@ STEP_RUN(16)
 static STEP(step_block)
 {
 	if (__builtin_expect((size_t)(last - to + 8) < op->bytes, 0))
-		return plan_serialize_set_error(PLAN_REASON_TOO_BIG, reason);
+		return plan_serialize_set_error(PLAN_REASON_TOO_BIG, ret_reason);
 	if (__builtin_expect(!plan_copy_block(op, arg, to), 0))
-		return plan_serialize_set_error(PLAN_REASON_ARGUMENT_LABEL, reason);
+		return plan_serialize_set_error(PLAN_REASON_ARGUMENT_LABEL, ret_reason);
 	NEXT_STEP(op + op->skip, arg + op->count, to + op->bytes);
 }
 
@@ -529,12 +530,12 @@ static __attribute__((noinline)) STEP(step_long_string)
 	const uint8_t *from = side_ptr_get(arg->u.side_static.string_value);
 
 	if (__builtin_expect(arg->type.v != op->label, 0))
-		return step_wrong_label(op, arg, to, last, start, reason);
+		return step_wrong_label(op, arg, to, last, start, ret_reason);
 	if (!from)
 		from = (const uint8_t *)"(null)";
 	to = plan_copy_string(to, last + 8, from);
 	if (!to)
-		return plan_serialize_set_error(PLAN_REASON_TOO_BIG, reason);
+		return plan_serialize_set_error(PLAN_REASON_TOO_BIG, ret_reason);
 	NEXT_STEP(op + 1, arg + 1, to);
 }
 
@@ -546,9 +547,9 @@ static STEP(step_string)
 	uint64_t nul;
 
 	if (__builtin_expect(arg->type.v != op->label, 0))
-		return step_wrong_label(op, arg, to, last, start, reason);
+		return step_wrong_label(op, arg, to, last, start, ret_reason);
 	if (!from || to + 8 > last || !plan_same_page(from, 16))
-		return step_long_string(op, arg, to, last, start, reason);
+		return step_long_string(op, arg, to, last, start, ret_reason);
 	plan_pin(constants);
 	nul = plan_copy_string_word(to, from, constants);
 	if (nul)
@@ -556,7 +557,7 @@ static STEP(step_string)
 	nul = plan_copy_string_word(to + 8, from + 8, constants);
 	if (nul)
 		NEXT_STEP(op + 1, arg + 1, plan_behind_nul(to + 8, nul));
-	return step_long_string(op, arg, to, last, start, reason);
+	return step_long_string(op, arg, to, last, start, ret_reason);
 }
 
 static STEP(step_gather_copy)
@@ -565,18 +566,18 @@ static STEP(step_gather_copy)
 	uint32_t count = op->count;
 
 	if (__builtin_expect(arg->type.v != op->label, 0))
-		return plan_serialize_set_error(PLAN_REASON_ARGUMENT_LABEL, reason);
+		return plan_serialize_set_error(PLAN_REASON_ARGUMENT_LABEL, ret_reason);
 	if (__builtin_expect(!from, 0))
-		return plan_serialize_set_error(PLAN_REASON_NULL_POINTER, reason);
+		return plan_serialize_set_error(PLAN_REASON_NULL_POINTER, ret_reason);
 	if (__builtin_expect((size_t)(last - to + 8) < count, 0))
-		return plan_serialize_set_error(PLAN_REASON_TOO_BIG, reason);
+		return plan_serialize_set_error(PLAN_REASON_TOO_BIG, ret_reason);
 	plan_copy(to, from + op->offset, count);
 	NEXT_STEP(op + 1, arg + 1, to + count);
 }
 
 static STEP(step_end)
 {
-	(void)op, (void)arg, (void)last, (void)reason;
+	(void)op, (void)arg, (void)last, (void)ret_reason;
 	return to - start;
 }
 
@@ -604,14 +605,14 @@ plan_step_func plan_step(unsigned int code)
 
 ssize_t plan_serialize_plain(const struct plan *plan, const struct side_arg_vec *arguments,
 		const struct side_arg_dynamic_struct *variadic, void *buffer, size_t capacity,
-		enum plan_reason *reason)
+		enum plan_reason *ret_reason)
 {
 	const struct plan_body *body = (const struct plan_body *)plan;
 	const struct side_arg *arg = plan_args(body, arguments);
 
 	/* The steps count from the last place for a word, so there must be one. */
 	if (__builtin_expect(!arg || capacity < 8, 0))
-		return plan_serialize_any(plan, arguments, variadic, buffer, capacity, reason);
-	return body->ops[0].step(
-			body->ops, arg, buffer, (uint8_t *)buffer + capacity - 8, buffer, reason);
+		return plan_serialize_any(plan, arguments, variadic, buffer, capacity, ret_reason);
+	return body->ops[0].step(body->ops, arg, buffer, (uint8_t *)buffer + capacity - 8, buffer,
+			ret_reason);
 }

@@ -63,11 +63,11 @@ static unsigned int encoded_size(uint32_t unit)
 }
 
 /*
- * Each code unit is read once, so that the text may change meanwhile. *consumed is where memory
+ * Each code unit is read once, so that the text may change meanwhile. *ret_consumed is where memory
  * goes on behind the terminator.
  */
 uint8_t *plan_write_wide_string(struct plan_output *output, const void *text,
-		unsigned int unit_size, bool swap, const uint8_t **consumed, uint8_t *to)
+		unsigned int unit_size, bool swap, const uint8_t **ret_consumed, uint8_t *to)
 {
 	const uint8_t *from = text;
 	uint32_t high = 0; /* a high surrogate that waits for its low one */
@@ -97,6 +97,6 @@ uint8_t *plan_write_wide_string(struct plan_output *output, const void *text,
 		if (!unit)
 			break;
 	}
-	*consumed = from;
+	*ret_consumed = from;
 	return to;
 }

@@ -184,28 +184,28 @@ static void fill_struct(struct probes_event_hit *event_hit, const struct probes_
 }
 
 static inline void fill_value(struct probes_event_hit *event_hit, const struct probes_field *named,
-		const struct probe_fetch *how, struct side_arg *args, struct side_arg *arg)
+		const struct probe_fetch *how, struct side_arg *args, struct side_arg *ret_arg)
 {
 	const struct probe_table_field *field = &named->field;
 	uint64_t value = probe_fetch_value(event_hit, how);
 
-	arg->type.v = named->label;
-	arg->flags = 0;
+	ret_arg->type.v = named->label;
+	ret_arg->flags = 0;
 	if (probe_field_is_array(field)) {
-		fill_gathered(event_hit, field, value, arg);
+		fill_gathered(event_hit, field, value, ret_arg);
 		return;
 	}
 	switch (field->type) {
 	case PROBE_FIELD_BOOL:
-		arg->u.side_static.bool_value.side_bool8 = (value & 0xff) != 0;
+		ret_arg->u.side_static.bool_value.side_bool8 = (value & 0xff) != 0;
 		break;
-	case PROBE_FIELD_STRING: fill_string(event_hit, field, value, arg); break;
-	case PROBE_FIELD_STRUCT: fill_struct(event_hit, named, args, arg); break;
+	case PROBE_FIELD_STRING: fill_string(event_hit, field, value, ret_arg); break;
+	case PROBE_FIELD_STRUCT: fill_struct(event_hit, named, args, ret_arg); break;
 	default:
 		/* For each size, the lower bytes are the value, also of floats. */
-		arg->u.side_static.integer_value.side_u64 = value;
+		ret_arg->u.side_static.integer_value.side_u64 = value;
 		if (field->size > sizeof(value))
-			arg->u.side_static.integer_value
+			ret_arg->u.side_static.integer_value
 					.side_u128_split[SIDE_INTEGER128_SPLIT_HIGH] =
 					event_hit->upper;
 		break;

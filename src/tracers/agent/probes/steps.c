@@ -35,7 +35,7 @@ static bool is_name(const struct probe_fetch *fetch)
 }
 
 /* Make the step of a field. Returns the most bytes that it can store, without a name. */
-static size_t make_plain_step(bool leaves, struct probes_step *step,
+static size_t make_plain_step(bool leaves, struct probes_step *ret_step,
 		const struct probe_table_field *field, const struct probe_fetch *fetch)
 {
 	int offset = probes_step_hit_offset(leaves, fetch);
@@ -43,39 +43,39 @@ static size_t make_plain_step(bool leaves, struct probes_step *step,
 	/* If the value is in a register, the selector is written here, too. */
 	if (field->guarded) {
 		offset = -1;
-		step->from = 1;
+		ret_step->from = 1;
 	}
 	if (probe_field_is_array(field)) {
-		step->kind = PROBES_STEP_GATHERED;
+		ret_step->kind = PROBES_STEP_GATHERED;
 		return 8 + (size_t)field->size * field->limit;
 	}
 	switch (field->type) {
-	case PROBE_FIELD_BOOL: step->kind = PROBES_STEP_BOOL; return 1;
+	case PROBE_FIELD_BOOL: ret_step->kind = PROBES_STEP_BOOL; return 1;
 	case PROBE_FIELD_STRING:
 		if (is_name(fetch) && !field->guarded) {
-			step->kind = PROBES_STEP_NAME;
+			ret_step->kind = PROBES_STEP_NAME;
 			return 0;
 		}
-		step->kind = PROBES_STEP_STRING;
+		ret_step->kind = PROBES_STEP_STRING;
 		return field->limit + 1u;
-	case PROBE_FIELD_STRUCT: step->kind = PROBES_STEP_NOTHING; return 0;
+	case PROBE_FIELD_STRUCT: ret_step->kind = PROBES_STEP_NOTHING; return 0;
 	default: break;
 	}
 	if (field->size > sizeof(uint64_t)) {
-		step->kind = PROBES_STEP_WIDE;
+		ret_step->kind = PROBES_STEP_WIDE;
 		return field->size;
 	}
-	step->kind = offset < 0 ? PROBES_STEP_VALUE : PROBES_STEP_PLAIN;
+	ret_step->kind = offset < 0 ? PROBES_STEP_VALUE : PROBES_STEP_PLAIN;
 	if (offset >= 0)
-		step->from = (uint16_t)offset;
-	step->size = field->size;
+		ret_step->from = (uint16_t)offset;
+	ret_step->size = field->size;
 	return field->size;
 }
 
-static size_t make_step(bool leaves, struct probes_step *step,
+static size_t make_step(bool leaves, struct probes_step *ret_step,
 		const struct probe_table_field *field, const struct probe_fetch *fetch)
 {
-	return make_plain_step(leaves, step, field, fetch) + field->guarded;
+	return make_plain_step(leaves, ret_step, field, fetch) + field->guarded;
 }
 
 /* Describe the record if its bytes are at most two words of the hit. */
