@@ -461,7 +461,7 @@ static void calls_report(struct calls_check *calls, const struct code_function *
 	if (calls->wrong >= REPORTED_MAX)
 		return;
 	calls_format_location(calls, function, at, location, sizeof(location));
-	snprintf(text, sizeof(text), "the call at %s does not fit: %s", location, problem->text);
+	snprintf(text, sizeof(text), "the call at %s does not match: %s", location, problem->text);
 	check_report_call(calls->check, event, problem->field, text);
 }
 
@@ -628,9 +628,9 @@ static void calls_check_all(struct calls_check *calls)
 	for (size_t i = 0; i < calls->nr_sites; i++)
 		calls_walk_function(calls, calls->sites[i], calls_note_call);
 	calls_report_mismatched(calls);
-	message_verbose("%s: of %zu call%s of events, %zu fit%s, %zu do%s not, %zu cannot be checked",
+	message_verbose("%s: of %zu call%s of events, %zu match%s, %zu do%s not, %zu cannot be checked",
 			calls->path, calls->seen, calls->seen == 1 ? "" : "s", calls->fit,
-			calls->fit == 1 ? "s" : "", calls->wrong, calls->wrong == 1 ? "es" : "",
+			calls->fit == 1 ? "es" : "", calls->wrong, calls->wrong == 1 ? "es" : "",
 			calls->seen - calls->fit - calls->wrong);
 }
 

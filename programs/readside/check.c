@@ -182,8 +182,8 @@ static void check_print_findings(struct check *check)
 	}
 	if (check->has_more)
 		readside_check_print_problem(check, VISIT_WARNING, check->event->path,
-				name ? name : "", "",
-				"there are more findings: they are counted, not printed", NULL);
+				name ? name : "", "", "more findings are counted, but not printed",
+				NULL);
 	check->nr_findings = 0;
 	check->has_more = false;
 	free(name);
@@ -254,14 +254,13 @@ static void readside_check_state(struct check *check)
 				"it has no state, so no tracer can enable it");
 	} else if (!state->readable && state->version) {
 		readside_check_report(check, VISIT_ERROR, "use a newer libside",
-				"its state has a version (%" PRIu32 ") that is not known",
-				state->version);
+				"its state has the unknown version %" PRIu32, state->version);
 	} else if (!state->readable) {
 		readside_check_report(check, VISIT_ERROR, "point at a struct side_event_state_0",
 				"its state cannot be read");
 	} else if (state->description != check->event->address) {
 		readside_check_report(check, VISIT_ERROR, "give each event a state of its own",
-				"its state is that of another description (at 0x%" PRIx64
+				"its state belongs to another description (at 0x%" PRIx64
 				", not 0x%" PRIx64 ")",
 				state->description, check->event->address);
 	} else if (state->enabled || state->nr_callbacks) {

@@ -58,7 +58,8 @@ static bool diff_types_spend_budget(struct diff *diff, const char *location, uin
 
 	diff->work += work;
 	if (!was_enough && diff->work > WORK_MAX)
-		diff_report(diff, VERDICT_INCOMPATIBLE, location, "there is too much to compare");
+		diff_report(diff, VERDICT_INCOMPATIBLE, location,
+				"the types are too large to compare");
 	return diff->work <= WORK_MAX;
 }
 
@@ -199,13 +200,13 @@ static void diff_integer(struct diff *diff, const char *location, const struct s
 				", which has no negative numbers");
 	else if (!old_sign && new_sign && new_bits <= old_bits)
 		diff_types_report_types(diff, VERDICT_INCOMPATIBLE, location, before, after,
-				", which does not hold its largest numbers");
+				", which cannot hold its largest values");
 	else if (new_bits < old_bits)
 		diff_types_report_types(diff, VERDICT_INCOMPATIBLE, location, before, after,
 				", which is narrower");
 	else
 		diff_types_report_types(diff, VERDICT_COMPATIBLE, location, before, after,
-				", which holds all of it");
+				", which can hold all its values");
 }
 
 static void diff_float(struct diff *diff, const char *location, const struct side_type *before,
@@ -219,7 +220,7 @@ static void diff_float(struct diff *diff, const char *location, const struct sid
 				", which is less exact");
 	else
 		diff_types_report_types(diff, VERDICT_COMPATIBLE, location, before, after,
-				", which holds all of it");
+				", which can hold all its values");
 }
 
 /* ---- attributes ---- */
@@ -279,7 +280,7 @@ static void diff_label(struct diff *diff, const char *location, const struct dif
 	int shown = label->size < 200 ? (int)label->size : 200;
 
 	if (!found) {
-		diff_report(diff, VERDICT_INCOMPATIBLE, location, "the label \"%.*s\" is gone",
+		diff_report(diff, VERDICT_INCOMPATIBLE, location, "the label \"%.*s\" was removed",
 				shown, label->text ? label->text : "");
 		return;
 	}
@@ -372,7 +373,7 @@ static void diff_variant(struct diff *diff, const char *location, const struct s
 		if (!new || diff_types_select_option(is, old->range_end) != new)
 			diff_report(diff, VERDICT_INCOMPATIBLE, inner,
 					"the option of selectors %" PRId64 " to %" PRId64
-					" is gone, or is not one option any more",
+					" was removed or split",
 					old->range_begin, old->range_end);
 		else
 			diff_type(diff, inner, &old->side_type, &new->side_type);
@@ -427,7 +428,7 @@ static void diff_type(struct diff *diff, const char *location, const struct side
 		diff_inside(diff, location, before, after);
 	else if (is.sort == SORT_OPTIONAL)
 		diff_types_report_types(diff, VERDICT_INCOMPATIBLE, location, before, after,
-				": it may be missing");
+				": it can be absent");
 	else
 		diff_types_report_types(diff, VERDICT_INCOMPATIBLE, location, before, after, "");
 }
@@ -495,7 +496,7 @@ static void diff_named_fields(struct diff *diff, const char *location,
 		else
 			diff_report(diff, VERDICT_INCOMPATIBLE,
 					diff_types_member_path(location, name, inner),
-					"the field is gone");
+					"the field was removed");
 	}
 	for (uint32_t i = 0; i < is->nr; i++) {
 		const char *name = side_ptr_get(after[i].field_name);

@@ -109,7 +109,7 @@ static void diff_event(struct diff *diff, const struct side_event_description *b
 	diff->work = 0;
 	if (was != is)
 		diff_report(diff, was ? VERDICT_INCOMPATIBLE : VERDICT_COMPATIBLE, "",
-				was ? "it has no variadic fields any more"
+				was ? "it no longer has variadic fields"
 				    : "it has variadic fields now");
 	if (old_level != new_level)
 		diff_report(diff, VERDICT_COMPATIBLE, "", "its log level was %s, is %s",
@@ -160,8 +160,7 @@ static void diff_sides(struct diff *diff, const struct diff_side *before,
 			order = strcmp(was->names[i].text, is->names[k].text);
 		if (k == is->nr || order < 0) {
 			diff->event = was->names[i++].text;
-			diff_report_change(diff, VERDICT_INCOMPATIBLE, "",
-					"the event is not there any more");
+			diff_report_change(diff, VERDICT_INCOMPATIBLE, "", "the event was removed");
 			totals->removed++;
 		} else if (i == was->nr || order > 0) {
 			diff->event = is->names[k++].text;

@@ -132,7 +132,7 @@ static enum readside_step readside_options_set_format(
 			return STEP_FILE;
 		}
 	}
-	message_error_hint("the formats are json, text and s-expr", "unknown format `%s`", text);
+	message_error_hint("use json, text or s-expr", "unknown format `%s`", text);
 	return STEP_USAGE;
 }
 
@@ -145,8 +145,8 @@ static enum readside_step readside_options_set_depth(
 	errno = 0;
 	depth = strtoul(text, &end, 10);
 	if (errno || *end || text[0] < '0' || text[0] > '9' || depth > UINT_MAX) {
-		message_error_hint(
-				"give a number, as in `--max-depth=3`", "`%s` is no depth", text);
+		message_error_hint("give a number, as in `--max-depth=3`", "`%s` is not a depth",
+				text);
 		return STEP_USAGE;
 	}
 	options->walk.max_depth = (unsigned int)depth;
@@ -232,7 +232,7 @@ enum readside_step options_scan(int argc, char **argv, struct readside_options *
 	optind = 0;
 	if (!nr_files)
 		return readside_options_usage_error_hint("name a file, as in `readside ./program`",
-				"there is nothing to read");
+				"missing operand: a file to read");
 	if (ret_options->mode == MODE_DIFF && nr_files != 2)
 		return readside_options_usage_error_hint(
 				"`readside --diff OLD NEW`", "--diff compares two files");

@@ -125,7 +125,7 @@ static int readside_source_report_broken_event(
 	if (++source->nr_broken < BROKEN_MAX && source->reads < READS_MAX)
 		return 0;
 	readside_source_report_broken(
-			source, BROKEN_FILE, "there is too much in it that cannot be read");
+			source, BROKEN_FILE, "too many of its parts are not readable");
 	return -E2BIG;
 }
 
@@ -157,8 +157,7 @@ static int readside_source_read_event(void *opaque, uint64_t address)
 	source->bytes += bytes;
 	result = source->ops->event(source->ops->priv, &event);
 	if (!result && source->bytes > BYTES_MAX) {
-		readside_source_report_broken(
-				source, BROKEN_FILE, "there are too many events in it");
+		readside_source_report_broken(source, BROKEN_FILE, "it has too many events");
 		result = -E2BIG;
 	}
 	return result;
@@ -173,7 +172,7 @@ static int readside_source_read_tables(struct readside_source *source)
 			source->image, &source->memory, 0, readside_source_read_event, source);
 	if (result == -EFAULT)
 		readside_source_report_broken(
-				source, BROKEN_FILE, "its table of events is not all there");
+				source, BROKEN_FILE, "its table of events is truncated");
 	else if (result == -EIO || (!result && source->has_read_error))
 		readside_source_report_broken(source, BROKEN_FILE, strerror(EIO));
 	else if (result == -ENOMEM)

@@ -107,7 +107,7 @@ static void readside_walk_on_broken(void *opaque, const struct broken *broken)
 
 	/* Directories contain other files, too: do not report those. */
 	if (broken->kind == BROKEN_FOREIGN && !needing->walk->named)
-		message_verbose("%s is passed over: %s", broken->path, broken->sentence);
+		message_verbose("skipped %s: %s", broken->path, broken->sentence);
 	else
 		needing->walk->ops.broken(needing->walk->ops.priv, broken);
 }
@@ -152,7 +152,7 @@ static int readside_walk_read_entry(
 	struct stat status;
 
 	if (options->links ? stat(path, &status) : lstat(path, &status)) {
-		message_verbose("%s is passed over: %s", path, strerror(errno));
+		message_verbose("skipped %s: %s", path, strerror(errno));
 		return 0;
 	}
 	if (options->ignore && !fnmatch(options->ignore, name, 0))

@@ -18,7 +18,7 @@ int visit_walk_wrong_type(const struct visit_argument_walk *walk, const struct v
 		unsigned int expected, unsigned int actual)
 {
 	int ret = visit_fail(walk->error, step, -EINVAL,
-			"the description says %s (%u), the argument says %s (%u)",
+			"the description has the type %s (%u), the argument has %s (%u)",
 			visit_label_name(expected), expected, visit_label_name(actual), actual);
 
 	if (walk->error) {

@@ -8,8 +8,7 @@ int visit_check_spend(struct checker *checker, const struct visit_step *step, ui
 {
 	if (checker->nodes < nodes)
 		return visit_fail(checker->error, step, -E2BIG,
-				"the description has more than %u parts\n"
-				"describe less, or check the lengths",
+				"the description has more than %u parts\nmake it smaller, or check the lengths",
 				VISIT_NODES_MAX);
 	checker->nodes -= nodes;
 	return 0;
@@ -102,8 +101,7 @@ static int check_bits(struct checker *checker, unsigned int size, unsigned int o
 				len, offset_bits, 8 * size);
 	if (size == 16 && (offset_bits || len != 128))
 		return visit_fail(checker->error, step, -EINVAL,
-				"a 128-bit integer cannot have %u bits at bit %u\n"
-				"take an integer of at most 64 bits for that",
+				"a 128-bit integer cannot have %u bits at bit %u\nuse an integer of at most 64 bits for that",
 				len, offset_bits);
 	return 0;
 }
@@ -213,8 +211,7 @@ int visit_check_label_agrees(struct checker *checker, const struct side_type *ty
 		size = type->u.side_integer.integer_size;
 		if (type->u.side_integer.signedness != (label >= SIDE_TYPE_S8))
 			return visit_fail(checker->error, step, -EINVAL,
-					"the signedness is not that of %s\n"
-					"set it to that of the label, or take the other label",
+					"the signedness is not that of %s\nset it to that of the label, or use another label",
 					visit_label_name(label));
 	} else if (label >= SIDE_TYPE_STRING_UTF8) {
 		size = type->u.side_string.unit_size;
@@ -225,8 +222,7 @@ int visit_check_label_agrees(struct checker *checker, const struct side_type *ty
 	}
 	if (size != sizes[label])
 		return visit_fail(checker->error, step, -EINVAL,
-				"%u bytes are not the size of %s\n"
-				"set the size to that of the label, or take the other label",
+				"%u bytes are not the size of %s\nset the size to that of the label, or use another label",
 				size, visit_label_name(label));
 	return 0;
 }

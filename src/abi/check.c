@@ -403,13 +403,11 @@ static int check_type(struct checker *checker, const struct side_type *type,
 	int ret;
 
 	if (!type)
-		return visit_fail(checker->error, step, -EFAULT,
-				"the type is NULL\n"
-				"point at the type that belongs here");
+		return visit_fail(
+				checker->error, step, -EFAULT, "the type is NULL\npoint at a type");
 	if (node.depth >= VISIT_DEPTH_MAX)
 		return visit_fail(checker->error, step, -ELOOP,
-				"types are nested more than %u deep\n"
-				"a type must not hold itself",
+				"types are nested more than %u deep\na type must not contain itself",
 				VISIT_DEPTH_MAX);
 	ret = visit_check_spend(checker, step, 1);
 	if (ret)
@@ -449,8 +447,7 @@ static int abi_check_event(struct checker *checker, const struct side_event_desc
 
 	if (!desc)
 		return visit_fail(checker->error, NULL, -EFAULT,
-				"the event description is NULL\n"
-				"register descriptions that are there");
+				"the event description is NULL\nregister only descriptions that exist");
 	if (desc->version != SIDE_EVENT_DESCRIPTION_ABI_VERSION)
 		return visit_fail(checker->error, NULL, -ENOTSUP,
 				"the description has version %u, only %u is known\n"

@@ -42,8 +42,7 @@ int visit_encoder_put(struct encoder *encoder, const void *bytes, size_t size,
 
 	if (encoder->out->size - encoder->start + size > VISIT_ENCODED_MAX)
 		return visit_fail(encoder->error, step, -E2BIG,
-				"the description has more than %u bytes\n"
-				"describe less, or check the lengths",
+				"the description has more than %u bytes\nmake it smaller, or check the lengths",
 				VISIT_ENCODED_MAX);
 	ret = visit_buffer_append(encoder->out, bytes, size);
 	if (ret)
@@ -66,8 +65,7 @@ int visit_encoder_spend(struct encoder *encoder, const struct visit_step *step)
 {
 	if (!encoder->nodes)
 		return visit_fail(encoder->error, step, -E2BIG,
-				"the description has more than %u parts\n"
-				"describe less, or check the lengths",
+				"the description has more than %u parts\nmake it smaller, or check the lengths",
 				VISIT_NODES_MAX);
 	encoder->nodes--;
 	return 0;

@@ -431,8 +431,7 @@ static int encode_type(struct encoder *encoder, const struct side_type *type,
 
 	if (depth >= VISIT_DEPTH_MAX)
 		return visit_fail(encoder->error, step, -ELOOP,
-				"types are nested more than %u deep\n"
-				"a type must not hold itself",
+				"types are nested more than %u deep\na type must not contain itself",
 				VISIT_DEPTH_MAX);
 	ret = visit_encoder_spend(encoder, step);
 	if (!ret)

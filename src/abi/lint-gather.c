@@ -80,9 +80,8 @@ static void lint_members(struct lint *lint, const struct side_type_gather_struct
 		if (end > type->size)
 			lint_report(lint, VISIT_WARNING, node,
 					"its member %.100s ends at byte %" PRIu64
-					", behind the %" PRIu32 " bytes of the structure\n"
-					"give the size of the structure in memory, or correct "
-					"the offset",
+					", after the %" PRIu32
+					" bytes of the structure\ngive the size of the structure in memory, or correct the offset",
 					side_ptr_get(fields[i].field_name), end, type->size);
 	}
 }
@@ -94,7 +93,7 @@ void lint_gather(struct lint *lint, const struct side_type *type, const struct v
 			abi_lint_gather_get_extent(type).offset > LINT_OFFSET_MAX)
 		lint_report(lint, VISIT_ERROR, node,
 				"the offset 0x%" PRIx64
-				" is absurd\nsay the offset of the member, in bytes",
+				" is too large\ngive the offset of the member, in bytes",
 				abi_lint_gather_get_extent(type).offset);
 	if (side_enum_get(type->type) == SIDE_TYPE_GATHER_STRUCT)
 		lint_members(lint, &type->u.side_gather.u.side_struct, node);

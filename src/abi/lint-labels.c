@@ -87,7 +87,7 @@ void lint_enum(struct lint *lint, const struct side_type_enum *type, const struc
 
 	if (!nr)
 		lint_report(lint, VISIT_WARNING, node,
-				"the enumeration has no labels\ngive it some, or describe an integer");
+				"the enumeration has no labels\nadd some, or describe an integer");
 	for (i = 0; i < nr; i++) {
 		int64_t begin = all[i].range_begin, end = all[i].range_end;
 
@@ -104,8 +104,7 @@ void lint_enum(struct lint *lint, const struct side_type_enum *type, const struc
 		if (integer && !lint_labels_is_reachable(integer, begin, end))
 			lint_report(lint, VISIT_REMARK, node,
 					"label %" PRIu32 " (%" PRId64 " to %" PRId64
-					") is out of the reach of the integer below it\n"
-					"take a wider integer, or a value that it can have",
+					") is outside of the range of its integer\nuse a wider integer, or a value in its range",
 					i, begin, end);
 	}
 }
@@ -137,7 +136,7 @@ void lint_bitmap(struct lint *lint, const struct side_type_enum_bitmap *type,
 	_Static_assert(sizeof(*all) == sizeof(struct side_enum_mapping), "one layout");
 	if (!nr)
 		lint_report(lint, VISIT_WARNING, node,
-				"the bitmap has no labels\ngive it some, or describe an integer");
+				"the bitmap has no labels\nadd some, or describe an integer");
 	for (i = 0; i < nr; i++) {
 		lint_label(lint, &all[i].label, i, node);
 		lint_same_label(lint, (const struct side_enum_mapping *)(const void *)all, i, node);
@@ -148,9 +147,9 @@ void lint_bitmap(struct lint *lint, const struct side_type_enum_bitmap *type,
 					i, all[i].range_end, all[i].range_begin);
 		else if (bits && all[i].range_begin >= bits)
 			lint_report(lint, VISIT_REMARK, node,
-					"label %" PRIu32 " begins at bit %" PRIu64 ", of %" PRIu64
-					" bits that there are\n"
-					"take a wider integer, or a bit that it has",
+					"label %" PRIu32 " begins at bit %" PRIu64
+					", but the integer has %" PRIu64
+					" bits\nuse a wider integer, or a bit that it has",
 					i, all[i].range_begin, bits);
 	}
 }
@@ -177,8 +176,7 @@ static void lint_option(struct lint *lint, const struct side_variant_option *opt
 		if (other <= begin && end <= last) {
 			lint_report(lint, VISIT_WARNING, node,
 					"option %" PRIu32 " is never chosen: option %" PRIu32
-					", which comes before it, has all of its selectors\n"
-					"put the narrower one first, or leave one out",
+					", which comes first, has all of its selectors\nput the narrower one first, or remove one",
 					i, k);
 			return;
 		}
@@ -188,8 +186,7 @@ static void lint_option(struct lint *lint, const struct side_variant_option *opt
 	if (crossed < i)
 		lint_report(lint, VISIT_REMARK, node,
 				"options %" PRIu32 " and %" PRIu32
-				" have selectors in common, for which the first one counts\n"
-				"give each selector to one option",
+				" have selectors in common; the first one is used\ngive each selector to one option",
 				crossed, i);
 }
 
@@ -202,7 +199,7 @@ void lint_variant(struct lint *lint, const struct side_type_variant *type,
 
 	if (!nr)
 		lint_report(lint, VISIT_ERROR, node,
-				"the variant has no options\ngive it one for each selector");
+				"the variant has no options\nadd one for each selector");
 	for (i = 0; i < nr; i++) {
 		if (options[i].range_end < options[i].range_begin) {
 			lint_report(lint, VISIT_ERROR, node,
@@ -216,8 +213,8 @@ void lint_variant(struct lint *lint, const struct side_type_variant *type,
 				!lint_labels_is_reachable(selector, options[i].range_begin,
 						options[i].range_end))
 			lint_report(lint, VISIT_REMARK, node,
-					"option %" PRIu32 " is out of the reach of the selector\n"
-					"take a wider selector, or a value that it can have",
+					"option %" PRIu32
+					" is outside of the range of the selector\nuse a wider selector, or a value in its range",
 					i);
 	}
 }

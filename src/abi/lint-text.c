@@ -104,7 +104,7 @@ static void lint_base(
 		return;
 	if (!is_number) {
 		lint_report(lint, VISIT_WARNING, node,
-				"its attribute std.integer.base is no integer\nmake it 2, 8, 10 or 16");
+				"its attribute std.integer.base is not an integer\nmake it 2, 8, 10 or 16");
 		return;
 	}
 	digits[visit_value_digits(&value, 10, false, digits)] = '\0';
@@ -162,7 +162,7 @@ void lint_attributes(struct lint *lint, struct visit_attributes attributes,
 				continue;
 			lint_report(lint, VISIT_REMARK, node,
 					"attribute %" PRIu32 " has the name of attribute %" PRIu32
-					", which is the one that counts\ngive it a name of its own",
+					", which is used instead\ngive it a name of its own",
 					i, k);
 			break;
 		}

@@ -80,17 +80,17 @@ static void lint_head(struct lint *lint)
 	lint_name(lint, side_ptr_get(desc->event_name), "its name");
 	if (side_enum_get(desc->loglevel) > SIDE_LOGLEVEL_DEBUG)
 		lint_report(lint, VISIT_ERROR, NULL,
-				"the log level %u is unknown\ntake one up to DEBUG, which is %d",
+				"the log level %u is unknown\nuse a level up to DEBUG, which is %d",
 				(unsigned int)side_enum_get(desc->loglevel), SIDE_LOGLEVEL_DEBUG);
 	if (unknown)
 		lint_report(lint, VISIT_WARNING, NULL,
 				"the flags 0x%" PRIx64
-				" are unknown\nset SIDE_EVENT_FLAG_VARIADIC or nothing",
+				" are unknown\nset SIDE_EVENT_FLAG_VARIADIC or 0",
 				unknown);
 	if (desc->nr_side_type_label > _NR_SIDE_TYPE_LABEL ||
 			desc->nr_side_attr_type > _NR_SIDE_ATTR_TYPE)
 		lint_report(lint, VISIT_WARNING, NULL,
-				"it was made for %u types and %u attribute types, of which %u and %u are known\nuse a newer libside, or set the numbers that its headers had",
+				"it was compiled with %u types and %u attribute types, of which %u and %u are known\nuse a newer libside, or set the numbers of its headers",
 				desc->nr_side_type_label, desc->nr_side_attr_type,
 				_NR_SIDE_TYPE_LABEL, _NR_SIDE_ATTR_TYPE);
 }
@@ -152,7 +152,7 @@ static bool lint_fields(struct lint *lint, const struct side_event_field *fields
 
 	if (nr > LINT_FIELDS_MAX) {
 		lint_report(lint, VISIT_ERROR, node,
-				"it has %" PRIu32 " fields, which is absurd\n%d are the most", nr,
+				"it has %" PRIu32 " fields, which is too many\nuse at most %d", nr,
 				LINT_FIELDS_MAX);
 		return false;
 	}
@@ -185,11 +185,11 @@ static void lint_length(
 {
 	if (!length)
 		lint_report(lint, VISIT_WARNING, node,
-				"the array has no elements\nsay how many it has, or describe a VLA");
+				"the array has no elements\nset its length, or describe a VLA");
 	else if (length > most)
 		lint_report(lint, VISIT_ERROR, node,
-				"the array has %" PRIu32 " elements, which is absurd\n%" PRIu32
-				" are the most",
+				"the array has %" PRIu32
+				" elements, which is too many\nuse at most %" PRIu32,
 				length, most);
 }
 

@@ -240,7 +240,7 @@ static int elf_image_load_sections(struct image *image)
 }
 
 static const char linked_later[] =
-		"its code is for link-time optimization (-flto): the events are in the program or library that is linked from it";
+		"it contains code for link-time optimization (-flto): the events are in the program or library that is linked from it";
 
 /* Note sections that have no bytes, or have the code in another form. */
 static void note_elsewhere(struct image *image, const GElf_Shdr *header)

@@ -78,7 +78,7 @@ int builder_check_bits(struct side_builder *builder, const struct builder_step *
 				offset_bits, 8 * size);
 	if (size == 16 && len != 128)
 		return builder_fail_at(builder, step,
-				"of a 128-bit integer all bits must be taken, not %u", len);
+				"a 128-bit integer must use all of its bits, not %u", len);
 	return SIDE_ERROR_OK;
 }
 

@@ -133,7 +133,7 @@ static bool builder_accepts(struct side_builder *builder, struct side_builder_ty
 	if (!builder_owns_type(builder, type))
 		return false;
 	if (side_enum_get(type->raw.type) != one && side_enum_get(type->raw.type) != other) {
-		builder_fail(builder, SIDE_ERROR_INVAL, "%s was added to a type that takes none",
+		builder_fail(builder, SIDE_ERROR_INVAL, "%s was added to a type that accepts none",
 				word);
 		return false;
 	}
@@ -243,7 +243,7 @@ static int builder_add_attribute(struct side_builder *builder, struct side_build
 		on = on->element;
 	if (side_enum_get(on->raw.type) == SIDE_TYPE_DYNAMIC)
 		return builder_fail(builder, SIDE_ERROR_INVAL,
-				"attribute \"%.100s\": a dynamic field takes no attributes", key);
+				"attribute \"%.100s\": a dynamic field has no attributes", key);
 	copy = builder_copy_units(builder, key, 1);
 	attr = copy ? builder_append_item(builder, &on->attributes, sizeof(*attr)) : NULL;
 	if (!attr)

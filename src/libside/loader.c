@@ -249,7 +249,7 @@ static void loader_load_validator(void)
 	side_init();
 	if (!loader_load_library(VALIDATOR))
 		dprintf(STDERR_FILENO,
-				"side: nothing is validated: " VALIDATOR
+				"side: cannot validate calls: " VALIDATOR
 				" cannot be loaded\nhint: SIDE_DEBUG=1 prints the reason\n");
 }
 

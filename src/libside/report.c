@@ -15,7 +15,7 @@ static const char *const sentences[REPORT_NR] = {
 		[REPORT_DESCRIPTION_VERSION] =
 				"side: an event's description has a version that this library does not know; no tracer can use the event\nhint: use a newer libside\n",
 		[REPORT_DESCRIPTION_SIZE] =
-				"side: an event's description is shorter than version 0 demands; no tracer can use the event\nhint: its producer must set struct_size\n",
+				"side: an event's description is shorter than version 0 requires; no tracer can use the event\nhint: its producer must set struct_size\n",
 		[REPORT_NULL_ARGUMENT] =
 				"side: an event was emitted without state, arguments, variadic part or key (NULL); the call is ignored\n",
 		[REPORT_VARIADIC] =

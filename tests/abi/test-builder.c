@@ -411,7 +411,7 @@ static void wrong_types(void)
 	REFUSED(side_builder_gather_integer(b, 0, 4, 0, 1, 0, HOST, DIRECT),
 			": 32 bits from bit 1 on exceed the 32 bits of the value");
 	REFUSED(side_builder_gather_integer(b, 0, 16, 0, 0, 5, HOST, DIRECT),
-			": of a 128-bit integer all bits must be taken, not 5");
+			": a 128-bit integer must use all of its bits, not 5");
 	REFUSED(side_builder_gather_bool(b, 0, 16, 0, 0, HOST, DIRECT),
 			": a boolean cannot have 16 bytes");
 	REFUSED(side_builder_gather_byte(b, 0, (enum side_type_gather_access_mode)7),
@@ -688,7 +688,7 @@ static void wrong_members(void)
 	b = fresh();
 	CHECK(side_builder_add_field(b, side_builder_null(b), "f", side_builder_null(b)) ==
 			SIDE_ERROR_INVAL);
-	expect(b, "a field was added to a type that takes none");
+	expect(b, "a field was added to a type that accepts none");
 	b = fresh();
 	v = side_builder_variant(b, side_builder_integer(b, 1, 0, HOST));
 	side_builder_add_field(b, NULL, "f", v);
@@ -710,7 +710,7 @@ static void wrong_members(void)
 	expect(b, "p:e, field \"f\": label 0 is NULL");
 	b = fresh();
 	side_builder_add_bit_label(b, side_builder_enum(b, NULL), "l", 1, 1);
-	expect(b, "a bit label was added to a type that takes none");
+	expect(b, "a bit label was added to a type that accepts none");
 	side_builder_destroy(other);
 }
 
@@ -722,7 +722,7 @@ static void wrong_attributes(void)
 	expect(b, "the key of an attribute is NULL");
 	b = fresh();
 	CHECK(side_builder_attr_null(b, side_builder_dynamic(b), "k") == SIDE_ERROR_INVAL);
-	expect(b, "attribute \"k\": a dynamic field takes no attributes");
+	expect(b, "attribute \"k\": a dynamic field has no attributes");
 	b = fresh();
 	CHECK(side_builder_attr_unsigned(b, NULL, "k", 1, 256) == SIDE_ERROR_INVAL);
 	expect(b, "attribute \"k\": the value does not fit 1 bytes");

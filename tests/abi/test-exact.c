@@ -691,7 +691,8 @@ static void writers(void)
 	side_enum_set(arg.type, SIDE_TYPE_U8);
 	CHECK(abi_arguments_write_element(&elements.ctx, &arg) == SIDE_VISITOR_STATUS_ERROR);
 	CHECK(elements.ret == -EINVAL && elements.nr == 1);
-	CHECK(!strcmp(error.what, "the description says NULL (0), the argument says U8 (2)"));
+	CHECK(!strcmp(error.what,
+			"the description has the type NULL (0), the argument has U8 (2)"));
 	CHECK(!strcmp(error.where, "here\nindex: 0"));
 	/* The same for dynamic values. */
 	memset(&arg, 0, sizeof(arg));

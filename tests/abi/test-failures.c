@@ -289,7 +289,7 @@ static void whole_size(void)
 	side_ptr_set(desc.event_name, "e");
 	CHECK(visit_description_encode(&desc, &out, &error) == -E2BIG && !out.size);
 	CHECK(!strcmp(error.what, "the description has more than 16777216 bytes"));
-	CHECK(!strcmp(error.hint, "describe less, or check the lengths"));
+	CHECK(!strcmp(error.hint, "make it smaller, or check the lengths"));
 	visit_buffer_free(&out);
 	free(name);
 }

@@ -68,8 +68,8 @@ MEMBERS(m_enum,
 		side_field_gather_enum("m", en,
 				side_elem(side_type_gather_unsigned_integer(14, 2, 0, 0, DIRECT))))
 
-#define OVER(member, end, size)                                            \
-	"w its member " member " ends at byte " #end ", behind the " #size \
+#define OVER(member, end, size)                                           \
+	"w its member " member " ends at byte " #end ", after the " #size \
 	" bytes of the structure @field: \"x\"|"
 
 #define ENUMS(_)                                                                      \
@@ -87,7 +87,7 @@ MEMBERS(m_enum,
 	_(u64_5, side_type_u64(), 5, 6, "")                                           \
 	_(u64_minus, side_type_u64(), -6, -5, "")                                     \
 	_(s64_5, side_type_s64(), 5, 6, "")
-#define REACH " is out of the reach of the integer below it @field: \"x\"|"
+#define REACH " is outside of the range of its integer @field: \"x\"|"
 #define GATHERED_ENUMS(_)                                              \
 	_(g4_15, 1, 0, 4, 15, 15, "")                                  \
 	_(g4_16, 1, 0, 4, 16, 16, "r label 0 (16 to 16)" REACH)        \
@@ -116,16 +116,17 @@ static side_define_array(bits_array, side_elem(side_type_u16()), 3);
 static side_define_vla(bits_vla, side_elem(side_type_u16()), side_length(side_type_u8()));
 #define BITMAPS(_)                                                                                 \
 	_(bit_7, side_type_u8(), 7, 99, "")                                                        \
-	_(bit_8, side_type_u8(), 8, 99, "r label 0 begins at bit 8, of 8" BITS)                    \
+	_(bit_8, side_type_u8(), 8, 99, "r label 0 begins at bit 8, but the integer has 8" BITS)   \
 	_(byte_7, side_type_byte(), 7, 7, "")                                                      \
-	_(byte_8, side_type_byte(), 8, 8, "r label 0 begins at bit 8, of 8" BITS)                  \
+	_(byte_8, side_type_byte(), 8, 8, "r label 0 begins at bit 8, but the integer has 8" BITS) \
 	_(array_47, side_type_array(bits_array), 47, 47, "")                                       \
-	_(array_48, side_type_array(bits_array), 48, 48, "r label 0 begins at bit 48, of 48" BITS) \
+	_(array_48, side_type_array(bits_array), 48, 48,                                           \
+			"r label 0 begins at bit 48, but the integer has 48" BITS)                 \
 	_(vla_999, side_type_vla(bits_vla), 999, 999, "")                                          \
 	_(bit_same, side_type_u8(), 5, 5, "")                                                      \
 	_(bit_back, side_type_u8(), 5, 4,                                                          \
 			"e the range of label 0 ends (4) before it begins (5) @field: \"x\"|")
-#define BITS " bits that there are @field: \"x\"|"
+#define BITS " bits @field: \"x\"|"
 #define DEFINE_BITMAP(id, type, begin, end, wanted)                                        \
 	static side_define_enum_bitmap(bm_##id,                                            \
 			side_enum_bitmap_mapping_list(                                     \
@@ -152,10 +153,9 @@ BITMAPS(DEFINE_BITMAP)
 	_(back, 8, 2, 1, 9, BACK("label", 0, 2, 8), BACK("option", 0, 2, 8)) \
 	_(back_second, 1, 9, 8, 2, BACK("label", 1, 2, 8), BACK("option", 1, 2, 8))
 #define SHARE(from, to) "r labels 0 and 1 share the values " #from " to " #to " @field: \"x\"|"
-#define COMMON \
-	"r options 0 and 1 have selectors in common, for which the first one counts @field: \"x\"|"
+#define COMMON "r options 0 and 1 have selectors in common; the first one is used @field: \"x\"|"
 #define NEVER \
-	"w option 1 is never chosen: option 0, which comes before it, has all of its selectors @field: \"x\"|"
+	"w option 1 is never chosen: option 0, which comes first, has all of its selectors @field: \"x\"|"
 #define BACK(what, nr, end, begin)                                                  \
 	"e the range of " what " " #nr " ends (" #end ") before it begins (" #begin \
 	") @field: \"x\"|"
@@ -173,13 +173,13 @@ BITMAPS(DEFINE_BITMAP)
 			side_field_list(side_field_variant("x", va_##id)));
 RANGES(DEFINE_RANGES)
 
-#define SELECTORS(_)                                                                     \
-	_(va_255, side_type_u8(), 255, 255, "")                                          \
-	_(va_256, side_type_u8(), 256, 256,                                              \
-			"r option 0 is out of the reach of the selector @field: \"x\"|") \
-	_(va_s8, side_type_s8(), -128, -128, "")                                         \
-	_(va_s8_over, side_type_s8(), -129, -129,                                        \
-			"r option 0 is out of the reach of the selector @field: \"x\"|")
+#define SELECTORS(_)                                                                         \
+	_(va_255, side_type_u8(), 255, 255, "")                                              \
+	_(va_256, side_type_u8(), 256, 256,                                                  \
+			"r option 0 is outside of the range of the selector @field: \"x\"|") \
+	_(va_s8, side_type_s8(), -128, -128, "")                                             \
+	_(va_s8_over, side_type_s8(), -129, -129,                                            \
+			"r option 0 is outside of the range of the selector @field: \"x\"|")
 #define DEFINE_SELECTOR(id, type, begin, end, wanted)                                       \
 	static side_define_variant(va_##id, type,                                           \
 			side_option_list(side_option_range(begin, end, side_type_null()))); \
@@ -210,7 +210,7 @@ SELECTORS(DEFINE_SELECTOR)
 			"w the string value of attribute 0 is NULL @field: \"x\"|")
 #define BASE(digits) \
 	"w its attribute std.integer.base is " digits ", not 2, 8, 10 or 16 @field: \"x\"|"
-#define NO_BASE "w its attribute std.integer.base is no integer @field: \"x\"|"
+#define NO_BASE "w its attribute std.integer.base is not an integer @field: \"x\"|"
 #define DEFINE_ATTRIBUTE(id, key, value, wanted)                  \
 	side_static_event(ev_##id, "p", #id, SIDE_LOGLEVEL_DEBUG, \
 			side_field_list(side_field_u8(            \
@@ -287,11 +287,11 @@ static void head(void)
 	expect_lint(&desc, "");
 	desc.nr_side_type_label++;
 	expect_lint(&desc,
-			"w it was made for 52 types and 17 attribute types, of which 51 and 17 are known|");
+			"w it was compiled with 52 types and 17 attribute types, of which 51 and 17 are known|");
 	desc.nr_side_type_label--;
 	desc.nr_side_attr_type++;
 	expect_lint(&desc,
-			"w it was made for 51 types and 18 attribute types, of which 51 and 17 are known|");
+			"w it was compiled with 51 types and 18 attribute types, of which 51 and 17 are known|");
 	/* The newest type is DYNAMIC, the newest attribute S64. */
 	RESET;
 	desc.nr_side_type_label = SIDE_TYPE_DYNAMIC + 1;
@@ -432,7 +432,7 @@ static void many(void)
 	expect_lint(&desc, "");
 	options[255].begin = options[255].end = 70;
 	expect_lint(&desc,
-			"w option 255 is never chosen: option 7, which comes before it, has all of its selectors @field: \"x\"|");
+			"w option 255 is never chosen: option 7, which comes first, has all of its selectors @field: \"x\"|");
 	/* The first of several that it overlaps. */
 	fill();
 	options[7].end = 75;
@@ -440,7 +440,7 @@ static void many(void)
 	options[255].begin = 73;
 	options[255].end = 77;
 	expect_lint(&desc,
-			"r options 7 and 255 have selectors in common, for which the first one counts @field: \"x\"|");
+			"r options 7 and 255 have selectors in common; the first one is used @field: \"x\"|");
 	memset(&field.side_type, 0, sizeof(field.side_type));
 	side_enum_set(field.side_type.type, SIDE_TYPE_NULL);
 	side_ptr_set(field.side_type.u.side_null.attributes.elements,
@@ -452,7 +452,7 @@ static void many(void)
 	expect_lint(&desc, "");
 	side_ptr_set(attributes[255].key.p, "n7");
 	expect_lint(&desc,
-			"r attribute 255 has the name of attribute 7, which is the one that counts @field: \"x\"|");
+			"r attribute 255 has the name of attribute 7, which is used instead @field: \"x\"|");
 	/* A boolean attribute is 0 or 1. */
 	field.side_type.u.side_null.attributes.length = 1;
 	side_enum_set(attributes[0].value.type, SIDE_ATTR_TYPE_BOOL);

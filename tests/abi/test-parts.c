@@ -110,7 +110,7 @@ static void nested_types(void)
 				side_array_elements(&owned->desc->fields)->side_type));
 		CHECK(visit_description_read(NULL, (uintptr_t)more, &again, &error) == -ELOOP);
 		CHECK(!strcmp(error.what, "types are nested more than 128 deep"));
-		CHECK(!strcmp(error.hint, "a type must not hold itself") && !again.size);
+		CHECK(!strcmp(error.hint, "a type must not contain itself") && !again.size);
 		CHECK(visit_description_check(more, 0, &error) == -ELOOP);
 		visit_buffer_free(&again);
 		visit_owned_free(owned);
@@ -645,16 +645,16 @@ static void findings(void)
 
 	CHECK(finds(gather_integer(most, 2, 0, 0, false, HOST, DIRECT), ""));
 	CHECK(finds(gather_integer(most + 1, 2, 0, 0, false, HOST, DIRECT),
-			"2f the offset 0x100000001 is absurd|"));
+			"2f the offset 0x100000001 is too large|"));
 	/* An enumeration is found once: its integer has the offset. */
 	CHECK(finds(gather_enum(gather_integer(most + 1, 2, 0, 0, false, HOST, DIRECT), 1, &one),
-			"2 the offset 0x100000001 is absurd|"));
+			"2 the offset 0x100000001 is too large|"));
 	CHECK(finds(far_member(6), ""));
 	CHECK(finds(far_member(7),
-			"1f its member f ends at byte 9, behind the 8 bytes of the structure|"));
+			"1f its member f ends at byte 9, after the 8 bytes of the structure|"));
 	CHECK(finds(far_member(most),
-			"1f its member f ends at byte 4294967298, behind the 8 bytes of the structure|"));
-	CHECK(finds(far_member(most + 1), "2f the offset 0x100000001 is absurd|"));
+			"1f its member f ends at byte 4294967298, after the 8 bytes of the structure|"));
+	CHECK(finds(far_member(most + 1), "2f the offset 0x100000001 is too large|"));
 	/* A label and its meaning. */
 	CHECK(finds(make_integer(SIDE_TYPE_U32, 4, 0, false, HOST), ""));
 	CHECK(finds(make_integer(SIDE_TYPE_U32, 2, 0, false, HOST),

@@ -75,7 +75,7 @@ static void assert_opens(void)
 /* ---- which files are refused ---- */
 
 static const char linked_later[] =
-		"its code is for link-time optimization (-flto): the events are in the program or library that is linked from it";
+		"it contains code for link-time optimization (-flto): the events are in the program or library that is linked from it";
 
 static void test_refused(void **unused)
 {

@@ -238,7 +238,7 @@ static void test_report(void)
 			"hint: use a newer libside\n"
 			"side: an event's description has a version that this library does not know; no tracer can use the event\n"
 			"hint: use a newer libside\n"
-			"side: an event's description is shorter than version 0 demands; no tracer can use the event\n"
+			"side: an event's description is shorter than version 0 requires; no tracer can use the event\n"
 			"hint: its producer must set struct_size\n"
 			"side: an event was emitted by the wrong function; the call is ignored\n"
 			"hint: side_call_variadic is for variadic events, side_call for all others\n"));

@@ -923,7 +923,7 @@ static void test_run(void)
 	variables[5] = "0";
 	loader_run();
 	CHECK(!strcmp(printed,
-			"side: nothing is validated: libside-validate.so.0 cannot be loaded\n"
+			"side: cannot validate calls: libside-validate.so.0 cannot be loaded\n"
 			"hint: SIDE_DEBUG=1 prints the reason\n"));
 	is_done("decide init error /dir/libside-validate.so.0 error");
 	is_missing = false;

@@ -212,7 +212,7 @@ def compiled(compiler, name, *flags):
 
 
 def counted(run):
-    return [int(n) for n in re.search(r"of (\d+) calls? of events, (\d+) fits?, (\d+) do(?:es)? not, (\d+) cannot", run.err).groups()]
+    return [int(n) for n in re.search(r"of (\d+) calls? of events, (\d+) match(?:es)?, (\d+) do(?:es)? not, (\d+) cannot", run.err).groups()]
 
 
 def test_wrong():
@@ -248,7 +248,7 @@ def test_stripped():
     needed("gcc", "-shared", "-fPIC", "stub.c", "-o", "libstub.so")
     write("wrong.c", WRONG)
     compiled("gcc", "wrong.c", "-O2", "-s")
-    contains(readside("--check", "program", status=1).out, "does not fit: expected U32, found STRING_UTF8")
+    contains(readside("--check", "program", status=1).out, "does not match: expected U32, found STRING_UTF8")
 
 
 def test_right():
@@ -278,7 +278,7 @@ def test_uses():
                 print(f"not {compiler} {level}: {error}")
                 continue
             run = readside("--check", "--verbose", "uses")
-            true("does not fit" not in run.out, f"{compiler} {level}: {run.out}")
+            true("does not match" not in run.out, f"{compiler} {level}: {run.out}")
             true(True, f"{compiler} {level}: {run.err}")
 
 

@@ -52,7 +52,7 @@ def test_folders():
     equal(names("-r", "-p", "p[ac]", tree()), ["pa:a", "pc:c"])
     equal(names("-r", "-e", "!pa", tree()), ["pb:b", "pc:c"])
     equal(names("-r", "-p", "p[ac]", "-e", "*:c", tree()), ["pc:c"])
-    contains(readside("-v", tree()).err, "note.txt is passed over: it is not an ELF file")
+    contains(readside("-v", tree()).err, "skipped tree/note.txt: it is not an ELF file")
 
 
 def test_forms():
@@ -141,7 +141,7 @@ def test_elsewhere():
         stream.write("int none(int x);\nint none(int x) { return x + 1; }\n")
     needed("gcc", "-flto", "-ffat-lto-objects", "-c", "none.c", "-o", "none.o")
     needed("ar", "rc", "fat.a", "fat.o", "none.o")
-    files = {"here.debug": "debug information", "later.o": "-flto", "later.a": "later.a(later.o): its code"}
+    files = {"here.debug": "debug information", "later.o": "-flto", "later.a": "later.a(later.o): it contains code"}
     if shutil.which("clang"):
         needed("clang", "-flto", "-I" + INCLUDE, "-c", "here.o.c", "-o", "bitcode.o")
         files["bitcode.o"] = "-flto"
@@ -154,7 +154,7 @@ def test_elsewhere():
     for name in ("here.so", "fat.o", "fat.a"):
         equal(readside("--check", name).out, "1 event, 0 errors, 0 warnings\n", name)
     # In a folder they are skipped, like all files without events.
-    contains(readside("-v", "--check", "-m", "later.o", ".").err, "later.o is passed over: its code")
+    contains(readside("-v", "--check", "-m", "later.o", ".").err, "skipped ./later.o: it contains code")
 
 
 def test_libraries():
@@ -168,10 +168,10 @@ def test_libraries():
 
 
 def test_mistakes():
-    for args, found_text in (((), "there is nothing to read"), (("-f", "xml", "x"), "unknown format `xml`"),
-                       (("--max-depth=-1", "x"), "is no depth"), (("--nothing",), "nothing"), (("-e", "[", "x"), "pattern")):
+    for args, found_text in (((), "missing operand: a file to read"), (("-f", "xml", "x"), "unknown format `xml`"),
+                       (("--max-depth=-1", "x"), "is not a depth"), (("--nothing",), "nothing"), (("-e", "[", "x"), "pattern")):
         contains(readside(*args, status=2).err, found_text)
-    contains(readside(status=2).err, "readside: there is nothing to read\nhint: name a file, as in `readside ./program`\n")
+    contains(readside(status=2).err, "readside: missing operand: a file to read\nhint: name a file, as in `readside ./program`\n")
     contains(readside("nothing-there", status=1).err, "cannot read nothing-there: No such file")
     contains(readside("/dev/null", status=1).err, "it is not a file")
     contains(readside("--help").out, "Usage: readside")

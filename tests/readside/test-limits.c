@@ -55,7 +55,7 @@ static void played_report(struct check *check, const struct readside_event *even
 		const char *field, const char *text)
 {
 	CHECK(!check && !event && !strcmp(field, "f") &&
-			!strcmp(text, "the call at 0x1234 does not fit: why"));
+			!strcmp(text, "the call at 0x1234 does not match: why"));
 	nr_reported++;
 }
 

@@ -152,7 +152,7 @@ static void test_choice(void)
 	CHECK(is_result(2, "", NULL) && strstr(result.err, "[%d%s"));
 	RUN("-f", "yaml", SELF);
 	CHECK(is_result(2, "",
-			"readside: unknown format `yaml`\nhint: the formats are json, text and s-expr\n"));
+			"readside: unknown format `yaml`\nhint: use json, text or s-expr\n"));
 	RUN("-p", "other", "-f", "text", SELF, "-f", "json", in_work("text"));
 	CHECK(is_result(1, TEXT_HEAD(SELF) THIRD "\n[]\n", NULL));
 	RUN("--help");
@@ -161,7 +161,7 @@ static void test_choice(void)
 	CHECK(is_result(0, "json\ntext\ns-expr\n", ""));
 	RUN("-v");
 	CHECK(is_result(2, "",
-			"readside: there is nothing to read\nhint: name a file, as in `readside ./program`\nTry `readside --help`.\n"));
+			"readside: missing operand: a file to read\nhint: name a file, as in `readside ./program`\nTry `readside --help`.\n"));
 }
 
 static void test_broken(void)

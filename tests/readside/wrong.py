@@ -106,7 +106,7 @@ NOTHING = "point at the elements, or set their number to 0"
 BELONGS = "point at the type that belongs here"
 NAME = "give it a name"
 OWN = "give each a name of its own"
-CELL = "set the size to that of the label, or take the other label"
+CELL = "set the size to that of the label, or use another label"
 UTF8 = "write it in UTF-8"
 UTF8_UNITS = "write it in UTF-8, or set its unit size"
 
@@ -136,7 +136,7 @@ CASES = {
                     field('"f"', cell("SIDE_TYPE_DYNAMIC")) + " };"
                     "static const struct side_type_struct mf = { .fields = { .elements = SIDE_PTR_INIT(mf_fields), "
                     ".length = 1025 } };", 'side_field_struct("x", mf)', "",
-                    [(ERROR, "x", "it has 1025 fields, which is absurd", "1024 are the most")]),
+                    [(ERROR, "x", "it has 1025 fields, which is too many", "use at most 1024")]),
     # ---- labels of types ----
     "unknown_type": ("", x("99"), "", [(ERROR, None, "the type label 99 is unknown", LABELS)]),
     "argument_label": ("", x("SIDE_TYPE_DYNAMIC_BOOL"), "", [(ERROR, None, "DYNAMIC_BOOL is not possible in a description", PLACE)]),
@@ -148,7 +148,7 @@ CASES = {
                      [(ERROR, "x", "2 bytes are not the size of STRING_UTF8", CELL)]),
     "label_sign": ("", x("SIDE_TYPE_S8", ".side_integer = " + integer(1)), "",
                    [(ERROR, "x", "the signedness is not that of S8",
-                     "set it to that of the label, or take the other label")]),
+                     "set it to that of the label, or use another label")]),
     # ---- integers, booleans, floats, strings, pointers ----
     "bad_size": ("", x("SIDE_TYPE_U32", ".side_integer = " + integer(3)), "",
                  [(ERROR, None, "an integer cannot have 3 bytes", SIZES)]),
@@ -169,7 +169,7 @@ CASES = {
                    [(ERROR, None, "a string cannot have units of 3 bytes", "give them 1, 2 or 4")]),
     "bits_of_128": ("", x("SIDE_TYPE_U128", ".side_integer = " + integer(16, ".len_bits = 100,")), "",
                     [(ERROR, None, "a 128-bit integer cannot have 100 bits at bit 0",
-                      "take an integer of at most 64 bits for that")]),
+                      "use an integer of at most 64 bits for that")]),
     "small_pointer": ("", x("SIDE_TYPE_POINTER", ".side_integer = " + integer(2)), "",
                       [(WARNING, "x", "a pointer of 2 bytes is described in a program whose pointers have 8",
                         "set its integer_size to sizeof(void *)")]),
@@ -179,7 +179,7 @@ CASES = {
     "cycle": ("static const struct side_type_struct cyc;"
               'static side_define_struct(cyc, side_field_list(side_field_struct("again", cyc)));',
               'side_field_struct("x", cyc)', "",
-              [(ERROR, None, "types are nested more than 128 deep", "a type must not hold itself")]),
+              [(ERROR, None, "types are nested more than 128 deep", "a type must not contain itself")]),
     "null_struct": ("", x("SIDE_TYPE_STRUCT"), "", [(ERROR, None, "a pointer is NULL", NOTHING)]),
     "null_array": ("", x("SIDE_TYPE_ARRAY"), "", [(ERROR, None, "a pointer is NULL", NOTHING)]),
     "null_vla": ("", x("SIDE_TYPE_VLA"), "", [(ERROR, None, "a pointer is NULL", NOTHING)]),
@@ -192,9 +192,9 @@ CASES = {
                       "SIDE_PTR_INIT((const struct side_event_field *)absurd), .length = 0xffffffff } };",
                       'side_field_struct("x", af)', "", [(ERROR, None, "", "")]),
     "huge_array": ("static side_define_array(hua, side_elem(side_type_u8()), 70000);", 'side_field_array("x", hua)', "",
-                   [(ERROR, "x", "the array has 70000 elements, which is absurd", "65536 are the most")]),
+                   [(ERROR, "x", "the array has 70000 elements, which is too many", "use at most 65536")]),
     "empty_array": ("static side_define_array(ea, side_elem(side_type_u8()), 0);", 'side_field_array("x", ea)', "",
-                    [(WARNING, "x", "the array has no elements", "say how many it has, or describe a VLA")]),
+                    [(WARNING, "x", "the array has no elements", "set its length, or describe a VLA")]),
     "no_element": ("static const struct side_type_array ne = { .length = 2 };",
                    x("SIDE_TYPE_ARRAY", ".side_array = SIDE_PTR_INIT(&ne)"), "", [(ERROR, None, "a pointer is NULL", NOTHING)]),
     "no_optional_element": ("static const struct side_type_optional noe = { .attributes = { .length = 0 } };",
@@ -209,12 +209,12 @@ CASES = {
     # ---- variants ----
     "options": (*variant("ov", "side_type_u8()", "side_option_range(0, 9, side_type_u8())", "side_option(9, side_type_u16())",
                          "side_option_range(4, 3, side_type_u8())"), "",
-                [(WARNING, "x", "option 1 is never chosen: option 0, which comes before it, has all of its selectors",
-                  "put the narrower one first, or leave one out"),
+                [(WARNING, "x", "option 1 is never chosen: option 0, which comes first, has all of its selectors",
+                  "put the narrower one first, or remove one"),
                  (ERROR, "x", "the range of option 2 ends (3) before it begins (4)", ENDS)]),
     "options_cross": (*variant("ocv", "side_type_u8()", "side_option_range(0, 9, side_type_u8())",
                                "side_option_range(9, 12, side_type_u16())"), "",
-                      [(REMARK, "x", "options 0 and 1 have selectors in common, for which the first one counts",
+                      [(REMARK, "x", "options 0 and 1 have selectors in common; the first one is used",
                         "give each selector to one option")]),
     "options_all_cross": (*variant("oac", "side_type_u8()", *(f"side_option_range({i}, {i + 9}, side_type_u8())" for i in range(5))), "",
                           [(REMARK, "x", f"options 0 and {i} have selectors in common", "give each selector to one option")
@@ -222,21 +222,21 @@ CASES = {
     "option_for_the_rest": (*variant("ofr", "side_type_u8()", "side_option(3, side_type_u8())", "side_option_range(5, 6, side_type_u8())",
                                      "side_option_range(INT64_MIN, INT64_MAX, side_type_null())"), "", []),
     "option_reach": (*variant("orv", "side_type_u8()", "side_option(256, side_type_u8())"), "",
-                     [(REMARK, "x", "option 0 is out of the reach of the selector",
-                       "take a wider selector, or a value that it can have")]),
+                     [(REMARK, "x", "option 0 is outside of the range of the selector",
+                       "use a wider selector, or a value in its range")]),
     "no_options": (*variant("nv", "side_type_u8()"), "",
-                   [(ERROR, "x", "the variant has no options", "give it one for each selector")]),
+                   [(ERROR, "x", "the variant has no options", "add one for each selector")]),
     "string_selector": (*variant("ssv", "side_type_string()", "side_option(1, side_type_u8())"), "",
                         [(ERROR, None, "STRING_UTF8 is not possible in the position of an integer", PLACE)]),
     # ---- enumerations and bitmaps ----
     "range": (*enum("re", "side_type_u8()", 'side_enum_mapping_range("r", 5, 4)'), "",
               [(ERROR, "x", "the range of label 0 ends (4) before it begins (5)", ENDS)]),
     "reach": (*enum("rc", "side_type_u8()", value("a", 255), value("b", 256), 'side_enum_mapping_range("", -9, -1)'), "",
-              [(REMARK, "x", "label 1 (256 to 256) is out of the reach of the integer below it",
-                "take a wider integer, or a value that it can have"),
+              [(REMARK, "x", "label 1 (256 to 256) is outside of the range of its integer",
+                "use a wider integer, or a value in its range"),
                (WARNING, "x", "label 2 is empty", "give it a text that people can read"),
-               (REMARK, "x", "label 2 (-9 to -1) is out of the reach of the integer below it",
-                "take a wider integer, or a value that it can have")]),
+               (REMARK, "x", "label 2 (-9 to -1) is outside of the range of its integer",
+                "use a wider integer, or a value in its range")]),
     "crossing": (*enum("ce", "side_type_u8()", 'side_enum_mapping_range("low", 0, 10)',
                        'side_enum_mapping_range("high", 10, 20)', value("within", 10)), "",
                  [(REMARK, "x", "labels 0 and 1 share the values 10 to 10", "end the one before the other begins")]),
@@ -248,20 +248,20 @@ CASES = {
                    [(REMARK, "x", "labels 0 and 2 have the same text", "give each a text of its own, or one range to both")]),
     "latin_label": (*enum("le", "side_type_u8()", value(r"\xe4", 1)), "", [(WARNING, "x", "label 0 is not UTF-8", UTF8_UNITS)]),
     "no_labels": (*enum("nle", "side_type_u8()"), "",
-                  [(WARNING, "x", "the enumeration has no labels", "give it some, or describe an integer")]),
+                  [(WARNING, "x", "the enumeration has no labels", "add some, or describe an integer")]),
     "null_label": (*labelled("nul", raw("NULL")), "", [(ERROR, None, "a label is NULL", TEXT)]),
     "label_units": (*labelled("lun", raw('"l"', 3)), "", [(ERROR, None, "a string has units of 3 bytes, not 1, 2 or 4", UNITS)]),
     "label_order": (*labelled("lor", raw('"l"', 1, 2)), "", [(ERROR, None, "a label has the unknown byte order 2", BYTES)]),
     "enum_of_float": (*enum("eof", "side_type_float_binary32()", value("a", 1)), "",
                       [(ERROR, None, "FLOAT_BINARY32 is not possible in the position of an integer", PLACE)]),
     "bits": (*bitmap("bi", "side_type_u8()", bit("a", 7), 'side_enum_bitmap_mapping_range("b", 8, 9)'), "",
-             [(REMARK, "x", "label 1 begins at bit 8, of 8 bits that there are", "take a wider integer, or a bit that it has")]),
+             [(REMARK, "x", "label 1 begins at bit 8, but the integer has 8 bits", "use a wider integer, or a bit that it has")]),
     "bit_range": (*bitmap("br", "side_type_u8()", 'side_enum_bitmap_mapping_range("b", 6, 5)'), "",
                   [(ERROR, "x", "the range of label 0 ends (5) before it begins (6)", ENDS)]),
     "same_bit": (*bitmap("sb", "side_type_u8()", bit("a", 1), bit("a", 2)), "",
                  [(REMARK, "x", "labels 0 and 1 have the same text", "give each a text of its own, or one range to both")]),
     "no_bits": (*bitmap("nb", "side_type_u8()"), "",
-                [(WARNING, "x", "the bitmap has no labels", "give it some, or describe an integer")]),
+                [(WARNING, "x", "the bitmap has no labels", "add some, or describe an integer")]),
     "signed_bits": (*bitmap("sib", "side_type_s8()", bit("a", 1)), "",
                     [(ERROR, None, "S8 is not possible in a bitmap (BYTE, U8 to U128, ARRAY or VLA of these)", PLACE)]),
     "array_of_bool": ("static side_define_array(aob_a, side_elem(side_type_bool()), 2);" +
@@ -272,11 +272,11 @@ CASES = {
     "base": ("", 'side_field_u8("x", side_attr_list(side_attr("std.integer.base", side_attr_u8(7))))', "",
              [(WARNING, "x", "its attribute std.integer.base is 7, not 2, 8, 10 or 16", "make it one of these")]),
     "base_text": ("", 'side_field_u8("x", side_attr_list(side_attr("std.integer.base", side_attr_string("16"))))', "",
-                  [(WARNING, "x", "its attribute std.integer.base is no integer", "make it 2, 8, 10 or 16")]),
+                  [(WARNING, "x", "its attribute std.integer.base is not an integer", "make it 2, 8, 10 or 16")]),
     "attributes": ("", 'side_field_u8("x")',
                    'side_attr_list(side_attr("a", side_attr_u8(7)), side_attr("a", side_attr_u8(8)), '
                    'side_attr("", side_attr_u8(8)))',
-                   [(REMARK, "", "attribute 1 has the name of attribute 0, which is the one that counts",
+                   [(REMARK, "", "attribute 1 has the name of attribute 0, which is used instead",
                      "give it a name of its own"),
                     (WARNING, "", "the name of attribute 2 is empty", NAME)]),
     "null_list": ("", x("SIDE_TYPE_NULL", ".side_null = { .attributes = { .length = 3 } }"), "",
@@ -305,7 +305,7 @@ CASES = {
                         [(ERROR, None, "a string has units of 0 bytes, not 1, 2 or 4", UNITS)]),
     # ---- gathered values ----
     "offset": ("", f'side_field_gather_byte("x", 0x123456789abc, {DIRECT})', "",
-               [(ERROR, "x", "the offset 0x123456789abc is absurd", "say the offset of the member, in bytes")]),
+               [(ERROR, "x", "the offset 0x123456789abc is too large", "give the offset of the member, in bytes")]),
     "gather_3": ("", f'side_field_gather_unsigned_integer("x", 0, 3, 0, 0, {DIRECT})', "",
                  [(ERROR, None, "an integer cannot have 3 bytes", SIZES)]),
     "gather_5": ("", f'side_field_gather_signed_integer("x", 0, 5, 0, 0, {DIRECT})', "",
@@ -350,7 +350,7 @@ CASES = {
     "gather_outside": ('static side_define_struct(go, side_field_list(side_field_gather_byte("in", 3, %s), '
                        'side_field_gather_unsigned_integer("out", 2, 4, 0, 0, %s)));' % (DIRECT, DIRECT),
                        f'side_field_gather_struct("x", go, 0, 4, {DIRECT})', "",
-                       [(WARNING, "x", "its member out ends at byte 6, behind the 4 bytes of the structure",
+                       [(WARNING, "x", "its member out ends at byte 6, after the 4 bytes of the structure",
                          "give the size of the structure in memory, or correct the offset")]),
     # Text without a limit is read from the end of the structure at the latest.
     "gather_open_text": ('static side_define_struct(got, side_field_list(side_field_gather_byte("in", 3, %s), '
@@ -358,7 +358,7 @@ CASES = {
                          f'side_field_gather_struct("x", got, 0, 4, {DIRECT})', "", []),
     "gather_lost_text": ('static side_define_struct(glt, side_field_list(side_field_gather_string("text", 5, %s)));' % DIRECT,
                          f'side_field_gather_struct("x", glt, 0, 4, {DIRECT})', "",
-                         [(WARNING, "x", "its member text ends at byte 6, behind the 4 bytes of the structure",
+                         [(WARNING, "x", "its member text ends at byte 6, after the 4 bytes of the structure",
                            "give the size of the structure in memory, or correct the offset")]),
     "gather_mixed": ('static side_define_struct(gm, side_field_list(side_field_u8("m")));',
                      f'side_field_gather_struct("x", gm, 0, 4, {DIRECT})', "",
@@ -366,9 +366,9 @@ CASES = {
     "gather_null_struct": ("", x("SIDE_TYPE_GATHER_STRUCT", gathered("side_struct")), "",
                            [(ERROR, None, "a pointer is NULL", NOTHING)]),
     "gather_huge": ("", f'side_field_gather_array("x", side_elem(side_type_gather_byte(0, {DIRECT})), 20000000, 0, {DIRECT})', "",
-                    [(ERROR, "x", "the array has 20000000 elements, which is absurd", "16777216 are the most")]),
+                    [(ERROR, "x", "the array has 20000000 elements, which is too many", "use at most 16777216")]),
     "gather_none": ("", f'side_field_gather_array("x", side_elem(side_type_gather_byte(0, {DIRECT})), 0, 0, {DIRECT})', "",
-                    [(WARNING, "x", "the array has no elements", "say how many it has, or describe a VLA")]),
+                    [(WARNING, "x", "the array has no elements", "set its length, or describe a VLA")]),
     "gather_length": ("", f'side_field_gather_vla("x", side_elem(side_type_gather_byte(0, {DIRECT})), 0, {DIRECT}, '
                           f'side_length(side_type_gather_string(0, {DIRECT})))', "",
                       [(ERROR, None, "GATHER_STRING is not possible in the position of a gather integer", PLACE)]),
@@ -386,13 +386,13 @@ NEWER = "use a newer libside"
 WHOLE = {
     "no_state": ("{id}", 8, "<Q", 0, ERROR, "it has no state, so no tracer can enable it"),
     "lost_state": ("{id}", 8, "<Q", 0x10, ERROR, "its state cannot be read"),
-    "foreign_state": ("side_event_state__{id}", 24, "<Q", 0x1234, ERROR, "its state is that of another description (at 0x1234"),
+    "foreign_state": ("side_event_state__{id}", 24, "<Q", 0x1234, ERROR, "its state belongs to another description (at 0x1234"),
     "enabled": ("side_event_state__{id}", 8, "<Q", 1, ERROR, "it is enabled although no tracer enabled it"),
-    "state_version": ("side_event_state__{id}", 0, "<I", 7, ERROR, "its state has a version (7) that is not known"),
-    "loglevel": ("{id}", 108, "<I", 8, ERROR, "the log level 8 is unknown; take one up to DEBUG, which is 7"),
-    "flags": ("{id}", 96, "<Q", 6, WARNING, "the flags 0x6 are unknown; set SIDE_EVENT_FLAG_VARIADIC or nothing"),
-    "labels": ("{id}", 104, "<H", 60, WARNING, "it was made for 60 types and 17 attribute types, of which 51 and 17 are known; "
-               "use a newer libside, or set the numbers that its headers had"),
+    "state_version": ("side_event_state__{id}", 0, "<I", 7, ERROR, "its state has the unknown version 7"),
+    "loglevel": ("{id}", 108, "<I", 8, ERROR, "the log level 8 is unknown; use a level up to DEBUG, which is 7"),
+    "flags": ("{id}", 96, "<Q", 6, WARNING, "the flags 0x6 are unknown; set SIDE_EVENT_FLAG_VARIADIC or 0"),
+    "labels": ("{id}", 104, "<H", 60, WARNING, "it was compiled with 60 types and 17 attribute types, of which 51 and 17 are known; "
+               "use a newer libside, or set the numbers of its headers"),
     "fewer_labels": ("{id}", 104, "<H", 0, WARNING, "it declares 0 types, and has type 0 (NULL); "
                      "set nr_side_type_label to _NR_SIDE_TYPE_LABEL"),
     "fewer_attributes": ("{id}", 106, "<H", 0, WARNING, "it declares 0 types of attributes, and has type 2 (U8)"

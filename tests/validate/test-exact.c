@@ -358,7 +358,7 @@ static void first_sites(void)
 		CHECK(validate_report_is_first(here, here + 2 * i, -EINVAL, &a));
 	CHECK(!validate_report_is_first(here, here, -EINVAL, &a) && !nr_written);
 	CHECK(!validate_report_is_first(here, here + 4096, -EINVAL, &a));
-	CHECK(!strcmp(printed, "side: more than 1024 mismatches; the others are not reported\n"));
+	CHECK(!strcmp(printed, "side: more than 1024 mismatches; further ones are not reported\n"));
 	nr_written = 0;
 	CHECK(!validate_report_is_first(here, here + 4098, -EINVAL, &a) && !nr_written);
 	CHECK(!validate_report_is_first(here, here, -EINVAL, &b) && !nr_written);
@@ -410,9 +410,9 @@ static void hints(void)
 	static const struct {
 		int code;
 		const char *expected, *wanted;
-	} cases[] = {{-E2BIG, "U8", "set the length to the number of elements that there are"},
+	} cases[] = {{-E2BIG, "U8", "set the length to the real number of elements"},
 			{-EFAULT, "U8", "the target of a pointer must exist until the call returns"},
-			{-ELOOP, "U8", "values must not hold themselves"},
+			{-ELOOP, "U8", "a value must not contain itself"},
 			{-EINVAL, "U8", "pass side_arg_u8(), or change the type of the field"},
 			{-EINVAL, "GATHER_VLA",
 					"pass side_arg_gather_vla(), or change the type of the field"},
@@ -430,7 +430,7 @@ static void hints(void)
 			{-EINVAL, "2 arguments",
 					"give one argument for each field, in the order of the fields"},
 			{-EINVAL, "at most 255 elements",
-					"give the VLA a longer type of length, or fewer elements"},
+					"give the VLA a wider type for its length, or fewer elements"},
 			{-EINVAL, "2 elements", "fill the whole array, or describe a VLA"},
 			{-EINVAL, "a selector that has an option",
 					"add a side_option() for it, or pass a selector that has one"},
@@ -525,15 +525,14 @@ static void reported_descriptions(void)
 		enum validate_use use;
 		int code;
 		const char *kind, *use_text, *hint;
-	} cases[] = {{VALIDATE_HIDDEN, -ELOOP, "wrong",
-				     " (no tracer sees it, so that none has to read it)",
-				     "a type must not hold itself"},
+	} cases[] = {{VALIDATE_HIDDEN, -ELOOP, "wrong", " (no tracer gets it)",
+				     "a type must not contain itself"},
 			{VALIDATE_UNUSED, -ENOTSUP, "wrong", " (its calls are not checked)",
 					"the program was built with newer headers; update the tracer"},
 			{VALIDATE_WRONG, -E2BIG, "wrong", "",
-					"describe less: lists of this length are a mistake or an attack"},
+					"make the description smaller: lists of this length are a mistake or an attack"},
 			{VALIDATE_DOUBTED, -EFAULT, "doubtful", "",
-					"everything that a description points to must be there while it is registered"},
+					"everything that a description points to must exist while it is registered"},
 			{VALIDATE_WRONG, -EINVAL, "wrong", "",
 					"use the macros of <side/trace.h>, or side/builder.h, which check"}};
 	struct visit_error error = error_of("what", "prov:ev\nfield: \"f\"");
@@ -570,13 +569,13 @@ static void reported_descriptions(void)
 	forget_calls();
 	validate_report_dropped(1);
 	snprintf(wanted, sizeof(wanted),
-			"side: 1 call of %s (%d) was given to no tracer: what is wrong with them is reported above\n",
+			"side: 1 call of %s (%d) was passed to no tracer: the errors are reported above\n",
 			program_invocation_short_name, (int)getpid());
 	CHECK(!strcmp(printed, wanted));
 	forget_calls();
 	validate_report_dropped(2);
 	snprintf(wanted, sizeof(wanted),
-			"side: 2 calls of %s (%d) were given to no tracer: what is wrong with them is reported above\n",
+			"side: 2 calls of %s (%d) were passed to no tracer: the errors are reported above\n",
 			program_invocation_short_name, (int)getpid());
 	CHECK(!strcmp(printed, wanted) && errno == 4711);
 }
@@ -624,7 +623,7 @@ static void reported_calls(void)
 		snprintf(wanted, sizeof(wanted),
 				"side: wrong call in %s (%d): what\n  event:    prov:ev\n  field:    \"f\"\n  caller:   0x10\n  expected: an egg\n  found:    a hen\n%s  hint:     wait\n",
 				program_invocation_short_name, (int)getpid(),
-				is_dropped ? "  tracers:  are not given the call, which they could not survive\n"
+				is_dropped ? "  tracers:  do not get this call, which could crash them\n"
 					   : "");
 		CHECK(!strcmp(printed, wanted) && writes.calls == 1 && errno == 4711);
 		/* It is reported once for each description and each caller. */
@@ -853,10 +852,11 @@ static void registered_events(void)
 	forget_calls();
 	CHECK(validate_hide_unreadable(events, (uint32_t)most, NULL) && !nr_written);
 	CHECK(!validate_hide_unreadable(events, (uint32_t)most + 1, NULL));
-	snprintf(wanted, sizeof(wanted), ": the list of 1048577 events at %p is not all there\n",
+	snprintf(wanted, sizeof(wanted),
+			": the list of 1048577 events at %p is not completely readable\n",
 			(void *)events);
 	CHECK(strstr(printed, wanted) && strstr(printed, "  event:    ?:?\n") &&
-			strstr(printed, "  hint:     register as many as there are\n"));
+			strstr(printed, "  hint:     pass the number of events that the list has\n"));
 	munmap(events, (most + 1) * sizeof(*events));
 	forget_calls();
 	CHECK(!validate_hide_unreadable(events, 1, NULL) && nr_reports() == 1);
@@ -870,7 +870,7 @@ static void registered_events(void)
 	forget_calls();
 	side_ptr_set(event.fields.elements, (const struct side_event_field *)4096);
 	CHECK(!validate_hide_unreadable(NULL, 0, &event) &&
-			strstr(printed, " (no tracer sees it, so that none has to read it)"));
+			strstr(printed, " (no tracer gets it)"));
 	make_event(1);
 	event.struct_size++;
 	forget_calls();
@@ -943,8 +943,7 @@ static void number_of_mismatches(void)
 	CHECK(check_fields_call(15, 40, true) && nr_reports() == 15 && !dropped);
 	CHECK(!check_fields_call(16, 40, true) && nr_reports() == 16);
 	CHECK((uint32_t)dropped == 1 && dropped >> 32 == (uint32_t)getpid());
-	CHECK(strstr(printed,
-			"  tracers:  are not given the call, which they could not survive\n"));
+	CHECK(strstr(printed, "  tracers:  do not get this call, which could crash them\n"));
 	CHECK(!check_fields_call(40, 40, true) && nr_reports() == 16 && (uint32_t)dropped == 2);
 	CHECK(!check_fields_call(40, 40, false) && nr_reports() == 16 && (uint32_t)dropped == 2);
 	CHECK(!strstr(printed, "  tracers:  "));
@@ -1006,14 +1005,14 @@ static void kinds_of_calls(void)
 	CHECK(validate_check_arguments(copy, &vec, NULL, NULL, false) && !nr_written);
 	CHECK(!validate_check_arguments(copy, &vec, &variadic, NULL, false));
 	CHECK(strstr(printed,
-			": a variadic call of an event that is not variadic\n  event:    prov:ev\n  expected: side_event()\n  found:    side_event_variadic()\n  hint:     call side_event(), or define the event as a variadic one\n"));
+			": a variadic call of a non-variadic event\n  event:    prov:ev\n  expected: side_event()\n  found:    side_event_variadic()\n  hint:     call side_event(), or define the event as a variadic one\n"));
 	event.flags = SIDE_EVENT_FLAG_VARIADIC;
 	CHECK(!validate_copy_get(&event, &copy, &error));
 	forget_calls();
 	CHECK(validate_check_arguments(copy, &vec, &variadic, NULL, false) && !nr_written);
 	CHECK(!validate_check_arguments(copy, &vec, NULL, NULL, false));
 	CHECK(strstr(printed,
-			": a call that is not variadic, of a variadic event\n  event:    prov:ev\n  expected: side_event_variadic()\n  found:    side_event()\n  hint:     call side_event_variadic(), or define the event as one that is not variadic\n"));
+			": a non-variadic call of a variadic event\n  event:    prov:ev\n  expected: side_event_variadic()\n  found:    side_event()\n  hint:     call side_event_variadic(), or define the event as a non-variadic one\n"));
 }
 
 /* A list of 2^20 - 1 elements in one field is the longest that is compared. */

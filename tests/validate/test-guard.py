@@ -18,7 +18,7 @@ REPORT = '''side: wrong call in wrong-kind (PID): {what}
   found:    {found}
 {tracers}  hint:     {hint}
 '''
-GIVEN = '  tracers:  are not given the call, which they could not survive\n'
+GIVEN = '  tracers:  do not get this call, which could crash them\n'
 
 
 def reports_by_name(tracers):
@@ -26,11 +26,11 @@ def reports_by_name(tracers):
     return {
         'right': '',
         'static': REPORT.format(
-            what='a call that is not variadic, of a variadic event', event='more', field='', expected='side_event_variadic()',
+            what='a non-variadic call of a variadic event', event='more', field='', expected='side_event_variadic()',
             found='side_event()', tracers=tracers,
-            hint='call side_event_variadic(), or define the event as one that is not variadic'),
+            hint='call side_event_variadic(), or define the event as a non-variadic one'),
         'variadic': REPORT.format(
-            what='a variadic call of an event that is not variadic', event='plain', field='', expected='side_event()',
+            what='a variadic call of a non-variadic event', event='plain', field='', expected='side_event()',
             found='side_event_variadic()', tracers=tracers, hint='call side_event(), or define the event as a variadic one'),
         'wild': REPORT.format(
             what='the string at 0x10 cannot be read up to its end', event='plain', field='  field:    "s"\n',
@@ -41,7 +41,7 @@ def reports_by_name(tracers):
 
 for arguments, tracers, end in (([], '', '# end 0 0\n'),
                                 (['tracer'], GIVEN, '# end 5 1\n'
-                                 'side: 3 calls of wrong-kind (PID) were given to no tracer: what is wrong with them is reported above\n')):
+                                 'side: 3 calls of wrong-kind (PID) were passed to no tracer: the errors are reported above\n')):
     r = subprocess.run([program, *arguments], env=dict(env, SIDE_VALIDATE='1'), capture_output=True, text=True, timeout=60)
     text = re.sub(r'wrong-kind \(\d+\)', 'wrong-kind (PID)', re.sub(r'caller:   .*', 'caller:   CALLER', r.stderr))
     wanted = ''.join('# %s\n%s' % one for one in reports_by_name(tracers).items()) + end

@@ -76,7 +76,7 @@ for what in ('label', 'unknown', 'number', 'none', 'list', 'pointer'):
 report = next(blocks(reports_of(wrong_calls, 'label', 'u32')))[3]
 shape = re.sub(r'\(\d+\)', '(PID)', report, count=1)
 shape = re.sub(r'caller:   .*', 'caller:   CALLER', shape)
-expect_in(shape == '''side: wrong call in wrong-calls (PID): the description says U32 (4), the argument says S128 (11)
+expect_in(shape == '''side: wrong call in wrong-calls (PID): the description has the type U32 (4), the argument has S128 (11)
   event:    w:u32
   field:    "x"
   caller:   CALLER

@@ -3,7 +3,7 @@
  * Prints reports: lines that begin with "side:" or with two blanks, written with one write(2), so
  * that those of several threads do not mix.
  *
- *       side: wrong call in PROGRAM (PID): the description says U32 (4), the argument says U8 (2)
+ *       side: wrong call in PROGRAM (PID): the description has the type U32 (4), the argument has U8 (2)
  *         event: demo:ev
  *         field: "b"
  *         caller: main() in /usr/bin/program+0x1234 (program.c:12)
@@ -124,7 +124,7 @@ static bool validate_report_is_first(
 	}
 	if (!__atomic_exchange_n(&silent, 1, __ATOMIC_RELAXED)) {
 		static const char text[] =
-				"side: more than 1024 mismatches; the others are not reported\n";
+				"side: more than 1024 mismatches; further ones are not reported\n";
 
 		validate_report_write_all(text, sizeof(text) - 1);
 	}
@@ -247,13 +247,12 @@ static void validate_report_print_hint(
 	if (error->hint[0])
 		validate_report_print(report, "%s\n", error->hint);
 	else if (code == -E2BIG) {
-		validate_report_print(report,
-				"set the length to the number of elements that there are\n");
+		validate_report_print(report, "set the length to the real number of elements\n");
 	} else if (code == -EFAULT) {
 		validate_report_print(report,
 				"the target of a pointer must exist until the call returns\n");
 	} else if (code == -ELOOP) {
-		validate_report_print(report, "values must not hold themselves\n");
+		validate_report_print(report, "a value must not contain itself\n");
 	} else if (validate_report_is_label(error->expected)) {
 		validate_report_print(report, "pass ");
 		validate_report_print_macro(report, error->expected);
@@ -263,7 +262,7 @@ static void validate_report_print_hint(
 				"give one argument for each field, in the order of the fields\n");
 	} else if (!strncmp(error->expected, "at most ", 8)) {
 		validate_report_print(report,
-				"give the VLA a longer type of length, or fewer elements\n");
+				"give the VLA a wider type for its length, or fewer elements\n");
 	} else if (strstr(error->expected, "element")) {
 		validate_report_print(report, "fill the whole array, or describe a VLA\n");
 	} else if (strstr(error->expected, "selector")) {
@@ -308,7 +307,7 @@ void validate_report_call(const struct side_event_description *desc, const void 
 		validate_report_print_difference(&report, code, error);
 		if (is_dropped)
 			validate_report_print(&report,
-					"  tracers:  are not given the call, which they could not survive\n");
+					"  tracers:  do not get this call, which could crash them\n");
 		validate_report_print_hint(&report, code, error);
 		validate_report_flush(&report);
 	}
@@ -321,7 +320,7 @@ void validate_report_dropped(uint32_t nr)
 	int saved = errno;
 
 	validate_report_print(&report,
-			"side: %u call%s of %.100s (%d) %s given to no tracer: what is wrong with them is reported above\n",
+			"side: %u call%s of %.100s (%d) %s passed to no tracer: the errors are reported above\n",
 			(unsigned int)nr, nr == 1 ? "" : "s", program_invocation_short_name,
 			(int)getpid(), nr == 1 ? "was" : "were");
 	validate_report_flush(&report);
@@ -331,10 +330,11 @@ void validate_report_dropped(uint32_t nr)
 static const char *validate_report_description_hint(int code)
 {
 	switch (code) {
-	case -ELOOP: return "a type must not hold itself";
-	case -E2BIG: return "describe less: lists of this length are a mistake or an attack";
+	case -ELOOP: return "a type must not contain itself";
+	case -E2BIG:
+		return "make the description smaller: lists of this length are a mistake or an attack";
 	case -EFAULT:
-		return "everything that a description points to must be there while it is registered";
+		return "everything that a description points to must exist while it is registered";
 	case -ENOTSUP: return "the program was built with newer headers; update the tracer";
 	default: return "use the macros of <side/trace.h>, or side/builder.h, which check";
 	}
@@ -344,7 +344,7 @@ void validate_report_description(const struct side_event_description *desc, enum
 		int code, const struct visit_error *error)
 {
 	static const char *const uses[] = {
-			[VALIDATE_HIDDEN] = " (no tracer sees it, so that none has to read it)",
+			[VALIDATE_HIDDEN] = " (no tracer gets it)",
 			[VALIDATE_UNUSED] = " (its calls are not checked)",
 			[VALIDATE_WRONG] = "",
 			[VALIDATE_DOUBTED] = "",

@@ -124,10 +124,10 @@ static int validate_wrong_function_type(struct validate_call *call, bool variadi
 	struct visit_error *error = &call->error;
 
 	(void)snprintf(error->what, sizeof(error->what), "%s",
-			variadic ? "a variadic call of an event that is not variadic"
-				 : "a call that is not variadic, of a variadic event");
+			variadic ? "a variadic call of a non-variadic event"
+				 : "a non-variadic call of a variadic event");
 	(void)snprintf(error->hint, sizeof(error->hint), "call %s, or define the event as %s",
-			names[!variadic], variadic ? "a variadic one" : "one that is not variadic");
+			names[!variadic], variadic ? "a variadic one" : "a non-variadic one");
 	(void)snprintf(error->where, sizeof(error->where), "%.80s:%.80s",
 			side_ptr_get(call->desc->provider_name),
 			side_ptr_get(call->desc->event_name));
@@ -343,8 +343,7 @@ static bool validate_hide_unreadable(struct side_event_description **events, uin
 				validate_memory_readable(events, nr_events * sizeof(*events)))
 			return true;
 		validate_set_error(&error,
-				"the list of %u events at %p is not all there\n"
-				"register as many as there are",
+				"the list of %u events at %p is not completely readable\npass the number of events that the list has",
 				nr_events, (void *)events);
 		validate_report_description(NULL, VALIDATE_HIDDEN, -EFAULT, &error);
 		return false;
