@@ -178,7 +178,7 @@ int events_open(const struct global *global, struct uprobes_events **ret_events,
 	*ret_events = events;
 	if (!ret)
 		return 0;
-	return error_set(error, ret, NULL, "the events cannot be made: %s", strerror(-ret));
+	return error_set(error, ret, NULL, "cannot create the events: %s", strerror(-ret));
 }
 
 void events_close(struct uprobes_events *events)

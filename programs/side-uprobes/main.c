@@ -250,7 +250,7 @@ static void uprobes_check_command(struct uprobes_work *work)
 	work->status = WIFEXITED(status) ? WEXITSTATUS(status) : COMMAND_SIGNAL + WTERMSIG(status);
 	/* Report a signal as `side record` does. */
 	if (WIFSIGNALED(status) && WTERMSIG(status) != SIGINT && WTERMSIG(status) != SIGPIPE)
-		message_note("%.256s was ended by signal %d (%s%s)", work->command[0],
+		message_note("%.256s was killed by signal %d (%s%s)", work->command[0],
 				WTERMSIG(status), strsignal(WTERMSIG(status)),
 				WCOREDUMP(status) ? ", core dumped" : "");
 	work->child = 0;
@@ -353,7 +353,7 @@ static void uprobes_check_files(struct uprobes_work *work, uint64_t now)
 		char text[600];
 
 		(void)snprintf(text, sizeof(text),
-				"%.300s has been replaced: what starts now runs another file, where nothing is watched",
+				"%.300s was replaced: programs that start now run another file, in which no location is watched",
 				path);
 		message_note("%s; set the probes again", text);
 		events_hello(work->events, global_backend_name(global_used(work->global)), text);
@@ -524,7 +524,7 @@ static int uprobes_start(struct uprobes_work *work)
 			!wanted_take_turn(work->session, work->system, events_name(work->events),
 					work->options.process))
 		return message_error(COMMAND_FAILED, NULL,
-				"another recorder of %.256s does not end",
+				"another recorder of %.256s is still running",
 				events_name(work->events));
 	/*
 	 * With a session, the first event makes the agent connect to the daemon. Without one, the
@@ -559,7 +559,7 @@ static int uprobes_end_other(struct uprobes_work *work)
 
 	if (!ended)
 		return message_error(COMMAND_FAILED, NULL,
-				"another recorder of %.256s does not end", work->end);
+				"another recorder of %.256s is still running", work->end);
 	wanted_end_turn();
 	return work->ready < 0 || write(work->ready, "+", 1) == 1 ? 0 : COMMAND_FAILED;
 }
@@ -591,7 +591,7 @@ int main(__attribute__((unused)) int argc, char **argv)
 	work.options.tables = work.table_fds;
 	if (!uprobes_parse_args(&work, argv))
 		return message_error(COMMAND_USAGE, "see `side help probes`",
-				"this program is a part of side, which runs it by itself");
+				"do not start this program by hand: side starts it");
 	output_start(&work.common, NULL);
 	(void)prctl(PR_SET_NAME, SESSION_UPROBES_PROGRAM);
 	if (work.end)
@@ -611,7 +611,7 @@ int main(__attribute__((unused)) int argc, char **argv)
 		(void)uprobes_enable_probes(&work, false);
 		if (work.lost)
 			message_note("%" PRIu64
-				     " hits found no room in the kernel's buffer and are lost",
+				     " hits did not fit in the kernel buffer and are lost",
 					work.lost);
 	}
 	uprobes_close(&work);

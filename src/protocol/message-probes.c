@@ -165,22 +165,22 @@ const char *wire_probe_state_text(uint32_t state)
 const char *wire_probe_error_text(uint32_t error)
 {
 	switch (error) {
-	case 0: return "nothing is wrong";
+	case 0: return "no reason";
 	case ESTALE:
-		return "its instructions differ from those in its file: another tool has changed them";
+		return "the code of the process differs from its file: another tool has changed it";
 	case EADDRINUSE:
 		return "the kernel watches that location (`side trace --global`, perf, bpftrace), or a debugger has a breakpoint there";
-	case EBUSY: return "a probe beside it needs the same bytes";
+	case EBUSY: return "a nearby probe needs the same bytes";
 	case ERANGE: return "no free memory is near enough";
-	case EPERM: return "its code may not be changed";
-	case EDEADLK: return "a thread blocks SIGTRAP, which would end it";
+	case EPERM: return "its code cannot be changed";
+	case EDEADLK: return "a thread blocks SIGTRAP, so a hit would end it";
 	case ENOSYS: return "this kernel cannot notify all processors that code has changed";
 	case ENOMEM: return "the program is out of memory";
-	case EPROTO: return "its table is damaged";
-	case EPROTONOSUPPORT: return "its table is of another version";
-	case EACCES: return "its recorder is another user's";
+	case EPROTO: return "its probe table is damaged";
+	case EPROTONOSUPPORT: return "its probe table has another version";
+	case EACCES: return "its recorder belongs to another user";
 	case EREMOTE:
-		return "only the kernel can watch code of Go, and code where the stack pointer may point to data; it does not here (`-v` reports why), and `--global` watches in all processes";
+		return "only a uprobe is possible in Go code, and where the stack pointer may point to data; the kernel does not set one here (`-v` reports why); `--global` watches all processes";
 	case EOPNOTSUPP: return "the program's agent cannot set probes";
 	case ESHUTDOWN:
 		return "the program is in a sandbox (seccomp) in which a breakpoint would end it";

@@ -151,8 +151,7 @@ static int make_again(struct enabling *enabling, struct ask *ask, struct json_ob
 		status = probe_specs_read(&uses, &contexts, &specs, &nr_specs);
 	} else {
 		status = message_error(COMMAND_FAILED, "enable it again",
-				"the probe `%.256s` cannot be made again",
-				ask_text(probe, "probe"));
+				"cannot restore the probe `%.256s`", ask_text(probe, "probe"));
 	}
 	if (!status && specs) {
 		specs->spec.name = event;
@@ -235,7 +234,7 @@ static int probe_reenable_add_contexts(struct enabling *enabling, struct ask *as
 	}
 	if (found)
 		return worst;
-	return message_error(COMMAND_FAILED, "`side status` shows those that it has",
+	return message_error(COMMAND_FAILED, "`side status` lists its probes",
 			"the session has no such probe in this program");
 }
 
@@ -250,7 +249,7 @@ int cmd_probe_context(const struct parsed *parsed)
 
 	if (!status && !enabling.contexts.count)
 		status = message_error(COMMAND_USAGE, "write `-t regs`, or see `side help probes`",
-				"there is no context to add");
+				"missing context to add");
 	if (!status)
 		status = probe_connect(&enabling, &ask, space, &session);
 	if (!status) {
@@ -319,7 +318,8 @@ static int load_probe(const struct parsed *enable, struct ask *ask, struct json_
 		return COMMAND_DONE;
 	why = probe_reenable_refusal_text(probe, text, sizeof(text));
 	if (why)
-		return message_error(COMMAND_FAILED, "`side enable-event` sets it elsewhere",
+		return message_error(COMMAND_FAILED,
+				"set it at another location with `side enable-event`",
 				"the probe %.256s of session %s is not resolved: %s",
 				json_object_get_string(json_object_array_get_idx(events, 0)),
 				session, why);

@@ -81,7 +81,7 @@ int probe_enable_global(struct enabling *enabling, struct ask *ask, const struct
 	for (size_t i = 0; i < enabling->contexts.count && !status; i++)
 		if (!resolve_is_context(enabling->contexts.items[i]))
 			status = message_error(COMMAND_USAGE, "the event has pid, tid and comm",
-					"`--context %.64s` would be of the recorder, for the kernel has only what is in registers and memory",
+					"cannot record `--context %.64s` with a global probe: the kernel reads only registers and memory",
 					enabling->contexts.items[i]);
 	if (!status)
 		status = probe_resolve(&target, &spec->spec, &enabling->table);

@@ -32,8 +32,7 @@ static int check_name(const char *name)
 	if (name && (!*name || strpbrk(name, "*?[]\\@!, \t\n") || strlen(name) > 200))
 		return message_error(COMMAND_USAGE,
 				"write a name such as slow_request or server:request",
-				"`%.128s` cannot be the name of the event that a probe makes",
-				name);
+				"cannot use `%.128s` as the name of the probe's event", name);
 	return COMMAND_DONE;
 }
 
@@ -52,7 +51,7 @@ static int find_exe(struct enabling *enabling)
 	if (exe.pid && !options->global.on)
 		return message_error(COMMAND_FAILED,
 				"use `--global` (the kernel watches the file) or `--pid PID` (probes in one process)",
-				"cannot probe each program of %.256s: the file is in another mount namespace",
+				"cannot probe all processes that run %.256s: the file is in another mount namespace",
 				options->exe);
 	snprintf(enabling->exe, sizeof(enabling->exe), "%s", exe.path);
 	enabling->files_of = exe.runs;
@@ -70,13 +69,13 @@ static int probe_enable_check_options(struct enabling *enabling)
 				"missing option `--exe FILE`: a global probe needs the file to probe");
 	if (!options->global.on && !options->pid == !options->exe)
 		return message_error(COMMAND_USAGE, "write `--pid PID` or `--exe FILE`",
-				options->pid ? "`--pid` is a process, and `--exe` every one of a file"
+				options->pid ? "cannot use `--pid` with `--exe`: `--pid` probes one process, `--exe` all processes that run a file"
 					     : "missing option: `--pid PID` or `--exe FILE`");
 	if (options->pid > INT_MAX)
 		return message_error(COMMAND_USAGE, NULL, "`--pid` is not the number of a process");
 	if (options->exclude.count || options->loglevel || options->loglevel_only || options->all)
 		return message_error(COMMAND_USAGE, "leave it out",
-				"a probe is one event, so `--exclude`, `--loglevel` and `--all` have no use");
+				"cannot use `--exclude`, `--loglevel` or `--all` for a probe: it has one event");
 	if (options->exe)
 		status = find_exe(enabling);
 	else if (options->global.on)
@@ -212,7 +211,7 @@ int probe_enable(struct enabling *enabling, struct ask *ask, const struct spec_o
 
 	if (!status && enabling->target.pid)
 		status = probe_sees_proc(enabling->target.pid,
-				"`side enable-event NAME --global --exe FILE` has the kernel watch it");
+				"use `side enable-event NAME --global --exe FILE`: the kernel watches the location");
 	if (!status)
 		status = probe_modes(ask, &enabling->target, &modes);
 	if (!status)
@@ -287,7 +286,7 @@ int cmd_probe_enable(const struct parsed *parsed)
 
 	if (!status && parsed->operand_count > 1)
 		status = message_error(COMMAND_USAGE, "write one command for each probe",
-				"a probe makes one event, and %d names are given",
+				"a probe has one event, but %d names are given",
 				parsed->operand_count);
 	if (!status)
 		status = check_name(parsed->operands[0]);

@@ -65,7 +65,7 @@ static int add_cgroup(char ***args, const char *path)
 	snprintf(procs, sizeof(procs), "%s/cgroup.procs", path);
 	if (stat(path, &status) || access(procs, F_OK))
 		return message_error(COMMAND_USAGE, "write its directory, as below /sys/fs/cgroup",
-				"`%.256s` is no control group", path);
+				"`%.256s` is not a control group", path);
 	return probe_global_report_added(helper_add_number(args, "--cgroup", status.st_ino));
 }
 
@@ -80,7 +80,8 @@ static int probe_global_add_args(
 	int status = COMMAND_DONE;
 
 	if (list->count > 64)
-		return message_error(COMMAND_USAGE, NULL, "there are more than 64 of one kind");
+		return message_error(
+				COMMAND_USAGE, NULL, "more than 64 values of one option are given");
 	for (size_t i = 0; i < list->count && !status; i++)
 		status = add(args, list->items[i]);
 	return status;
@@ -95,7 +96,7 @@ int probe_global_check(const struct global_arguments *arguments)
 			(arguments->by || arguments->uids.count || arguments->cgroups.count ||
 					arguments->comms.count))
 		return message_error(COMMAND_USAGE, "write `--global`, too",
-				"`--by`, `--uid`, `--cgroup` and `--comm` belong to global probes");
+				"cannot use `--by`, `--uid`, `--cgroup` or `--comm` without `--global`");
 	for (size_t i = 0; i < sizeof(backends) / sizeof(*backends) && !known; i++)
 		known = !strcmp(backends[i], arguments->by);
 	return known ? COMMAND_DONE
@@ -111,7 +112,7 @@ static int add_tables(char ***args, const int *tables, size_t nr)
 	for (size_t i = 0; i < nr; i++) {
 		if (fcntl(tables[i], F_SETFD, 0))
 			return message_error(COMMAND_FAILED, NULL,
-					"cannot pass on a table of probes: %s", strerror(errno));
+					"cannot send the probe table: %s", strerror(errno));
 		if (!helper_add_number(args, "--table", (uint64_t)tables[i]))
 			return probe_global_report_added(false);
 	}
@@ -135,7 +136,7 @@ static int refuse_valgrind(uint64_t pid)
 	return message_error(COMMAND_FAILED,
 			"trace the program alone, or record its events: `side record -- valgrind PROGRAM`",
 			"cannot watch process %" PRIu64
-			": it runs under valgrind, where the kernel's breakpoints end it",
+			": it runs under valgrind, where a breakpoint of the kernel would end it",
 			pid);
 }
 

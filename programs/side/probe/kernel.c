@@ -135,9 +135,9 @@ static const char *why_not_beside(const struct probe_table *other, const struct 
 			continue;
 		why = why_left(other, &probe);
 		if (probe.site.address == of->site.address && why && *why)
-			return "another event is recorded there that is not left to the kernel";
+			return "another probe at this location is not a uprobe";
 		if (probe.site.address < of->site.address && !probe_kernel_can_watch(&probe.site))
-			return "a jump beside it needs its byte";
+			return "a nearby jump needs the same byte";
 	}
 	return "";
 }
@@ -160,7 +160,7 @@ static const char *why_left(const struct probe_table *table, const struct probe_
 	if (!probe_kernel_can_watch(&probe->site))
 		return "the kernel would single-step the instruction there, which costs more";
 	if (probe->exit != PROBE_TABLE_NONE)
-		return "the probe records the return, and the kernel's method ends programs whose exceptions pass through the function";
+		return "the probe records the return, and a return probe of the kernel ends a program whose exception leaves the function";
 	if (has_backtrace(table, probe->entry))
 		return "a backtrace is recorded, which the kernel cannot provide";
 	/*
@@ -168,7 +168,7 @@ static const char *why_left(const struct probe_table *table, const struct probe_
 	 */
 	if (probe->site.method == PROBE_KERNEL)
 		return "";
-	return is_covered(table, probe) ? "a jump beside it needs its byte" : "";
+	return is_covered(table, probe) ? "a nearby jump needs the same byte" : "";
 }
 
 bool probe_kernel_has_sites(const struct probe_table *table)
@@ -388,7 +388,7 @@ static void refuse_slow(struct probe_kernel_choice *choice)
 	for (uint32_t at = 0; at < choice->nr && could > SLOW_MAX; at++)
 		if (can_trap(choice, at))
 			refuse_list(choice, at, 1,
-					"the kernel has no uprobe_multi (Linux 6.6 has), and would give so many back one by one, in a tenth of a second each");
+					"the kernel has no uprobe_multi (Linux 6.6 has it), and would remove so many uprobes one by one, each in up to a tenth of a second");
 	probe_kernel_collect_chosen(choice);
 }
 
@@ -426,7 +426,7 @@ const char *probe_kernel_refusal(bool never, bool contexts, const char *filter)
 	if (never)
 		return never_reported;
 	return contexts || (filter && strchr(filter, '$'))
-			? "contexts of the process are recorded or asked for, which the kernel does not know"
+			? "the probe records or filters contexts of the process, which the kernel cannot read"
 			: NULL;
 }
 
@@ -448,8 +448,8 @@ static void kernel_decide(const struct probe_target *target, const char *refusal
 }
 
 static const char left_out[] =
-		"%s of the locations are left out, because only the kernel can watch them (uprobe), and it does not: %s";
-static const char trapped[] = "%s of the locations can have only a breakpoint, not a uprobe: %s";
+		"%s of the locations got no probe: only a uprobe is possible there, and the kernel cannot set it: %s";
+static const char trapped[] = "%s of the locations got a breakpoint instead of a uprobe: %s";
 
 static void probe_kernel_print_choice(const struct probe_kernel_choice *choice)
 {
@@ -557,7 +557,7 @@ void probe_kernel_check_exit(int status)
 {
 	if (WIFSIGNALED(status))
 		message_error(COMMAND_LOST, NULL,
-				"hits that the kernel watches are missing in the trace from some time on: " SESSION_UPROBES_PROGRAM
-				" was ended by signal %d (%s)",
+				"hits of uprobes are missing at the end of the trace: " SESSION_UPROBES_PROGRAM
+				" was killed by signal %d (%s)",
 				WTERMSIG(status), strsignal(WTERMSIG(status)));
 }

@@ -17,9 +17,10 @@
 #include <unistd.h>
 
 static const char changed[] =
-		"the process has other bytes there than its file: something has changed its code";
+		"the code of the process differs from its file: another tool has changed it";
 
-static const char chooses[] = "it only chooses another function when the program is loaded";
+static const char chooses[] =
+		"it is a resolver (IFUNC): it selects another function when the program is loaded";
 
 struct probe_listing {
 	char *library;    /* glob of files; NULL: all */
@@ -99,7 +100,7 @@ static void print_chooser(const struct probe_module *module, const struct probe_
 
 	if (!row->chooser)
 		return;
-	printf("  (%s", row->chosen ? "chosen for this processor" : "one that it chooses from");
+	printf("  (%s", row->chosen ? "selected for this processor" : "one that it can select");
 	if (own && strcmp(own, row->name) != 0)
 		printf(": %s", format_printable(own, text, sizeof(text)));
 	putchar(')');
@@ -163,7 +164,7 @@ static void probe_list_print_text(const struct probe_listing *listing,
 	print_chooser(module, row);
 	probe_list_print_reason(site);
 	if (no_exit(site))
-		printf("  (returns not seen: %s)", no_exit(site));
+		printf("  (returns not recorded: %s)", no_exit(site));
 	putchar('\n');
 	free(readable);
 }
@@ -371,8 +372,8 @@ static void probe_list_print_leftovers(const struct probe_listing *listing)
 				OUTPUT_JSON_SCHEMA, kept.bytes, kept.traps ? "true" : "false",
 				kept.springboards, kept.springboards);
 	else
-		message_note("process %d has no probe now, and keeps %" PRIu64
-			     " KiB for those that it had and for the next ones%s%s",
+		message_note("process %d has no probes, and keeps %" PRIu64
+			     " KiB of earlier ones for reuse%s%s",
 				listing->process, kept.bytes / 1024, springboards,
 				kept.traps ? ", and the handlers of SIGTRAP and SIGILL, because one of its threads may still reach them"
 					   : "");

@@ -189,10 +189,10 @@ static int probe_markers_list_all_files(void)
 	int ret = probe_running_files(probe_markers_list_process, &listing, &hidden);
 
 	if (hidden && geteuid())
-		message_note("%u process%s cannot be looked at: run as root to see all markers",
-				hidden, hidden == 1 ? "" : "es");
+		message_note("cannot inspect %u process%s: run as root to list all markers", hidden,
+				hidden == 1 ? "" : "es");
 	if (!ret && !listing.begun)
-		return message_error(COMMAND_FAILED, NULL, "nothing that runs has a marker (SDT)");
+		return message_error(COMMAND_FAILED, NULL, "no running program has a marker (SDT)");
 	return ret ? ret : output_flush(stdout);
 }
 

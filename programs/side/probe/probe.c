@@ -15,7 +15,7 @@ static int missing(void)
 {
 	return message_error(COMMAND_FAILED,
 			"install libzydis-dev and liblzma-dev, and build it again",
-			"this side was built without probes, for the library Zydis or lzma was missing");
+			"cannot use probes: this side was built without the library Zydis or lzma");
 }
 #endif
 

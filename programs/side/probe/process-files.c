@@ -121,7 +121,7 @@ static int probe_process_open_mapped(pid_t pid, const struct probe_process_mappi
 	if (fd < 0)
 		fd = probe_process_open_same(mapping->path, mapping);
 	if (fd < 0)
-		message_note("%s is left out: the file that process %ld has mapped is not there any more",
+		message_note("%s is left out: the file that process %ld has mapped no longer exists",
 				mapping->path, (long)pid);
 	return fd;
 }
@@ -210,8 +210,7 @@ int probe_sees_proc(pid_t pid, const char *hint)
 	if (lstat(path, &status))
 		return COMMAND_DONE;
 	return message_error(COMMAND_FAILED, hint,
-			"process %d sees no /proc from its root directory, so it cannot put probes into itself",
-			pid);
+			"cannot probe process %d: it has no /proc below its root directory", pid);
 }
 
 int probe_process(pid_t pid, int (*each)(void *user, const struct probe_module *module), void *user)

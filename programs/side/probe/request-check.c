@@ -50,16 +50,18 @@ int probe_modes(struct ask *ask, const struct probe_target *target, struct json_
 static void probe_check_print_later(struct json_object *process)
 {
 	bool by_signal = !strcmp(ask_text(process, "control"), "signal");
-	char hint[80];
+	char hint[128];
 
-	snprintf(hint, sizeof(hint), "`side attach --daemon -p %" PRIu64 "` makes it check",
+	snprintf(hint, sizeof(hint),
+			"run `side attach --daemon -p %" PRIu64
+			"`: the program then makes the change",
 			ask_number(process, "pid"));
 	message_note_hint(hint,
 			"%s (process %" PRIu64
 			") is in control mode %s: it sets and removes probes %s",
 			ask_text(process, "name"), ask_number(process, "pid"),
 			ask_text(process, "control"),
-			by_signal ? "at an event of its own after the signal" : "when it starts");
+			by_signal ? "at its next event after the signal" : "when it starts");
 }
 
 /* The process has changed: remove it from the list of unchanged ones. */

@@ -61,7 +61,7 @@ static void probe_resolve_report_refusals(const struct refusals *refusals)
 {
 	for (size_t i = 0; i < refusals->count; i++) {
 		const struct resolve_refusal_reason *reason = &refusals->reasons[i];
-		const char *what = reason->what == RESOLVE_NO_RETURN ? "returns not seen:"
+		const char *what = reason->what == RESOLVE_NO_RETURN ? "returns not recorded:"
 								     : "left out:";
 
 		if (reason->what == RESOLVE_NOTE)
@@ -101,7 +101,7 @@ static int make_table(struct probe_resolve_work *work, const struct probe_target
 		return message_library_error(&error);
 	*ret_table = probe_table_memfd(work->writer);
 	if (*ret_table < 0)
-		return message_error(COMMAND_FAILED, NULL, "cannot make a table of probes: %s",
+		return message_error(COMMAND_FAILED, NULL, "cannot create the probe table: %s",
 				strerror(-*ret_table));
 	probe_resolve_report_refusals(&work->refusals);
 	return COMMAND_DONE;
@@ -144,7 +144,7 @@ __attribute__((noreturn)) static void resolve_child_main(
 	if (!status)
 		ret = probe_resolve_send(socket, table);
 	if (ret)
-		status = message_error(COMMAND_FAILED, NULL, "cannot pass on a table of probes: %s",
+		status = message_error(COMMAND_FAILED, NULL, "cannot send the probe table: %s",
 				strerror(-ret));
 	fflush(NULL);
 	_exit(status);
@@ -210,12 +210,12 @@ int probe_resolve(const struct probe_target *target, const struct probe_spec *sp
 	if (WIFEXITED(status) && WEXITSTATUS(status))
 		return WEXITSTATUS(status);
 	if (WIFEXITED(status) && *ret_table < 0)
-		return message_error(COMMAND_FAILED, NULL, "cannot receive a table of probes: %s",
+		return message_error(COMMAND_FAILED, NULL, "cannot receive the probe table: %s",
 				strerror(-received));
 	if (!WIFEXITED(status))
 		return message_error(COMMAND_FAILED,
-				"an address without `--arg` asks for less of the file",
-				"the process that read the files of the program ended over it: one of them is damaged");
+				"give an address and no `--arg`: side then reads less of the file",
+				"cannot read the files of the program: the process that reads them crashed, so one of them is damaged");
 	return COMMAND_DONE;
 }
 
@@ -234,9 +234,9 @@ int probe_table_view_open(int fd, struct probe_table_view *view)
 	if (!ret)
 		return COMMAND_DONE;
 	probe_table_view_close(view);
-	return message_error(COMMAND_FAILED, NULL, "the table of probes cannot be used: %s",
+	return message_error(COMMAND_FAILED, NULL, "cannot use the probe table: %s",
 			reason                          ? reason
-					: ret == -EPERM ? "it has not the seals of one"
+					: ret == -EPERM ? "it is not sealed"
 							: strerror(-ret));
 }
 

@@ -27,7 +27,7 @@ static bool probe_spec_classify(const struct option *option, enum resolve_kind *
 static int probe_spec_append_text(const char **items, size_t *count, const char *text)
 {
 	if (*count == PROBE_TABLE_FIELDS_MAX)
-		return message_error(COMMAND_USAGE, "ask for less",
+		return message_error(COMMAND_USAGE, "request fewer values",
 				"an event has at most %d fields", PROBE_TABLE_FIELDS_MAX);
 	items[(*count)++] = text;
 	return COMMAND_DONE;
@@ -82,7 +82,7 @@ static int read_uses(const struct option_uses *uses, struct spec_options *specs,
 		}
 		if (*ret_count == PROBE_SPECS_MAX)
 			return message_error(COMMAND_USAGE, NULL,
-					"there are more than %d locations", PROBE_SPECS_MAX);
+					"more than %d locations are given", PROBE_SPECS_MAX);
 		now = &specs[(*ret_count)++];
 		*now = common;
 		now->spec.kind = kind;

@@ -22,7 +22,7 @@ static int trace_kernel_set_error(struct session_error *error)
 {
 	*error = (struct session_error){.kind = SESSION_ERROR_FAILED, .code = EIO};
 	snprintf(error->text, sizeof(error->text),
-			"the kernel does not watch the locations that were left to it; `--no-uprobe` sets breakpoints instead");
+			"cannot set the uprobes; `--no-uprobe` sets breakpoints instead");
 	return -EIO;
 }
 

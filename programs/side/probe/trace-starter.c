@@ -93,7 +93,7 @@ static bool starter_lists(const char *list, const char *option, size_t size)
 static int starter_refuse(const struct starter *starter, const char *word, const char *hint)
 {
 	return message_error(COMMAND_USAGE, hint,
-			"cannot follow `%.32s %.64s` to the program: it starts no program, or one that the recorder cannot enter",
+			"cannot trace through `%.32s %.64s`: it starts no program, or one that cannot load the agent",
 			starter->name, word);
 }
 
@@ -105,7 +105,7 @@ static int starter_refuse_option(const struct starter *starter, const char *word
 	if (is_env && letter != 'S' && letter != 's')
 		return message_error(COMMAND_USAGE,
 				"write it before side: `env -i side trace -c COMMAND`",
-				"cannot follow `env %.64s` to the program: it removes LD_PRELOAD, which loads the recorder",
+				"cannot trace through `env %.64s`: it removes LD_PRELOAD, which loads the agent",
 				word);
 	return starter_refuse(starter, word,
 			is_env ? "write the arguments of `-S` without `-S`"
@@ -121,7 +121,7 @@ static bool starter_is_ours(const char *name)
 static int starter_refuse_variable(const struct starter *starter, const char *word)
 {
 	return message_error(COMMAND_USAGE, "leave the variable out, or set it before `side`",
-			"cannot follow `%.32s` to the program: it changes `%.*s`, which loads the recorder",
+			"cannot trace through `%.32s`: it changes `%.*s`, which loads the agent",
 			starter->name, (int)strcspn(word, "="), word);
 }
 
@@ -262,7 +262,7 @@ static int starter_refuse_user(const struct starter *starter)
 			"run side as that user: `%s %sside trace -c COMMAND%s`, or let the kernel watch: `--global`",
 			starter->name, is_su ? "USER -c \"" : "", is_su ? "\"" : "");
 	return message_error(COMMAND_USAGE, hint,
-			"cannot trace a program through `%s`: it removes LD_PRELOAD, which loads the recorder",
+			"cannot trace a program through `%s`: it removes LD_PRELOAD, which loads the agent",
 			starter->name);
 }
 

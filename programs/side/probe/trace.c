@@ -85,7 +85,7 @@ static int trace_find_program(const char *name, char exe[PATH_MAX])
 		return message_error(COMMAND_FAILED, NULL, "cannot find the program `%.256s`: %s",
 				path, strerror(errno));
 	if (ret)
-		message_note("%.256s is a script, which %s runs: side searches the locations there, not in the programs that the script starts",
+		message_note("%.256s is a script, which %s runs: side searches the locations in the interpreter, not in the programs that the script starts",
 				name, format_printable(exe, text, sizeof(text)));
 	return COMMAND_DONE;
 }
@@ -361,8 +361,8 @@ static int trace_check_started(void *user, struct session *session)
 		tracing->status = message_error(COMMAND_FAILED,
 				tracing->running
 						? NULL
-						: "programs without the C library, or set-uid ones, cannot be traced so",
-				"the program has not taken its probes");
+						: "programs without the C library, and set-user-ID programs, cannot be traced this way; use `--global`",
+				"the program installed none of its probes");
 	session_probe_answers_free(answers, count);
 	return tracing->status;
 }
@@ -426,7 +426,7 @@ static int start_running(struct tracing *tracing, const struct parsed *parsed)
 			.user = tracing};
 
 	int status = probe_sees_proc((pid_t)asked->pid,
-			"`side trace --global --exe FILE --pid PID` has the kernel watch it");
+			"use `side trace --global --exe FILE --pid PID`: the kernel watches the location");
 
 	tracing->running = true;
 	return status ? status : command_attach_recording(parsed, &options, &recording);
@@ -530,7 +530,7 @@ static int no_program(const struct record_options *options)
 {
 	return message_error(COMMAND_USAGE, "write `-c \"COMMAND\"`, or `-p PID`",
 			options->command ? "`-c` has no command, or a quote without an end"
-					 : "there is no program to trace");
+					 : "missing command to trace");
 }
 
 static int check_global(const struct record_options *options, size_t count)
@@ -547,7 +547,7 @@ static int trace_check_options(const struct parsed *parsed, size_t count)
 
 	if (options->duration && (options->command || (!options->pid && !options->global.on)))
 		return message_error(COMMAND_USAGE, "let `timeout` end the command",
-				"`--duration` is for programs that run already: `-p PID`, or `--global` with `--exe FILE`");
+				"cannot use `--duration` with a command: it needs `-p PID`, or `--global` with `--exe FILE`");
 	if (options->wait_all && (options->global.on || !options->command))
 		return message_error(COMMAND_USAGE, "leave `--wait` out",
 				"cannot use `--wait`: it needs `-c COMMAND`, and does not work with `--global`");
@@ -555,10 +555,10 @@ static int trace_check_options(const struct parsed *parsed, size_t count)
 		return check_global(options, count);
 	if (options->exe)
 		return message_error(COMMAND_USAGE, "write `--global`, too",
-				"`--exe` belongs to global probes here");
+				"cannot use `--exe` without `--global`");
 	if (options->pid && options->command)
 		return message_error(COMMAND_USAGE, "leave one of them out",
-				"`-p` traces a running program, and COMMAND starts one");
+				"cannot use `-p` with COMMAND: `-p` traces a running program, and COMMAND starts one");
 	if (options->pid > INT_MAX)
 		return message_error(COMMAND_USAGE, NULL, "`-p` is not the number of a process");
 	return count || options->pid ? COMMAND_DONE : no_program(options);
@@ -588,7 +588,7 @@ static int trace_find_probed_file(struct tracing *tracing, const struct record_o
 	snprintf(tracing->exe, sizeof(tracing->exe), "%s", exe.path);
 	tracing->files_of = exe.runs;
 	if (exe.pid)
-		message_detail("%.256s is opened through process %d, as long as that process runs",
+		message_detail("opening %.256s through process %d: it is readable only while that process runs",
 				options->exe, (int)exe.pid);
 	return COMMAND_DONE;
 }
@@ -609,7 +609,7 @@ static int check_reachable(const char *program, const char *exe)
 {
 	const char *hint = probe_other_processor(exe)
 			? NULL
-			: "`side trace --global` has the kernel watch its functions";
+			: "use `side trace --global`: the kernel watches its functions";
 	char *why = session_never_meets(program), *own = why ? strchr(why, '\n') : NULL;
 	int status = COMMAND_DONE;
 
@@ -700,7 +700,7 @@ static int trace_run(
 		status = find_contexts(tracing, options);
 	if (!status && options->global.on && tracing->others.count)
 		status = message_error(COMMAND_USAGE, "the event has pid, tid and comm",
-				"`--context %.64s` would be of the recorder, for the kernel has only registers and memory",
+				"cannot record `--context %.64s` with a global probe: the kernel reads only registers and memory",
 				tracing->others.items[0]);
 	if (!status)
 		status = probe_specs_read(&options->probes, &tracing->contexts, &tracing->specs,
@@ -734,7 +734,7 @@ static void note_shell(const char *command, const char *program)
 	if (!sign)
 		return;
 	snprintf(text, sizeof(text), "%.*s", (int)strcspn(sign, " \t\n"), sign);
-	message_note_hint("write it behind the closing quote, where your shell reads it",
+	message_note_hint("write it after the closing quote, where your shell interprets it",
 			"no shell reads the command, so `%s` is an argument of %s", text,
 			format_printable(program, name, sizeof(name)));
 }

@@ -138,7 +138,8 @@ static int read_segments(struct code_file *file, const Elf64_Ehdr *header, struc
 				file->path);
 	/* In a damaged file segments may overlap, and each would be swept. */
 	if (code > CODE_BYTES_MAX || code > file->size)
-		return error_set(error, -EFBIG, NULL, "%s claims to have more code than bytes",
+		return error_set(error, -EFBIG, NULL,
+				"%s is damaged: its segments of code are larger than the file",
 				file->path);
 	return 0;
 }
@@ -191,7 +192,7 @@ static int no_elf(struct code_file *file, struct error *error)
 	size_t size = file->size < 128 ? file->size : 128, begin = 2, end;
 
 	if (size < 3 || memcmp(text, "#!", 2) != 0)
-		return error_set(error, -ENOEXEC, NULL, "%s is no ELF file", file->path);
+		return error_set(error, -ENOEXEC, NULL, "%s is not an ELF file", file->path);
 	while (begin < size && (text[begin] == ' ' || text[begin] == '\t'))
 		begin++;
 	for (end = begin; end < size && text[end] > ' ' && text[end] < 127;)
@@ -212,7 +213,7 @@ static int code_file_read_headers(struct code_file *file, struct error *error)
 	if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB ||
 			header.e_machine != EM_X86_64)
 		return error_set(error, -ENOEXEC, NULL,
-				"%s is for another kind of processor: only x86-64 can be probed",
+				"%s is for another processor: only x86-64 can be probed",
 				file->path);
 	file->fixed = header.e_type == ET_EXEC;
 	file->entry = header.e_entry;
@@ -254,11 +255,9 @@ int code_open_fd(int fd, const char *path, struct code_file **ret_file, struct e
 	if (fstat(fd, &stat))
 		return error_set(error, -errno, NULL, "cannot read %s: %s", path, strerror(errno));
 	if (!S_ISREG(stat.st_mode))
-		return error_set(error, -ENOEXEC, NULL,
-				"%s is no file with a program or library in it", path);
+		return error_set(error, -ENOEXEC, NULL, "%s is not a program or library", path);
 	if ((uint64_t)stat.st_size > FILE_BYTES_MAX)
-		return error_set(error, -EFBIG, NULL,
-				"%s is larger than 2 GiB, which is more than is read", path);
+		return error_set(error, -EFBIG, NULL, "%s is larger than 2 GiB, the limit", path);
 	file = code_file_create(path, (size_t)stat.st_size);
 	if (!file)
 		return error_set(error, -ENOMEM, NULL, "out of memory: cannot read %s", path);

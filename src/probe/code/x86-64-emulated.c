@@ -91,6 +91,6 @@ void code_for_kernel(struct probe_site *site)
 		return;
 	site->method = PROBE_NONE;
 	site->reason = breaking
-			? "the kernel, which would watch it, takes an exchange of registers there for a nop"
-			: "the kernel watches no instruction that has a prefix of these: lock, cs, ds, es, ss";
+			? "a uprobe is not possible: the kernel mistakes an exchange of registers there for a nop"
+			: "a uprobe is not possible: the kernel refuses an instruction with one of these prefixes: lock, cs, ds, es, ss";
 }

@@ -19,18 +19,18 @@
 #define LOWEST_MAPPING 0x10000
 
 static const char entered[] = "something jumps into its first five bytes";
-static const char too_short[] = "it ends before five bytes, and what follows is used";
+static const char too_short[] = "it is shorter than five bytes, and the bytes after it are in use";
 static const char returns[] = "a call in its first bytes would return into the jump";
 static const char moved[] = "an instruction in its first bytes sets the stack pointer";
-static const char unreadable[] = "its first bytes are no instructions";
-static const char not_begin[] = "it is not the begin of a function";
+static const char unreadable[] = "its first bytes are not instructions";
+static const char not_begin[] = "it is not the start of a function";
 static const char beside[] =
-		"a jump would need bytes of the next function, which may have a probe of its own";
+		"a jump would need bytes of the next function, which may have its own probe";
 static const char of_go[] =
-		"it is Go's, whose runtime moves stacks and resumes goroutines anywhere";
+		"it is Go code, and the Go runtime moves stacks and resumes goroutines anywhere";
 static const char no_stack[] =
 		"the stack pointer may point to data there, and a hit stores below it";
-static const char not_followed[] = "its function jumps to where cannot be read";
+static const char not_followed[] = "its function has an indirect jump whose target is unknown";
 
 /* The code at a location. */
 struct site_location {

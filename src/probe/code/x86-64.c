@@ -150,7 +150,7 @@ static void x86_describe_branch(const ZydisDecodedInstruction *decoded, uint64_t
 		piece->kind = PROBE_BRANCH_IF;
 		piece->detail = decoded->opcode & 0xf;
 	} else {
-		instruction->refused = "a branch of an unknown kind cannot be moved";
+		instruction->refused = "an unknown branch instruction cannot be moved";
 	}
 }
 
@@ -189,7 +189,7 @@ static void x86_describe_other(
 		break;
 	case ZYDIS_CATEGORY_SYSCALL: instruction->refused = "a system call cannot be moved"; break;
 	case ZYDIS_CATEGORY_SYSRET:
-		instruction->refused = "an instruction of the kernel cannot be moved";
+		instruction->refused = "a privileged instruction cannot be moved";
 		break;
 	case ZYDIS_CATEGORY_INTERRUPT:
 		instruction->ends = true;

@@ -292,7 +292,7 @@ static int spec_expression_convert_type(struct expression_state *state, Dwarf_Op
 			!dwarf_attr_integrate(&type, DW_AT_encoding, &attribute) ||
 			dwarf_formudata(&attribute, &encoding) || encoding == DW_ATE_float ||
 			encoding == DW_ATE_complex_float) {
-		state->answer->reason = "it is converted to a type that is no integer";
+		state->answer->reason = "it is converted to a type that is not an integer";
 		return -ENOTSUP;
 	}
 	is_signed = encoding == DW_ATE_signed || encoding == DW_ATE_signed_char;
@@ -420,9 +420,7 @@ static int expression_run_other(struct expression_state *state, Dwarf_Op *op)
 	case DW_OP_nop: return 0;
 	case DW_OP_form_tls_address:
 	case DW_OP_GNU_push_tls_address: return expression_push_thread_variable(state);
-	default:
-		state->answer->reason = "that takes an operation that is not known here";
-		return -ENOTSUP;
+	default: state->answer->reason = "its location uses an unknown operation"; return -ENOTSUP;
 	}
 }
 

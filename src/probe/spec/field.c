@@ -42,11 +42,11 @@ static void spec_field_use_whole_piece(struct item *item, uint64_t size)
 	}
 }
 
-/* Writes the hint "ask for its members: `a`, `b`, …", with at most four of them. */
+/* Writes the hint "request its members: `a`, `b`, …", with at most four of them. */
 static void spec_field_list_members(struct item *item, char *text, size_t capacity)
 {
 	unsigned int count = 0;
-	size_t used = (size_t)snprintf(text, capacity, "ask for its members");
+	size_t used = (size_t)snprintf(text, capacity, "request its members");
 	Dwarf_Die child;
 
 	if (dwarf_child(&item->type, &child))
@@ -75,8 +75,8 @@ static int spec_field_memory_value(struct item *item, struct value *value, uint6
 	spec_field_list_members(item, members, sizeof(members));
 	if (item->where.kind != LOCATED_MEMORY)
 		return error_set(error, -ENOTSUP,
-				text ? "ask for its elements, as in `a[0]`" : members,
-				"it is %s in registers, which is no value of its own",
+				text ? "request its elements, as in `a[0]`" : members,
+				"it is %s in registers, which a field cannot hold",
 				text ? "text" : "a structure");
 	/* The last member of a structure may be an array without size. */
 	if (!size && text)
@@ -86,9 +86,9 @@ static int spec_field_memory_value(struct item *item, struct value *value, uint6
 				"compile with -fstandalone-debug, or install the debug symbols of the library that has it",
 				"the debug information does not contain the members of `%.128s`",
 				dwarf_diename(&item->type) ? dwarf_diename(&item->type)
-							   : "thing of that type");
+							   : "value of that type");
 	if (!size)
-		return error_set(error, -EINVAL, "", "it has no size that is known");
+		return error_set(error, -EINVAL, "", "its size is unknown");
 	value->type = text ? PROBE_FIELD_STRING : PROBE_FIELD_BYTES;
 	value->size = 1;
 	value->limit = (uint16_t)(size < PROBE_TABLE_TEXT_MAX ? size : PROBE_TABLE_TEXT_MAX);
@@ -173,8 +173,8 @@ static uint16_t spec_field_limit(uint64_t count, uint64_t size)
 
 static int spec_field_not_in_memory(struct error *error)
 {
-	return error_set(error, -ENOTSUP, "ask for single ones, as in `a[0]`",
-			"they are in registers, which is no value of its own");
+	return error_set(error, -ENOTSUP, "request single ones, as in `a[0]`",
+			"they are in registers, which a field cannot hold");
 }
 
 /* True if several of these bytes are text in C++ or Rust. */
@@ -220,9 +220,9 @@ int item_several(struct item *item, const struct item_count *count, struct value
 		value->type = (uint8_t)number_field_type(&item->type, size);
 	if (!value->type)
 		return error_set(error, -ENOTSUP,
-				"ask for one of them, as in `a[0]`, or for its members",
+				"request one of them, as in `a[0]`, or their members",
 				"each of them is %s%.128s, not a number",
-				name ? "a " : "a thing without a name", name ? name : "");
+				name ? "a " : "a type without a name", name ? name : "");
 	value->size = (uint8_t)size;
 	value->limit = spec_field_limit(count->known ? count->known : SEVERAL_DEFAULT, size);
 	return spec_field_count_and_address(item, count, 1, value, error);
@@ -241,7 +241,7 @@ static int spec_field_sequence_value(
 		return spec_field_text_value(&first, &count, value, error);
 	ret = item_several(&first, &count, value, error);
 	if (ret && sequence->optional)
-		error_set_hint(error, "ask for `*x`, and for `x.has_value()`");
+		error_set_hint(error, "request `*x` and `x.has_value()`");
 	if (!ret && sequence->optional && value->type != PROBE_FIELD_STRING)
 		value->limit = 1;
 	return ret;
@@ -357,7 +357,7 @@ int item_bytes(struct item *item, const struct item_count *count, struct value *
 	}
 	if (!own.known && !own.fetch.nr_ops)
 		return error_set(error, -EINVAL, "write `bytes(p, 16)`, or `bytes(p, n)`",
-				"the number of bytes behind the pointer is unknown");
+				"the number of bytes that the pointer leads to is unknown");
 	value->type = PROBE_FIELD_BYTES;
 	return spec_field_sized_value(item, &own, size, STRING_DEFAULT, value, error);
 }

@@ -236,7 +236,7 @@ static void ifunc_print_targets(FILE *out, const struct resolve_module *module,
 	if (choices->certain && function && function->nr_names)
 		fprintf(out, " (%.128s)", code_name(module->code, function, 0));
 	if (choices->certain)
-		fputs(" in this process, which it has chosen for this processor", out);
+		fputs(" in this process, which it has selected for this processor", out);
 }
 
 char *ifunc_note(const struct resolve_module *module, const struct code_function *chooser,

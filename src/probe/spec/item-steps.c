@@ -44,7 +44,7 @@ int item_index(struct item *item, uint64_t index, struct error *error)
 	if (ret)
 		return ret;
 	if (!item_size(item, &size))
-		return error_set(error, -EINVAL, "", "the elements have no size that is known");
+		return error_set(error, -EINVAL, "", "the size of the elements is unknown");
 	if (__builtin_mul_overflow((int64_t)index - lower, (int64_t)size, &offset) ||
 			offset > INT32_MAX || offset < INT32_MIN)
 		return error_set(error, -ERANGE, "", "the element is too far away");

@@ -13,7 +13,7 @@
 
 int item_too_long(struct error *error)
 {
-	return error_set(error, -E2BIG, "", "that takes too many steps to fetch");
+	return error_set(error, -E2BIG, "", "reading it takes too many steps");
 }
 
 /* Rust's debug information gives references the name of their type in the source. */
@@ -65,7 +65,7 @@ static int join_piece(struct fetch *whole, struct fetch *part, unsigned int at, 
 static int part_not_kept(struct error *error)
 {
 	return error_set(error, -ENOENT, "probe another location, or compile with -O0 or -Og",
-			"the compiler has not kept this part of it at this location");
+			"the compiler has optimized this part of it out at this location");
 }
 
 /* Loads bytes of an item that is in several pieces. */
@@ -134,8 +134,8 @@ int item_load(struct item *item, unsigned int size, struct error *error)
 		break;
 	case LOCATED_PIECES: ret = load_pieces(item, size, error); break;
 	default:
-		ret = error_set(error, -ENOENT, "ask for what it points to, as in `*p`",
-				"it points to a thing that the compiler has put into registers, so it has no number");
+		ret = error_set(error, -ENOENT, "request what it points to, as in `*p`",
+				"it points to a variable that the compiler keeps in registers, so the pointer has no value");
 	}
 	item->where.kind = LOCATED_VALUE;
 	item->at = 0;
@@ -158,7 +158,7 @@ static int follow_nowhere(struct item *item, struct error *error)
 		return fetch_add(&item->where.fetch, offset) ? item_too_long(error) : 0;
 	if (offset < 0 || (offset && item->where.kind == LOCATED_POINTER))
 		return error_set(error, -ENOTSUP, "",
-				"it points beside a thing that the compiler has put into registers");
+				"it points next to a variable that the compiler keeps in registers");
 	item->at = (uint64_t)offset;
 	return 0;
 }
@@ -169,7 +169,8 @@ static int item_resolve(struct item *item, struct error *error)
 	int ret;
 
 	if (!type_of(&item->type, &target))
-		return error_set(error, -EINVAL, "", "a pointer to void points to nothing known");
+		return error_set(error, -EINVAL, "",
+				"a pointer to void has no type that could be recorded");
 	item->type = target;
 	if (item->where.kind == LOCATED_POINTER)
 		return follow_nowhere(item, error);

@@ -437,7 +437,7 @@ static bool find_plain(const struct item *item, struct item *ret_found, const ch
 int library_lost(struct error *error)
 {
 	return error_set(error, -ENOENT, "probe another location, or compile with -O0 or -Og",
-			"the compiler has not kept all of it at this location");
+			"the compiler has optimized a part of it out at this location");
 }
 
 bool library_dereference(struct item *item, int *ret_status, struct error *error)

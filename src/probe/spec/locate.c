@@ -26,19 +26,19 @@ static int locate_fail_not_kept(const struct location_reader *reader)
 {
 	return error_set(reader->error, -ENOENT,
 			"probe another location, or compile with -O0 or -Og",
-			"the compiler has not kept `%.128s` at this location", reader->name);
+			"the compiler has optimized `%.128s` out at this location", reader->name);
 }
 
 static int locate_fail(const struct location_reader *reader, const struct expression_answer *answer)
 {
 	if (answer->entry_value)
 		return error_set(reader->error, -ENOENT,
-				"take it at the entry: `--function` instead of `--probe`",
-				"the compiler has kept of `%.128s` at this location only that it is computed from %s at the entry of the function",
+				"record it at the entry: `--function` instead of `--probe`",
+				"the compiler has optimized `%.128s` out at this location; its value is only known from %s at the entry of the function",
 				reader->name, answer->entry_value);
 	if (answer->thread_local)
 		return error_set(reader->error, -ENOTSUP,
-				"take an argument or a local that was made of it",
+				"record an argument or local variable that was computed from it",
 				"`%.128s` is thread-local, and its file does not contain its location",
 				reader->name);
 	return error_set(reader->error, -ENOTSUP, "write it as TYPE:NAME:ADDR",
@@ -251,8 +251,8 @@ static int read_piece(const struct location_reader *reader, Dwarf_Op *ops, size_
 	int ret = 0;
 
 	if (bits % 8 || (piece->atom == DW_OP_bit_piece && piece->number2))
-		return error_set(reader->error, -ENOTSUP, "ask for its members",
-				"pieces of `%.128s` that are no whole bytes are in different places",
+		return error_set(reader->error, -ENOTSUP, "request its members",
+				"parts of `%.128s` are in different locations, and do not consist of whole bytes",
 				reader->name);
 	/*
 	 * A constant in a piece, or a removed pointer, causes an error only if the user requests

@@ -137,7 +137,7 @@ static int spec_location_search_all_modules(struct location_search *search, spec
 			continue;
 		if (found)
 			return error_set(search->error, -EEXIST,
-					"write which one is meant, as LIBRARY:SYMBOL",
+					"name one of them, as LIBRARY:SYMBOL",
 					"`%.128s` is in %s and in %s", search->spec->name,
 					found->name, module->name);
 		found = module;
@@ -159,8 +159,8 @@ static int spec_location_check_added(
 		const struct location_search *search, int ret, const char *what)
 {
 	if (ret == -E2BIG)
-		return error_set(search->error, ret, "name fewer of them",
-				"more than %d %s are meant", RESOLVE_LOCATIONS_MAX, what);
+		return error_set(search->error, ret, "select fewer functions",
+				"more than %d %s match", RESOLVE_LOCATIONS_MAX, what);
 	return ret ? error_set_no_memory(search->error) : 0;
 }
 
@@ -331,8 +331,8 @@ static int no_symbol(struct location_search *search)
 		return no_functions(search);
 	if (!nearest_text(&nearest, "", hint, sizeof(hint)) &&
 			(spec->library || !hint_at_libraries(search, hint, sizeof(hint))))
-		snprintf(hint, sizeof(hint), "`side probe list` shows what there is%s",
-				spec->glob && !spec->library ? ", and LIBRARY:GLOB is for libraries"
+		snprintf(hint, sizeof(hint), "`side probe list` lists its functions%s",
+				spec->glob && !spec->library ? "; use LIBRARY:GLOB for libraries"
 							     : "");
 	return error_set(search->error, -ENOENT, hint,
 			spec->glob ? "%s has no function that matches `%.128s`"
@@ -349,7 +349,7 @@ static int add_offset(struct location_search *search)
 		return 0;
 	if (search->locations->count > 1)
 		return error_set(search->error, -EINVAL,
-				"`side probe list` has their addresses; write the address",
+				"write the address of one of them, as in `side probe list`",
 				"there are %zu functions `%.128s`", search->locations->count,
 				search->spec->name);
 	if (search->spec->number >= location->function->size)
@@ -366,10 +366,10 @@ static int add_offset(struct location_search *search)
 static int no_choice(struct location_search *search, const struct location *location, bool outside)
 {
 	return error_set(search->error, -ENOTSUP,
-			outside ? "use a probe of the kernel's, or of the function that calls it"
-				: "`side probe list` shows those that it may choose from, and they can be named by their addresses",
-			outside ? "`%.128s` of %s leads to a function of the kernel's in this process (vDSO), which is in no file"
-				: "`%.128s` of %s only chooses a function for this processor when the program is loaded, and its code does not list them",
+			outside ? "probe the function that calls it"
+				: "`side probe list` lists the functions that it can select; name one of them by its address",
+			outside ? "`%.128s` of %s is a function of the kernel in this process (vDSO), which no file contains"
+				: "`%.128s` of %s is a resolver (IFUNC), and side cannot determine which functions it can select",
 			location->name, location->module->name);
 }
 
@@ -488,7 +488,7 @@ static int find_address(struct location_search *search)
 		return ret ? ret : add_address(search, module, address);
 	}
 	return error_set(search->error, -ENOENT, "write LIBRARY:ADDRESS",
-			"there is nothing at 0x%" PRIx64, address);
+			"there is no code at 0x%" PRIx64, address);
 }
 
 /* ---- inlined functions ---- */
@@ -586,7 +586,7 @@ static int spec_location_find_line(struct location_search *search)
 	if (!search->nearest)
 		return error_set(search->error, -ENOENT,
 				"its debug information has source files by the names that the compiler got",
-				"%s has no code behind line %" PRIu64 " of a source file %.128s",
+				"%s has no code after line %" PRIu64 " of a source file %.128s",
 				where, spec->number, spec->name);
 	snprintf(hint, sizeof(hint), "did you mean `%.128s:%d`?", spec->name, search->nearest);
 	return error_set(search->error, -ENOENT, hint, "line %" PRIu64 " of %.128s has no code",
@@ -644,7 +644,7 @@ static int find_markers(struct resolve *resolve, const char *location_text,
 
 	if (!provider)
 		return error_set(error, -EINVAL, "write PROVIDER:NAME",
-				"`%.128s` is no name of a marker", location_text);
+				"`%.128s` is not the name of a marker", location_text);
 	query.provider = provider;
 	nearest_begin(&query.nearest, location_text);
 	for (size_t i = 0; i < resolve->nr_modules && !ret; i++) {
@@ -660,7 +660,7 @@ static int find_markers(struct resolve *resolve, const char *location_text,
 	if (ret || locations->count)
 		return ret;
 	if (!nearest_text(&query.nearest, "", hint, sizeof(hint)))
-		snprintf(hint, sizeof(hint), "`side probe list` shows those that there are");
+		snprintf(hint, sizeof(hint), "`side probe list` lists markers");
 	return error_set(error, -ENOENT, hint, "%s and its libraries have no marker `%.128s`",
 			program_name(resolve), location_text);
 }
@@ -686,13 +686,13 @@ int locations_find(struct resolve *resolve, const struct probe_spec *spec,
 	else if (!ret)
 		ret = spec_location_find_line(&search);
 	if (!ret && !locations->count)
-		ret = error_set(error, -ENOENT, "", "there is nothing at `%.128s`",
+		ret = error_set(error, -ENOENT, "", "there is no code at `%.128s`",
 				spec->location_text);
 	for (size_t i = 0; i < locations->count && !ret && spec->kind == RESOLVE_FUNCTION; i++) {
 		if (!locations->items[i].entry && !locations->items[i].inlined)
 			ret = error_set(error, -EINVAL,
 					"`--probe` accepts locations inside of functions",
-					"`%.128s` is not the begin of a function",
+					"`%.128s` is not the start of a function",
 					spec->location_text);
 	}
 	spec_free(&parsed);

@@ -552,7 +552,7 @@ int resolve_add_process(struct resolve *resolve, pid_t pid, struct error *error)
 	resolve->memory = open(path, O_RDONLY | O_CLOEXEC);
 	if (!resolve->nr_modules)
 		return error_set(error, -ESRCH, "`ps` lists the processes",
-				"process %ld executes no file: it is ending, or one of the kernel's",
+				"cannot probe process %ld: it has no executable file (it is ending, or a kernel thread)",
 				(long)pid);
 	return 0;
 }

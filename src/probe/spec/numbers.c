@@ -240,7 +240,7 @@ static int half_value(struct item *item, struct value *value, bool brain, struct
 static int extended_value(struct item *item, struct value *value, struct error *error)
 {
 	if (item->where.kind != LOCATED_MEMORY)
-		return error_set(error, -ENOTSUP, "ask for it at another location",
+		return error_set(error, -ENOTSUP, "request it at another location",
 				"it is a long double in an x87 register, which probes do not save");
 	value->type = PROBE_FIELD_FLOAT;
 	value->size = 8;
@@ -255,7 +255,7 @@ static int spec_number_refuse(struct item *item, const char *what, struct error 
 	uint64_t size;
 
 	if (item->where.kind == LOCATED_MEMORY && type_size(&item->type, &size))
-		snprintf(hint, sizeof(hint), "ask for its bytes, as in `bytes(x, %u)`",
+		snprintf(hint, sizeof(hint), "request its bytes, as in `bytes(x, %u)`",
 				(unsigned int)size);
 	return error_set(error, -ENOTSUP, hint, "it is a %.64s, %s", name ? name : "number", what);
 }
@@ -278,14 +278,16 @@ int number_form_value(
 	case NUMBER_COMPLEX:
 		if (number_part(&item->type, &size) == NUMBER_UNKNOWN)
 			return spec_number_refuse(item,
-					"whose numbers have one of two forms, which clang does not distinguish",
+					"whose numbers have one of two formats, which clang does not distinguish",
 					error);
-		return spec_number_refuse(item, "two numbers: ask for `.real` and `.imag`", error);
+		return spec_number_refuse(item, "two numbers: request `.real` and `.imag`", error);
 	case NUMBER_DECIMAL:
 		return spec_number_refuse(item,
-				"a decimal floating-point number, which no field can hold", error);
+				"a decimal floating-point number, which a field cannot hold",
+				error);
 	default:
-		return spec_number_refuse(item, "a number of a form that no field can hold", error);
+		return spec_number_refuse(
+				item, "a number of a format that a field cannot hold", error);
 	}
 }
 

@@ -105,7 +105,7 @@ static int spec_operand_read_sum(struct operand *operand, int64_t *ret_sum, bool
 			*ret_has_symbol = true;
 			*ret_sum = (int64_t)((uint64_t)*ret_sum + address);
 		} else {
-			return spec_operand_set_error(operand, "there is something unknown");
+			return spec_operand_set_error(operand, "there is an unknown character");
 		}
 	}
 	return 0;
@@ -258,7 +258,7 @@ static int spec_operand_read(struct operand *operand)
 	if (ret)
 		return -EINVAL;
 	if (operand->at != operand->end)
-		return spec_operand_set_error(operand, "there is something unknown");
+		return spec_operand_set_error(operand, "there is an unknown character");
 	operand->value->type = PROBE_FIELD_UNSIGNED;
 	operand->value->size = 8;
 	if (operand->is_float && bits >= 32) {

@@ -123,7 +123,7 @@ static int spec_parse_line(const char *text, const char *colon, struct parsed_sp
 	if (!spec_number(number, strlen(number), &ret_spec->number) || !ret_spec->number ||
 			ret_spec->number > INT32_MAX)
 		return error_set(error, -EINVAL,
-				"write FILE:LINE, as in `server.c:120`, or a function by its name alone, which means all that have it",
+				"write FILE:LINE, as in `server.c:120`, or only the name of a function, which selects all functions of that name",
 				"`%.128s` is not the number of a line", number);
 	return spec_store_text(&ret_spec->name, text, (size_t)(colon - text), error);
 }
@@ -138,7 +138,7 @@ static int spec_parse_symbol(const char *text, struct parsed_spec *ret_spec, str
 		if (!spec_number(plus + 1, strlen(plus + 1), &ret_spec->number))
 			return error_set(error, -EINVAL,
 					"offsets are octal (017), decimal or hexadecimal (0xf)",
-					"`%.128s` is no offset", plus + 1);
+					"`%.128s` is not an offset", plus + 1);
 		length = (size_t)(plus - text);
 	}
 	if (spec_store_text(&ret_spec->name, text, length, error))
@@ -146,7 +146,7 @@ static int spec_parse_symbol(const char *text, struct parsed_spec *ret_spec, str
 	ret_spec->glob = spec_is_glob(ret_spec->name);
 	if (ret_spec->glob && ret_spec->number)
 		return error_set(error, -EINVAL, "name one function",
-				"`%.128s` may be many functions, and an offset is for one", text);
+				"`%.128s` can match many functions, and an offset needs one", text);
 	return 0;
 }
 
@@ -163,12 +163,12 @@ static int spec_parse_location(const char *text, struct parsed_spec *ret_spec, s
 			return 0;
 		return error_set(error, -EINVAL,
 				"numbers are octal (017), decimal or hexadecimal (0xf)",
-				"`%.128s` is no address", text);
+				"`%.128s` is not an address", text);
 	}
 	if (colon || !*text)
 		return error_set(error, -EINVAL,
 				"write ADDRESS, SYMBOL, SYMBOL+OFFSET, FILE:LINE, or LIBRARY: before one of them",
-				"`%.128s` is no location of a program", text);
+				"`%.128s` is not a location in a program", text);
 	return spec_parse_symbol(text, ret_spec, error);
 }
 
@@ -185,7 +185,7 @@ int spec_parse(const char *text, struct parsed_spec *ret_spec, struct error *err
 		return spec_parse_location(text, ret_spec, error);
 	if (colon == text)
 		return error_set(error, -EINVAL, "write LIBRARY:SYMBOL",
-				"there is no name of a library before `%.128s`", text);
+				"missing name of a library before `%.128s`", text);
 	if (spec_store_text(&ret_spec->library, text, (size_t)(colon - text), error))
 		return -ENOMEM;
 	return spec_parse_location(colon + 1, ret_spec, error);

@@ -23,13 +23,11 @@
 
 #define MEMBERS_MAX \
 	40 /* members of a structure that is requested as a whole: leaves fields for other values */
-#define LEFT_OUT                                                                               \
-	"not all members of a structure fit or can be had; ask for the others by name, as in " \
-	"`p->name`"
-#define SOME_LEFT_OUT                                                                           \
-	"some variables are left out, which the compiler has not kept there, which the kernel " \
-	"cannot have, or for which there is no space; request one by name to see why"
-#define RESULT_LEFT_OUT "the return value is left out: no field can hold a number of that form"
+#define LEFT_OUT \
+	"some members of a structure are left out: they do not fit, or cannot be read; request them by name, as in `p->name`"
+#define SOME_LEFT_OUT \
+	"some variables are left out: the compiler has optimized them out, the kernel cannot read them, or they do not fit; request one by name to see the reason"
+#define RESULT_LEFT_OUT "the return value is left out: no field can hold its type"
 #define LEVEL 6 /* SIDE_LOGLEVEL_INFO */
 
 struct values {
@@ -108,8 +106,8 @@ static int spec_table_add_value(
 	unsigned int number = 1;
 
 	if (values->count + count > PROBE_TABLE_FIELDS_MAX)
-		return error_set(error, -E2BIG, "ask for less", "an event has at most %d fields",
-				PROBE_TABLE_FIELDS_MAX);
+		return error_set(error, -E2BIG, "request fewer values",
+				"an event has at most %d fields", PROBE_TABLE_FIELDS_MAX);
 	memcpy(added, value, count * sizeof(*value));
 	while (i < values->count) {
 		const struct value *other = &values->items[i];
@@ -436,8 +434,9 @@ static int spec_table_add_event(struct table_builder *builder, const char *provi
 		free((char *)(uintptr_t)fields[i].labels);
 	if (added < 0)
 		return error_set(builder->error, (int)added,
-				added == -EINVAL ? "choose another NAME, and ask for less" : "",
-				"there cannot be an event %.128s:%.128s with these fields: %s",
+				added == -EINVAL ? "choose another NAME, or request fewer values"
+						 : "",
+				"cannot define the event %.128s:%.128s with these fields: %s",
 				provider, name, strerror((int)-added));
 	*ret_number = (uint32_t)added;
 	return 0;
@@ -469,9 +468,10 @@ static int check_exit(const struct probe_spec *spec, struct error *error)
 	for (size_t i = 0; i < spec->nr_contexts && !spec->exits; i++) {
 		if (spec_at_exit(spec->contexts[i]))
 			return error_set(error, -EINVAL,
-					spec->kind == RESOLVE_FUNCTION ? "add `--exit`"
-								       : "leave it out",
-					"`%.128s` is of the exit, which is not asked for",
+					spec->kind == RESOLVE_FUNCTION
+							? "add `--exit`"
+							: "add `--exit`, or leave it out",
+					"cannot record `%.128s`: it is a value at the return, and `--exit` is not given",
 					spec->contexts[i]);
 	}
 	return 0;
@@ -530,7 +530,7 @@ static int spec_table_add_module(const struct table_builder *builder, struct res
 	number = probe_table_add_module(builder->writer, &table_module);
 	if (number < 0)
 		return error_set(builder->error, (int)number, "",
-				"%s cannot be named in a table: %s", module->path,
+				"cannot add %s to the probe table: %s", module->path,
 				strerror((int)-number));
 	module->writer = builder->writer;
 	module->number = (uint32_t)number;
@@ -581,8 +581,8 @@ static int spec_table_add_probe(struct table_builder *builder, const struct loca
 	builder->added += added >= 0;
 	return added >= 0 ? 0
 			  : error_set(builder->error, (int)added, "",
-					    "the probe at 0x%" PRIx64
-					    " does not fit into a table: %s",
+					    "cannot add the probe at 0x%" PRIx64
+					    " to the probe table: %s",
 					    site->address, strerror((int)-added));
 }
 
@@ -611,12 +611,12 @@ static int spec_table_refuse_no_function(
 	if (!code_functions(location->module->code, &functions))
 		return error_set(builder->error, -ENOENT,
 				"install its debug symbols, or use a build of it that is not stripped",
-				"%s has neither symbols nor .eh_frame, and from its entry nothing leads to 0x%" PRIx64
-				", so it is not known whether an instruction begins there",
+				"%s has neither symbols nor .eh_frame, and side finds no path from its entry to 0x%" PRIx64
+				", so an instruction may not begin there",
 				location->module->name, location->address);
 	return error_set(builder->error, -ENOENT, "`side probe list` shows where functions begin",
-			"there is no code of a known function at 0x%" PRIx64 " of %s",
-			location->address, location->module->name);
+			"no known function has code at 0x%" PRIx64 " of %s", location->address,
+			location->module->name);
 }
 
 #define EXCEPTIONS_END                                                                          \
@@ -634,7 +634,7 @@ static int check_exceptions(struct table_builder *builder, const struct location
 		return 0;
 	if (!builder->spec->forced)
 		return error_set(builder->error, -ENOTSUP,
-				"leave `--exit` out, or add `--allow-unsafe-exit` (or `--force`, if it need not overwrite a trace) where no exception leaves it",
+				"leave `--exit` out; or, if no exception leaves it, add `--allow-unsafe-exit` (or `--force`, if it need not overwrite a trace)",
 				"cannot watch returns from %s: %s handles exceptions, and one that leaves a function whose return the kernel watches ends the program",
 				*location->name ? location->name : "that address",
 				location->module->name);
@@ -661,20 +661,20 @@ static int find_site(struct table_builder *builder, const struct location *locat
 		code_for_kernel(ret_site);
 	if (ret_site->method == PROBE_NONE)
 		return error_set(builder->error, -ENOTSUP,
-				"`side probe list` shows what can be probed",
+				"`side probe list` lists the functions that can be probed",
 				"%s at 0x%" PRIx64 " cannot be probed: %s",
 				*location->name ? location->name : location->module->name,
 				ret_site->address,
-				ret_site->reason ? ret_site->reason : "nothing is known of it");
+				ret_site->reason ? ret_site->reason : "its code is unknown");
 	if (builder->spec->exits && location->inlined)
 		return error_set(builder->error, -ENOTSUP,
 				"leave `--exit` and `--ret` out, or compile it with `-fno-inline`",
-				"`%.128s` is inlined into %s by the compiler, where its end is unknown",
+				"the compiler has inlined `%.128s` into %s, so its end is unknown",
 				builder->spec->location_text,
 				*location->name ? location->name : "another function");
 	if (builder->spec->exits && ret_site->no_exit && !builder->are_several)
 		return error_set(builder->error, -ENOTSUP, "leave `--exit` out",
-				"returns from %s cannot be seen: %s", location->name,
+				"cannot record returns from %s: %s", location->name,
 				ret_site->no_exit);
 	return 0;
 }

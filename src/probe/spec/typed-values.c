@@ -230,14 +230,15 @@ static int spec_argument_read_term(struct spec_argument_parser *parser)
 	uint64_t number;
 
 	if (parser->depth++ > DEPTH_MAX)
-		return spec_argument_set_error(parser, "that is too deep");
+		return spec_argument_set_error(parser, "there are too many levels");
 	parser->is_register_only = false;
 	if (*parser->at == '*') {
 		parser->at++;
 		if (spec_argument_read_term(parser))
 			return -EINVAL;
 		if (parser->is_vector)
-			return spec_argument_set_error(parser, "a vector register is no address");
+			return spec_argument_set_error(
+					parser, "a vector register is not an address");
 		parser->is_register_only = false;
 		(void)fetch_op(&parser->fetch, PROBE_FETCH_LOAD, 0, 8, 0);
 	} else if (*parser->at == '(') {
@@ -269,7 +270,8 @@ static int spec_argument_read_sum(struct spec_argument_parser *parser)
 		uint64_t number;
 
 		if (parser->is_vector)
-			return spec_argument_set_error(parser, "a vector register is no address");
+			return spec_argument_set_error(
+					parser, "a vector register is not an address");
 		if (spec_argument_read_number(parser, &number))
 			return -EINVAL;
 		(void)fetch_add(&parser->fetch, (int64_t)(minus ? 0 - number : number));
@@ -288,9 +290,9 @@ static int spec_argument_read_address(const char *text, struct resolve_module *m
 	if (spec_argument_read_sum(&parser))
 		return -EINVAL;
 	if (*parser.at)
-		return spec_argument_set_error(&parser, "there is more than an ADDR");
+		return spec_argument_set_error(&parser, "there is text after the ADDR");
 	if (parser.is_vector && memory)
-		return spec_argument_set_error(&parser, "a vector register is no address");
+		return spec_argument_set_error(&parser, "a vector register is not an address");
 	/*
 	 * Except for a register alone, the fetch so far computes an address: load the value from
 	 * it. For text and bytes the agent needs the address itself.
@@ -337,13 +339,13 @@ int spec_value(const char *text, struct resolve_module *module, struct value *re
 	*ret_value = (struct value){.type = 0};
 	if (!second)
 		return error_set(error, -EINVAL, "write TYPE:NAME:ADDR, as in `s32:n:%edi`",
-				"`%.128s` is not of that form", text);
+				"`%.128s` does not have the form TYPE:NAME:ADDR", text);
 	if (!spec_argument_parse_type(text, (size_t)(first - text), ret_value))
 		return error_set(error, -EINVAL, argument_hint, "there is no type `%.*s`",
 				(int)(first - text > 64 ? 64 : first - text), text);
 	if (second == first + 1 || (size_t)(second - first) > sizeof(name))
 		return error_set(error, -EINVAL, "write TYPE:NAME:ADDR, as in `s32:n:%edi`",
-				"`%.128s` has no name that a field can have", text);
+				"`%.128s` has no valid name for a field", text);
 	memcpy(name, first + 1, (size_t)(second - first - 1));
 	name[second - first - 1] = '\0';
 	fetch_name(ret_value->name, name);

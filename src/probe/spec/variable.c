@@ -230,7 +230,7 @@ static int spec_variable_find_location(
 	if (location->entry && has && is_stored_later(variable)) {
 		ret = locate_argument(function, variable, located);
 		return ret ? error_set(expression->error, ret,
-					     "take it with `--probe FILE:LINE` inside of the function, where it has been stored, or write it as TYPE:NAME:ADDR",
+					     "record it with `--probe FILE:LINE` inside the function, where it has been stored, or write it as TYPE:NAME:ADDR",
 					     "it is unknown where callers pass `%.128s`", name)
 			   : 0;
 	}
@@ -305,8 +305,8 @@ static int spec_variable_find_returned(
 	if (strcmp(name, "return") != 0)
 		return error_set(expression->error, -EINVAL,
 				"the returned value is called `return`, as in `return->name`; `--arg` is for variables at the entry",
-				"`%.128s` is not there any more when %.128s has returned", name,
-				function_name);
+				"cannot record `%.128s` at the return: it no longer exists when %.128s has returned",
+				name, function_name);
 	if (!debug_function(expression->debug, location->address, &function))
 		return error_set(expression->error, -ENODATA,
 				"write it as TYPE:NAME:ADDR, as in `s32:n:%eax`",
@@ -395,8 +395,8 @@ static int find_variable(struct expression *expression, const char *name, struct
 	*ret_item = empty;
 	if (count <= 0 || missing)
 		ret = missing ? error_set(expression->error, -ENODATA,
-						"put it back to where the compiler has written it (packages of them, .dwp, are not read), or write it as TYPE:NAME:ADDR",
-						"the debug information for this location of %s is in %.256s, which is not there",
+						"restore that file where the compiler has written it (packages of such files, .dwp, are not read), or write it as TYPE:NAME:ADDR",
+						"the debug information for this location of %s is in %.256s, which does not exist",
 						expression->location->module->name, missing)
 			      : error_set(expression->error, -ENODATA,
 						"write it as TYPE:NAME:ADDR, as in `s32:n:%edi`",
@@ -503,7 +503,7 @@ static int read_index(struct expression *expression, struct item *item)
 
 	if (!spec_number(expression->at, length, &number) || number > INT32_MAX ||
 			expression->at[length] != ']')
-		return spec_variable_set_error(expression, "there is no index that is a number");
+		return spec_variable_set_error(expression, "the index is not a number");
 	expression->at += length + 1;
 	return item_index(item, number, expression->error);
 }
@@ -575,8 +575,7 @@ static int read_count(struct expression *expression, struct item_count *ret_coun
 	*ret_count = (struct item_count){.known = 0};
 	if (isdigit((unsigned char)*expression->at)) {
 		if (!spec_number(expression->at, length, &ret_count->known) || !ret_count->known)
-			return spec_variable_set_error(
-					expression, "there is no length that is a number");
+			return spec_variable_set_error(expression, "the length is not a number");
 		expression->at += length;
 		return 0;
 	}
@@ -586,7 +585,7 @@ static int read_count(struct expression *expression, struct item_count *ret_coun
 	if (ret)
 		return ret;
 	if (value.limit || (value.type != PROBE_FIELD_UNSIGNED && value.type != PROBE_FIELD_SIGNED))
-		return spec_variable_set_error(expression, "the length is no integer");
+		return spec_variable_set_error(expression, "the length is not an integer");
 	ret_count->fetch = value.fetch;
 	return value.size < 8 &&
 					fetch_op(&ret_count->fetch,
@@ -710,7 +709,7 @@ int variable_values(const struct location *location, const char *expression_text
 			.entry = location->entry};
 	ret = spec_variable_read_value(&expression, ret_values, capacity, ret_count, ret_left_out);
 	if (!ret && *expression.at)
-		ret = spec_variable_set_error(&expression, "there is something unknown");
+		ret = spec_variable_set_error(&expression, "there is an unknown character");
 	if (!ret && *name)
 		fetch_name(ret_values[0].name, name);
 	failed = debug_failed(location->module, error);

@@ -101,7 +101,7 @@ static const char *check_field(const struct probe_table_field *field)
 	bool limited = field->limit != 0, good;
 
 	if (!is_field_name(field->name))
-		return "the name of a field is none";
+		return "the name of a field is not valid";
 	switch (field->type) {
 	case PROBE_FIELD_UNSIGNED:
 	case PROBE_FIELD_SIGNED:
@@ -187,7 +187,7 @@ const char *table_check_op(const struct probe_fetch_op *op)
 	bool good = true;
 
 	if (op->reserved || op->reserved2)
-		return "an operation has more than is known";
+		return "the reserved bytes of an operation are not 0";
 	switch (op->code) {
 	case PROBE_FETCH_REGISTER: good = table_check_is_register(op); break;
 	case PROBE_FETCH_VECTOR: good = op->reg < 16 && (!op->value || op->value == 8); break;
@@ -225,9 +225,9 @@ const char *table_check_op(const struct probe_fetch_op *op)
 const char *table_check_aside(const struct probe_fetch_op *op, unsigned int *nr_aside)
 {
 	if (op->code == PROBE_FETCH_PUSH && (*nr_aside)++ == PROBE_TABLE_ASIDE_MAX)
-		return "a fetch puts too many numbers aside";
+		return "a fetch pushes too many numbers";
 	if ((op->code == PROBE_FETCH_CALCULATE || op->code == PROBE_FETCH_WIDE) && !(*nr_aside)--)
-		return "a fetch calculates with what it has not put aside";
+		return "a fetch calculates with a number that it has not pushed";
 	return NULL;
 }
 
@@ -264,7 +264,7 @@ const char *table_check_site(const struct probe_site *site)
 			site->nr_bytes > PROBE_BYTES_MAX || !are_pieces(site))
 		return "the instructions of a location are not consecutive";
 	if (!site->patched || site->patched > patched_max || site->patched > site->nr_bytes)
-		return "more bytes of a location are to be changed than are known";
+		return "a location changes more bytes than the table has";
 	if (site->method == PROBE_SHORT && (site->patched != 2 || !site->springboard))
 		return "a short jump has no springboard";
 	if (site->method == PROBE_PUNNED && site->nr_bytes < PROBE_JUMP_BYTES)

@@ -218,7 +218,7 @@ static const char *check_part(const struct probe_table *table, const struct tabl
 		return "its records have a size that they cannot have";
 	if (head->offset > table->size ||
 			(uint64_t)head->count * head->stride > table->size - head->offset)
-		return "a part of it is not in it";
+		return "a part of it is out of range";
 	if (part == TABLE_OPS && head->offset % 8 && head->count)
 		return "its operations are not where they can be read";
 	return NULL;
@@ -247,7 +247,7 @@ static const char *check_parts(struct probe_table *table)
 	if (probe_table_nr_modules(table) > PROBE_TABLE_MODULES_MAX ||
 			probe_table_nr_events(table) > PROBE_TABLE_EVENTS_MAX ||
 			probe_table_nr_probes(table) > PROBE_TABLE_PROBES_MAX)
-		return "it has too much";
+		return "it has too many modules, events or probes";
 	if (strings->count && strings->records[strings->count - 1])
 		return "its last string has no end";
 	return NULL;
@@ -263,7 +263,7 @@ static const char *check_modules(const struct probe_table *table)
 			return "the name of a module has no end";
 		if (record.build_id_size > PROBE_TABLE_BUILD_ID_MAX ||
 				(record.flags & ~(uint32_t)PROBE_MODULE_EXECUTABLE))
-			return "a module is not known by what is known here";
+			return "a module has unknown flags, or a build id that is too long";
 	}
 	return NULL;
 }
@@ -297,7 +297,7 @@ static const char *check_events(const struct probe_table *table)
 		if (record.nr_fields > PROBE_TABLE_FIELDS_MAX ||
 				!is_range(table, TABLE_FIELDS, record.first_field,
 						record.nr_fields))
-			return "the fields of an event are none of its fields";
+			return "the fields of an event are out of range";
 		probe_table_event(table, i, &event);
 		reason = table_check_event(event.provider, event.name);
 		if (!reason)
@@ -332,7 +332,7 @@ static const char *check_fetches(const struct probe_table *table)
 		COPY(table, TABLE_FETCHES, i, &record);
 		if (record.nr_ops > PROBE_TABLE_OPS_MAX ||
 				!is_range(table, TABLE_OPS, record.first_op, record.nr_ops))
-			return "the operations of a fetch are none of its operations";
+			return "the operations of a fetch are out of range";
 		reason = check_aside(table, &record);
 		if (reason)
 			return reason;
@@ -366,13 +366,13 @@ static const char *check_probe(const struct probe_table *table, const struct tab
 	struct probe_site site = {.address = 0};
 
 	if (record->module >= probe_table_nr_modules(table))
-		return "a probe's module is none of its modules";
+		return "the module of a probe is out of range";
 	if ((record->entry == PROBE_TABLE_NONE && record->exit == PROBE_TABLE_NONE) ||
 			!has_fetches(table, record->entry, record->first_entry_fetch) ||
 			!has_fetches(table, record->exit, record->first_exit_fetch))
-		return "a probe's event is none of its events";
+		return "the event of a probe is out of range";
 	if (record->flags & ~(uint32_t)PROBE_ENTRY_FLAGS)
-		return "a probe wants more than is known";
+		return "a probe has unknown flags";
 	if (!is_string(table, record->function))
 		return "the name of a function has no end";
 	if (record->nr_pieces > PROBE_PIECES_MAX || record->ends > 1 || record->has_reason > 1 ||
@@ -404,13 +404,13 @@ int probe_table_open(
 	struct table_head head;
 
 	*table = (struct probe_table){.bytes = bytes, .size = size};
-	*ret_reason = "it is no table of probes";
+	*ret_reason = "it is not a probe table";
 	if (size < sizeof(head) || size > PROBE_TABLE_MAX)
 		return -EPROTO;
 	memcpy(&head, bytes, sizeof(head));
 	if (head.magic != TABLE_MAGIC)
 		return -EPROTO;
-	*ret_reason = "it is of another version";
+	*ret_reason = "it has another version";
 	if (head.version != PROBE_TABLE_VERSION)
 		return -EPROTONOSUPPORT;
 	*ret_reason = check_parts(table);

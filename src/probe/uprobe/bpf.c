@@ -187,7 +187,7 @@ static int uprobe_bpf_get_program(struct bpf *bpf, const struct global *global, 
 			bpf->lost, bpf->sleepable, error);
 
 	if (ret == -E2BIG)
-		return error_set(error, ret, "ask for less",
+		return error_set(error, ret, "request fewer values",
 				"the recorded fields are too many for a program in the kernel");
 	for (uint32_t i = 0; !ret && i < bpf->nr_programs; i++) {
 		const struct uprobe_bpf_program *program = &bpf->programs[i];
@@ -449,7 +449,7 @@ static int bpf_try_multi(const struct bpf *bpf, struct error *error)
 		close(ret);
 	if (ret == -EINVAL || ret == -E2BIG || ret == -ENOTSUP)
 		return error_set(error, -ENOTSUP, "",
-				"the kernel has no uprobe_multi (6.6 or later has)");
+				"the kernel has no uprobe_multi (Linux 6.6 or later has it)");
 	return ret == -EPERM ? uprobe_bpf_set_error(error, ret, "links of BPF programs") : 0;
 }
 

@@ -143,11 +143,11 @@ static int conflict_check_mapping(const struct conflict_scan *scan, pid_t pid, u
 			continue;
 		conflict_read_name(pid, name);
 		return error_set(scan->error, -EBUSY,
-				"take that probe out first, or probe one program without `--global`",
-				"process %ld (%s) has other bytes than its file at 0x%" PRIx64
-				" of %.200s: %s, and the kernel's would end the program",
+				"remove that probe first, or probe one program without `--global`",
+				"the code of process %ld (%s) differs from its file at 0x%" PRIx64
+				" of %.200s: %s; a uprobe there would end the program",
 				(long)pid, name, side->address, side->path,
-				has_agent ? "its recorder of side, or another one, has a probe there"
+				has_agent ? "a recording of side, or another tool, has a probe there"
 					  : "another tool has a probe there");
 	}
 	return 0;

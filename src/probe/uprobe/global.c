@@ -30,9 +30,9 @@ static int global_try_backend(
 	case GLOBAL_MULTI: return bpf_open(global, true, error);
 	case GLOBAL_PERF: return bpf_open(global, false, error);
 	default:
-		return global->process
-				? error_set(error, -ENOTSUP, "", "it watches in all processes")
-				: perf_open(global, error);
+		return global->process ? error_set(error, -ENOTSUP, "",
+							 "it cannot be limited to one process")
+				       : perf_open(global, error);
 	}
 }
 

@@ -114,7 +114,7 @@ static int uprobe_perf_read_format(
 	return definition->id
 			? 0
 			: error_set(error, -EPROTO, "",
-					  "the kernel's description of a definition cannot be parsed");
+					  "cannot parse the kernel's description of a definition");
 }
 
 static int uprobe_perf_write_definition(
@@ -220,14 +220,13 @@ static int uprobe_perf_set_error(struct error *error, int code)
 {
 	if (code == -EPERM || code == -EACCES)
 		return error_set(error, code,
-				"run as root, with CAP_PERFMON, or after `sudo sysctl kernel.perf_event_paranoid=-1`",
-				"the kernel does not permit to read events of all processes");
+				"run as root, or with CAP_PERFMON, or run `sudo sysctl kernel.perf_event_paranoid=-1`",
+				"the kernel does not permit reading events of all processes");
 	if (code == -EMFILE)
 		return error_set(error, code,
 				"probe fewer locations, or raise the limit of open files",
-				"each location needs a descriptor for each CPU, and there are not so many");
-	return error_set(error, code, "", "the kernel refuses an event of perf: %s",
-			strerror(-code));
+				"each location needs a descriptor for each CPU, and the limit of open files is too low");
+	return error_set(error, code, "", "the kernel refuses a perf event: %s", strerror(-code));
 }
 
 static int perf_open_events(struct global *global, struct error *error)

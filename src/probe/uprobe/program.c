@@ -74,7 +74,7 @@ static int program_set_unsupported(
 		const struct bpf_builder *builder, const char *name, const char *what)
 {
 	return error_set(builder->error, -ENOTSUP, "probe one program, without `--global`",
-			"`%.128s` cannot be had from the kernel: %s", name, what);
+			"the kernel cannot read `%.128s`: %s", name, what);
 }
 
 /* ---- the filter ---- */
@@ -277,7 +277,7 @@ static int program_emit_calculate(
 
 	if (sum > PROBE_SUM_XOR)
 		return program_set_unsupported(builder, field->field.name,
-				"it is calculated with what the kernel does not do for a probe");
+				"its computation needs an operation that the kernel does not have for probes");
 	bpf_emit_load(a, 8, 1, 10, SAVED_AT(--builder->nr_saved));
 	/* The kernel divides unsigned numbers only. */
 	if (sum == PROBE_SUM_DIVIDE || sum == PROBE_SUM_MODULO) {
@@ -301,8 +301,8 @@ static int program_emit_op(struct bpf_builder *builder, const struct global_fiel
 	case PROBE_FETCH_REGISTER: return program_emit_register(builder, field, 8, op->reg);
 	case PROBE_FETCH_MODULE:
 		if (builder->side->exit)
-			return program_set_unsupported(
-					builder, name, "it is a variable of the file, at a return");
+			return program_set_unsupported(builder, name,
+					"it is a global variable, and requested at the return");
 #if defined(__x86_64__)
 		bpf_emit_load(a, 8, 8, 6, register_at[REGISTER_IP]);
 #endif
@@ -348,14 +348,12 @@ static int program_emit_op(struct bpf_builder *builder, const struct global_fiel
 		return program_set_unsupported(builder, name, "it is a number of 16 bytes");
 	case PROBE_FETCH_THREAD:
 	case PROBE_FETCH_ERRNO:
-	case PROBE_FETCH_BLOCK:
-		return program_set_unsupported(builder, name, "it is another one in each thread");
+	case PROBE_FETCH_BLOCK: return program_set_unsupported(builder, name, "it is thread-local");
 	case PROBE_FETCH_VECTOR:
 		return program_set_unsupported(builder, name, "it is in a vector register");
 	case PROBE_FETCH_BACKTRACE:
-		return program_set_unsupported(
-				builder, name, "calls that led there are not recorded");
-	default: return program_set_unsupported(builder, name, "it is of an unknown kind");
+		return program_set_unsupported(builder, name, "a call stack cannot be recorded");
+	default: return program_set_unsupported(builder, name, "its type is unknown");
 	}
 	return ret;
 }

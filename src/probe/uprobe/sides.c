@@ -240,12 +240,11 @@ static int uprobe_side_open_table(struct uprobe_tables *tables, int fd, struct e
 	if (!ret && tables->memory[i] == MAP_FAILED)
 		ret = -errno;
 	if (ret)
-		return error_set(error, ret, "", "the table of probes cannot be used: %s",
-				ret == -EPERM ? "it has not the seals of one" : strerror(-ret));
+		return error_set(error, ret, "", "cannot use the probe table: %s",
+				ret == -EPERM ? "it is not sealed" : strerror(-ret));
 	tables->nr++;
 	ret = probe_table_open(&tables->tables[i], tables->memory[i], tables->sizes[i], &reason);
-	return ret ? error_set(error, ret, "", "the table of probes cannot be used: %s", reason)
-		   : 0;
+	return ret ? error_set(error, ret, "", "cannot use the probe table: %s", reason) : 0;
 }
 
 static int side_open_tables(

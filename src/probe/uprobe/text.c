@@ -144,7 +144,7 @@ int text_arguments(const struct global_side *side, char *text, size_t capacity, 
 			return ret;
 		used += (size_t)snprintf(text + used, capacity - used, " f%u=%s", i, operand);
 		if (used >= capacity || i >= ARGUMENTS_MAX)
-			return error_set(error, -E2BIG, "ask for less",
+			return error_set(error, -E2BIG, "request fewer values",
 					"the recorded fields are too many for a definition of tracefs");
 	}
 	return 0;

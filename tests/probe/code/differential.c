@@ -448,7 +448,7 @@ static unsigned int compare_refusals(void)
 			{"\xff\x54\x24\x08\xc3\xc3", "stack pointer"},
 			{"\xc7\xf8\x10\x10\x10\x10", "transaction"},
 			{"\x67\x8b\x05\x10\x10\x10\x10", "32 bits"},
-			{"\x06\x06\x06\x06\x06\x06", "no instructions"},
+			{"\x06\x06\x06\x06\x06\x06", "not instructions"},
 			{"\xcb\x06\x06\x06\x06\x06", "far"},
 	};
 	unsigned int wrong = 0;

@@ -256,14 +256,13 @@ static void test_no_files(void)
 	unsigned int descriptors = resources_descriptors();
 
 	CHECK(code_open("/proc/self", &file, &error) == -ENOEXEC && !file &&
-			!strcmp(error.text,
-					"/proc/self is no file with a program or library in it"));
+			!strcmp(error.text, "/proc/self is not a program or library"));
 	CHECK(code_open("/nowhere", &file, &error) == -ENOENT && !file &&
 			!strcmp(error.text, "cannot open /nowhere: No such file or directory"));
 	CHECK(code_open_fd(-1, "none", &file, &error) == -EBADF &&
 			!strcmp(error.text, "cannot read none: Bad file descriptor"));
 	CHECK(code_open_memory("", 0, "empty", &file, &error) == -ENOEXEC &&
-			!strcmp(error.text, "empty is no ELF file"));
+			!strcmp(error.text, "empty is not an ELF file"));
 	CHECK(resources_descriptors() == descriptors);
 }
 

@@ -59,10 +59,9 @@ static void assert_refused(const struct image *image, const char *text)
 
 static void test_headers(void **unused)
 {
-	static const char other[] =
-			"file is for another kind of processor: only x86-64 can be probed";
+	static const char other[] = "file is for another processor: only x86-64 can be probed";
 	static const char neither[] = "file is neither an executable nor a shared library";
-	static const char none[] = "file is no ELF file";
+	static const char none[] = "file is not an ELF file";
 	struct image changed = make_image();
 	struct error error;
 
@@ -117,7 +116,7 @@ static void test_size(void **unused)
 	assert_string_equal(error.text, "cannot read file: Bad file descriptor");
 	assert_int_equal(ftruncate(fd, ((off_t)2 << 30) + 1), 0);
 	assert_int_equal(code_open_fd(fd, "file", &file, &error), -EFBIG);
-	assert_string_equal(error.text, "file is larger than 2 GiB, which is more than is read");
+	assert_string_equal(error.text, "file is larger than 2 GiB, the limit");
 	close(fd);
 }
 

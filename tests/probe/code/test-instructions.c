@@ -99,7 +99,7 @@ ROW(decoded, "ud1 %eax,%ecx", "3 ends");
 ROW(decoded, ".byte 0x0f,0xff,0xc1", "3 ends");
 ROW(decoded, "hlt", "1 ends");
 ROW(decoded, "syscall", "2 (a system call cannot be moved)");
-ROW(decoded, "sysretq", "3 (an instruction of the kernel cannot be moved)");
+ROW(decoded, "sysretq", "3 (a privileged instruction cannot be moved)");
 ROW(decoded, "sysenter", "2 (a system call cannot be moved)");
 ROW(decoded, "ret", "1 ends leaves");
 ROW(decoded, "ret $16", "3 ends leaves");
@@ -897,30 +897,30 @@ SITE("", "mov %rax,%rsp; nop; nop; ret",
 		"punned 3/3/5 begins at 0 [0:3] (an instruction in its first bytes sets the stack pointer)");
 SITE("", ".byte 0x06; nop; nop; nop; ret", "-22");
 SITE("", "mov $1,%al; .byte 0x06; nop; nop; ret",
-		"punned 2/2/5 begins at 0 [0:2] (its first bytes are no instructions) {its file has no unwind data, and its instructions do not show what it does with its return address}");
+		"punned 2/2/5 begins at 0 [0:2] (its first bytes are not instructions) {its file has no unwind data, and its instructions do not show what it does with its return address}");
 /* Padding after the end. */
 SITE("0+1 16+8", "ret; .skip 15,0x90; mov $1,%eax; .skip 3,0xc3",
-		"padding 1/5/5 ends begins at 0 [0:1] (it ends before five bytes, and what follows is used)");
+		"padding 1/5/5 ends begins at 0 [0:1] (it is shorter than five bytes, and the bytes after it are in use)");
 SITE("0+1 5+8", "ret; .skip 4,0x90; mov $1,%eax; .skip 3,0xc3",
-		"padding 1/5/5 ends begins at 0 [0:1] (it ends before five bytes, and what follows is used)");
+		"padding 1/5/5 ends begins at 0 [0:1] (it is shorter than five bytes, and the bytes after it are in use)");
 SITE("0+1 4+8", "ret; .skip 3,0x90; mov $1,%eax; .skip 3,0xc3",
-		"breakpoint 1/1/5 ends begins at 0 [0:1] (a jump would need bytes of the next function, which may have a probe of its own)");
+		"breakpoint 1/1/5 ends begins at 0 [0:1] (a jump would need bytes of the next function, which may have its own probe)");
 SITE("0+1 16+8", "ret; .skip 3,0x90; .byte 0x50; .skip 11,0x90; mov $1,%eax; .skip 3,0xc3",
-		"punned 1/1/5 ends begins at 0 [0:1] (it ends before five bytes, and what follows is used)");
+		"punned 1/1/5 ends begins at 0 [0:1] (it is shorter than five bytes, and the bytes after it are in use)");
 SITE("0+1 16+8", "ret; .skip 15,0x90; jmp 990b+4; mov $1,%eax; ret; nop; nop",
 		"punned 1/1/5 ends begins at 0 [0:1] (something jumps into its first five bytes)");
 SITE("0+1 16+8", "ret; .skip 15,0x90; jmp 990b+15; mov $1,%eax; ret; nop; nop",
-		"punned 1/1/5 ends begins at 0 [0:1] (it ends before five bytes, and what follows is used)");
+		"punned 1/1/5 ends begins at 0 [0:1] (it is shorter than five bytes, and the bytes after it are in use)");
 SITE("0+1 16+8", "ret; .skip 15,0x90; jmp 990b+16; mov $1,%eax; ret; nop; nop",
-		"padding 1/5/5 ends begins at 0 [0:1] (it ends before five bytes, and what follows is used)");
+		"padding 1/5/5 ends begins at 0 [0:1] (it is shorter than five bytes, and the bytes after it are in use)");
 SITE("0+1", "ret; .skip 4,0x90",
-		"padding 1/5/5 ends begins at 0 [0:1] (it ends before five bytes, and what follows is used)");
+		"padding 1/5/5 ends begins at 0 [0:1] (it is shorter than five bytes, and the bytes after it are in use)");
 SITE("0+1", "ret; .skip 3,0x90",
 		"breakpoint 1/1/4 ends begins at 0 [0:1] (something jumps into its first five bytes)");
 SITE("0+3 16+8", "pop %rax; pop %rcx; ret; .skip 13,0xcc; mov $1,%eax; .skip 3,0xc3",
-		"padding 3/5/5 ends begins at 0 [0:1] [1:1] [2:1] (it ends before five bytes, and what follows is used) {it reads its own return address}");
+		"padding 3/5/5 ends begins at 0 [0:1] [1:1] [2:1] (it is shorter than five bytes, and the bytes after it are in use) {it reads its own return address}");
 SITE("0+1 16+8", "ret; .skip 15,0x90; nop; jmp 990b+16; mov $1,%al; .skip 3,0xc3",
-		"padding 1/5/5 ends begins at 0 [0:1] (it ends before five bytes, and what follows is used)");
+		"padding 1/5/5 ends begins at 0 [0:1] (it is shorter than five bytes, and the bytes after it are in use)");
 /* A short jump to padding. */
 SITE("0+16 32+8",
 		"1: push %rax; push %rcx; 2: push %rdx; jmp 2b; .skip 10,0x90; ret; .skip 16,0x90; mov $1,%eax; .skip 3,0xc3",
@@ -978,31 +978,31 @@ SITE("fixed base 400000", "push %rax; push %rcx; push %rdx; 1: mov $0x11,%bl; jm
 SITE("fixed base 400000", "push %rax; push %rcx; push %rdx; 1: mov $0x7f,%bl; jmp 1b",
 		"punned 3/3/5 begins at 0 [0:1] [1:1] [2:1] (something jumps into its first five bytes) {it never returns}");
 SITE("0+2 2+9", "xor %eax,%eax; 1: mov $1,%al; mov $2,%cl; mov $3,%dl; jmp 1b; ret",
-		"breakpoint 2/1/5 begins at 0 [0:2] (a jump would need bytes of the next function, which may have a probe of its own)");
+		"breakpoint 2/1/5 begins at 0 [0:2] (a jump would need bytes of the next function, which may have its own probe)");
 SITE("0+1 1+9", "push %rax; 1: mov $1,%al; mov $2,%cl; mov $3,%dl; jmp 1b; ret",
-		"breakpoint 1/1/5 begins at 0 [0:1] (a jump would need bytes of the next function, which may have a probe of its own)");
+		"breakpoint 1/1/5 begins at 0 [0:1] (a jump would need bytes of the next function, which may have its own probe)");
 SITE("0+4", "push %rax; push %rcx; jmp .-1",
 		"breakpoint 1/1/4 begins at 0 [0:1] (something jumps into its first five bytes) {it never returns}");
 /* Not the start of a function. */
 SITE("@5", "mov $1,%eax; mov $2,%ecx; ret",
-		"jump 5/5/5 at 5 [0:5] {it is not the begin of a function}");
+		"jump 5/5/5 at 5 [0:5] {it is not the start of a function}");
 SITE("@6", "mov $1,%eax; mov $2,%ecx; ret", "-22");
 SITE("0+10 @11", "mov $1,%eax; mov $2,%ecx; ret", "-2");
 SITE("@1 0+5", "mov $1,%eax; mov $2,%ecx; ret", "-22");
 SITE("@3", "mov %rdi,%rsp; mov $2,%ecx; ret",
-		"kernel 5/1/5 at 3 [0:5] (the stack pointer may point to data there, and a hit stores below it) {it is not the begin of a function}");
+		"kernel 5/1/5 at 3 [0:5] (the stack pointer may point to data there, and a hit stores below it) {it is not the start of a function}");
 SITE("@2", "jmp *%rax; mov $2,%ecx; push %rax; ret",
-		"jump 5/5/5 at 2 [0:5] {it is not the begin of a function}");
+		"jump 5/5/5 at 2 [0:5] {it is not the start of a function}");
 SITE("@2", "jmp *%rax; push %rax; mov $2,%ecx; ret",
-		"breakpoint 1/1/5 at 2 [0:1] (its function jumps to where cannot be read) {it is not the begin of a function}");
+		"breakpoint 1/1/5 at 2 [0:1] (its function has an indirect jump whose target is unknown) {it is not the start of a function}");
 SITE("fixed @2", "jmp *%rax; push %rax; mov $2,%ecx; ret",
-		"jump 6/5/6 at 2 [0:1] [1:5] {it is not the begin of a function}");
+		"jump 6/5/6 at 2 [0:1] [1:5] {it is not the start of a function}");
 SITE("@9", "lea 990b-0x500(%rip),%rcx; jmp *%rax; push %rax; mov $2,%ecx; ret",
-		"jump 6/5/6 at 9 [0:1] [1:5] {it is not the begin of a function}");
+		"jump 6/5/6 at 9 [0:1] [1:5] {it is not the start of a function}");
 SITE("@9", "lea 990b+9(%rip),%rcx; jmp *%rax; push %rax; mov $2,%ecx; ret",
-		"breakpoint 1/1/5 at 9 [0:1] (its function jumps to where cannot be read) {it is not the begin of a function}");
+		"breakpoint 1/1/5 at 9 [0:1] (its function has an indirect jump whose target is unknown) {it is not the start of a function}");
 SITE("@6", "jmp *0x100(%rip); push %rax; mov $2,%ecx; ret",
-		"jump 6/5/6 at 6 [0:1] [1:5] {it is not the begin of a function}");
+		"jump 6/5/6 at 6 [0:1] [1:5] {it is not the start of a function}");
 
 static const char *const methods[] = {
 		"none", "jump", "padding", "short", "punned", "breakpoint", "kernel"};
@@ -1427,8 +1427,8 @@ static const char *reason_for_kernel(const char *bytes, size_t size)
 static void test_kernel(void **unused)
 {
 	static const char exchange
-			[] = "the kernel, which would watch it, takes an exchange of registers there for a nop",
-		prefix[] = "the kernel watches no instruction that has a prefix of these: lock, cs, ds, es, ss";
+			[] = "a uprobe is not possible: the kernel mistakes an exchange of registers there for a nop",
+		prefix[] = "a uprobe is not possible: the kernel refuses an instruction with one of these prefixes: lock, cs, ds, es, ss";
 	static const char refused[] = "\x26\x2e\x36\x3e\xf0",
 			  accepted[] = "\x64\x65\x66\x67\xf2\xf3";
 	struct probe_site none = {
@@ -1505,7 +1505,7 @@ static void test_reached(void **unused)
 				add(" %zu", i);
 			assert_int_equal(code_site(file, code_address + i, &site),
 					is_reachable ? 0 : -ENOENT);
-			assert_string_equal(site.no_exit, "it is not the begin of a function");
+			assert_string_equal(site.no_exit, "it is not the start of a function");
 		}
 		assert_int_equal(code_is_reachable(file, code_address - 1, &is_reachable), 0);
 		assert_false(is_reachable);

@@ -19,7 +19,7 @@ WANTED = {
     "site_one": ("jump", 5, [], None),
     "site_marked": ("jump", 5, [], None),
     "site_call": ("jump", 9, [4], None),
-    "site_padding": ("padding", 3, [2], "ends before"),
+    "site_padding": ("padding", 3, [2], "shorter than five bytes"),
     "site_short": ("short", 2, [], "jumps into"),
     "site_punned": ("punned", 1, [], "jumps into"),
     "site_breakpoint": ("breakpoint", 1, [], "jumps into"),
@@ -211,7 +211,7 @@ def test_process():
                 memory.seek(site["runtime"])
                 equal(memory.read(len(site["bytes"]) // 2).hex() == site["bytes"], name != "site_changed", name)
         equal(found["site_changed"]["method"], "none")
-        contains(found["site_changed"]["reason"], "changed its code")
+        contains(found["site_changed"]["reason"], "another tool has changed it")
         equal(found["site_jump"]["method"], "jump")
         result = side("probe", "list", str(process.pid), "libc.so*:malloc")
         contains(result.out, "libc.so.6:malloc")
@@ -229,14 +229,14 @@ def test_errors():
         with open(folder + "/text", "w", encoding="utf-8") as file:
             file.write("text\n" * 100)
         os.mkfifo(folder + "/pipe")
-        for path, reports in ((folder + "/text", "is no ELF file"), (folder + "/nothing", "No such file"),
-                           (folder, "is no file with a program"), (folder + "/pipe", "is no file with a program")):
+        for path, reports in ((folder + "/text", "is not an ELF file"), (folder + "/nothing", "No such file"),
+                           (folder, "is not a program or library"), (folder + "/pipe", "is not a program or library")):
             result = side("probe", "list", path)
             equal((result.status, result.out), (1, ""), path)
             contains(result.err, reports)
         with open(SITES, "rb") as file:
             data = bytearray(file.read())
-        for at, value, reports in ((18, 183, "another kind of processor"), (16, 1, "neither an executable"),
+        for at, value, reports in ((18, 183, "another processor"), (16, 1, "neither an executable"),
                                 (56, 255, "program headers")):
             changed = bytearray(data)
             changed[at] = value

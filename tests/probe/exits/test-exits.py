@@ -318,7 +318,7 @@ def test_frame_addresses():
                     ["--function", "[wo]*"]):
         done, counts = same([program], *options, "--exit")
         equal(counts["watched"], (6, 0), done)
-        contains(done.err, "at returns to code that may know its return addresses")
+        contains(done.err, "at returns to code that may read its return addresses")
 
 
 def test_frame_addresses_of_own_unwinder():
@@ -329,7 +329,7 @@ def test_frame_addresses_of_own_unwinder():
         program = compiled(compiler, "frames.cpp", "frames-static-" + compiler, "-O1", *STATIC)
         done, counts = same([program], "--function", "watched", "--function", "outer", "--exit")
         equal((counts["watched"], counts["outer"]), ((6, 0), (3, 0)), done)
-        contains(done.err, "at returns to code that may know its return addresses")
+        contains(done.err, "at returns to code that may read its return addresses")
         same([program], "--function", "*", "--exit")
         subprocess.run(["strip", "-o", program + "-stripped", program], check=True)
         same([program + "-stripped"], "--function", "*", "--exit")
@@ -365,8 +365,8 @@ def test_list():
           {"asks": None, "asks_above": "a function that it calls reads its return address",
            "own_caller": "it reads its own return address", "callers_caller": None, "main": None})
     text = side("probe", "list", program, "asks*").out
-    contains(text, "asks_above  (returns not seen: a function that it calls reads its return address)")
-    equal(text.count("returns not seen"), 1, text)
+    contains(text, "asks_above  (returns not recorded: a function that it calls reads its return address)")
+    equal(text.count("returns not recorded"), 1, text)
 
 
 def test_divided_mapping():

@@ -486,7 +486,7 @@ static void expect_no_opening(bool multi, const char *request, int code, int wan
 	CHECK(resources_descriptors() == before && !nr_mapped);
 }
 
-#define NO_MULTI "the kernel has no uprobe_multi (6.6 or later has)"
+#define NO_MULTI "the kernel has no uprobe_multi (Linux 6.6 or later has it)"
 
 static void refused_maps(void)
 {
@@ -563,16 +563,16 @@ static void refused_sides(void)
 	sides[8].nr_fields = 64;
 	CHECK(bpf_open(&global, true, &error) == -E2BIG && !nr_mapped);
 	expect_error("the recorded fields are too many for a program in the kernel",
-			"ask for less");
+			"request fewer values");
 	sides[8].nr_fields = 1;
 	many[0].fetch.nr_ops = 1;
 	ops[0].code = PROBE_FETCH_VECTOR;
 	CHECK(bpf_open(&global, true, &error) == -ENOTSUP && !nr_mapped);
-	expect_error("`some` cannot be had from the kernel: it is in a vector register",
+	expect_error("the kernel cannot read `some`: it is in a vector register",
 			"probe one program, without `--global`");
 }
 
-#define NO_MULTI "the kernel has no uprobe_multi (6.6 or later has)"
+#define NO_MULTI "the kernel has no uprobe_multi (Linux 6.6 or later has it)"
 #define NO_EVENTS \
 	"there is no /sys/bus/event_source/devices/uprobe: the kernel lacks CONFIG_UPROBE_EVENTS, or sysfs is not mounted"
 

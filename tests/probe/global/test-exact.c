@@ -172,14 +172,14 @@ static void test_arguments(void)
 	CHECK(!strcmp(text, " stack=%sp:u64 name=$comm:string f0=%ax:u64 f2=%cx:u64"));
 	CHECK(!text_arguments(&side, text, strlen(text) + 1, &error));
 	CHECK(is_refused(text_arguments(&side, text, strlen(text), &error), -E2BIG,
-			"the recorded fields are too many", "ask for less"));
+			"the recorded fields are too many", "request fewer values"));
 	side.nr_fields = ARGUMENTS_MAX;
 	for (uint32_t i = 1; i <= ARGUMENTS_MAX; i++)
 		fields[i] = fields[0];
 	CHECK(!text_arguments(&side, text, sizeof(text), &error));
 	side.nr_fields++;
 	CHECK(is_refused(text_arguments(&side, text, sizeof(text), &error), -E2BIG,
-			"the recorded fields are too many", "ask for less"));
+			"the recorded fields are too many", "request fewer values"));
 }
 
 /* ---- fields ---- */
@@ -788,8 +788,8 @@ static void test_recorder(const struct global *global)
 	CHECK(agent != MAP_FAILED && conflict_has_agent(getpid()) &&
 			!conflict_has_agent(INT32_MAX));
 	CHECK(is_refused(conflict_check(global, &error), -EBUSY,
-			": its recorder of side, or another one, has a probe there, and the kernel's would end",
-			"take that probe out first"));
+			": a recording of side, or another tool, has a probe there; a uprobe there would end",
+			"remove that probe first"));
 	CHECK(!munmap(agent, 4096) && !conflict_has_agent(getpid()));
 	CHECK(!conflict_check(global, &error));
 	close(fd);
@@ -819,13 +819,13 @@ static void test_conflict(void)
 	code[100] = LONG_JUMP;
 	CHECK(!prctl(PR_GET_NAME, name) && !prctl(PR_SET_NAME, "cook"));
 	(void)snprintf(expected, sizeof(expected),
-			"process %d (cook) has other bytes than its file at 0x5064 of %s: another tool has a probe there, and the kernel's would end",
+			"the code of process %d (cook) differs from its file at 0x5064 of %s: another tool has a probe there; a uprobe there would end",
 			(int)getpid(), path);
 	CHECK(is_refused(conflict_check(&global, &error), -EBUSY, expected,
-			"take that probe out first"));
+			"remove that probe first"));
 	global.process = 0;
 	CHECK(is_refused(conflict_check(&global, &error), -EBUSY, expected,
-			"take that probe out first"));
+			"remove that probe first"));
 	global.process = 1;
 	CHECK(!conflict_check(&global, &error));
 	/* Before the mapping, its first byte, its last byte, and after it. */

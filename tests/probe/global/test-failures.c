@@ -381,7 +381,7 @@ static void open_without_memory(void)
 		if (!strcmp(failing_name, "fstat"))
 			CHECK(ret == -EIO &&
 					!strcmp(error.text,
-							"the table of probes cannot be used: Input/output error"));
+							"cannot use the probe table: Input/output error"));
 		else if (!strcmp(failing_name, "pread"))
 			CHECK(ret == -EIO && !memcmp(error.text, code_path, strlen(code_path)) &&
 					!strcmp(error.text + strlen(code_path),
@@ -416,7 +416,7 @@ static void refused_ways(void)
 	options.backend = GLOBAL_TRACEFS;
 	options.process = getpid();
 	CHECK(global_open(&options, &global, &error) == -ENOTSUP);
-	CHECK(!strcmp(error.text, "tracefs: it watches in all processes"));
+	CHECK(!strcmp(error.text, "tracefs: it cannot be limited to one process"));
 	options.process = 0;
 	CHECK(!global_may(&error) && !global_is_quick());
 	fails.call = "epoll";
@@ -438,7 +438,7 @@ static void damaged_formats(void)
 	write_text("e1/id", "0\n");
 	CHECK(global_open(&options, &global, &error) == -EPROTO && !global);
 	CHECK(!strcmp(error.text,
-			"tracefs: the kernel's description of a definition cannot be parsed"));
+			"tracefs: cannot parse the kernel's description of a definition"));
 	expect_all_defined(true);
 	write_text("e1/id", "78\n");
 	write_text("e0/format", "\tfield:u64 stack;\toffset:8;\tsize:8;\n");
@@ -535,28 +535,24 @@ static void failing_watch(void)
 		int error, ret;
 		const char *text, *hint;
 	} cases[] = {{"event", EPERM, -EPERM,
-				     "the kernel does not permit to read events of all processes",
-				     "run as root, with CAP_PERFMON, or after `sudo sysctl kernel.perf_event_paranoid=-1`"},
+				     "the kernel does not permit reading events of all processes",
+				     "run as root, or with CAP_PERFMON, or run `sudo sysctl kernel.perf_event_paranoid=-1`"},
 			{"event", EACCES, -EACCES,
-					"the kernel does not permit to read events of all processes",
-					"run as root, with CAP_PERFMON, or after `sudo sysctl kernel.perf_event_paranoid=-1`"},
+					"the kernel does not permit reading events of all processes",
+					"run as root, or with CAP_PERFMON, or run `sudo sysctl kernel.perf_event_paranoid=-1`"},
 			{"event", EMFILE, -EMFILE,
-					"each location needs a descriptor for each CPU, and there are not so many",
+					"each location needs a descriptor for each CPU, and the limit of open files is too low",
 					"probe fewer locations, or raise the limit of open files"},
-			{"event", EIO, -EIO,
-					"the kernel refuses an event of perf: Input/output error",
+			{"event", EIO, -EIO, "the kernel refuses a perf event: Input/output error",
 					""},
-			{"output", EIO, -EIO,
-					"the kernel refuses an event of perf: Input/output error",
+			{"output", EIO, -EIO, "the kernel refuses a perf event: Input/output error",
 					""},
-			{"enable", EIO, -EIO,
-					"the kernel refuses an event of perf: Input/output error",
+			{"enable", EIO, -EIO, "the kernel refuses a perf event: Input/output error",
 					""},
 			{"map", ENOMEM, -ENOMEM,
-					"the kernel refuses an event of perf: Cannot allocate memory",
+					"the kernel refuses a perf event: Cannot allocate memory",
 					""},
-			{"wait", EIO, -EIO,
-					"the kernel refuses an event of perf: Input/output error",
+			{"wait", EIO, -EIO, "the kernel refuses a perf event: Input/output error",
 					""}};
 	static const unsigned int times[] = {6, 6, 6, 6, 3, 6, 3, 3};
 	struct global *global = NULL;

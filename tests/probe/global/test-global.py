@@ -554,9 +554,9 @@ class Containers(Case):
         events = self.trace(f"sh -c '{self.program} 3; cp {self.program} {self.program}.new; "
                             f"mv {self.program}.new {self.program}; {self.program} 5'", "--function", "cook")
         self.assertEqual(len(events), 3)
-        self.assertIn("has been replaced: what starts now runs another file", self.said.stderr)
+        self.assertIn("was replaced: programs that start now run another file", self.said.stderr)
         done = subprocess.run([SIDE, "view", f"{self.folder}/trace-{self.traces}"], capture_output=True, text=True, check=True)
-        self.assertIn("has been replaced", done.stdout)
+        self.assertIn("was replaced", done.stdout)
 
 
 class Left(Case):
@@ -626,8 +626,8 @@ class Conflict(Case):
         self.assertTrue(recorder.stdout.readline().startswith("10 "))
         for method in BACKENDS:
             self.trace("true", "--by", method, "--function", "cook", status=1)
-            self.assertIn("has other bytes than its file", self.said.stderr)
-            self.assertIn("its recorder of side", self.said.stderr)
+            self.assertIn("differs from its file at", self.said.stderr)
+            self.assertIn("a recording of side", self.said.stderr)
         # The same program still runs, with its probe.
         out, _ = recorder.communicate("\n")
         self.assertTrue(out.startswith("20 "), out)
@@ -687,7 +687,7 @@ class Order(Case):
         self.ask("enable-event", "jump", *inside)
         self.turn()
         refused = self.ask("enable-event", "early", *outside, status=1)
-        self.assertIn("its recorder of side", refused.stderr)
+        self.assertIn("a recording of side", refused.stderr)
         self.turn()
         self.ask("disable-event", "probe:jump")
         self.turn()
@@ -784,7 +784,7 @@ class Refused(Case):
 
     def test_words(self):
         for arguments, sentence in ((("--by", "magic"), "unknown method `magic`"), (("--uid", "no-such-user"), "there is no user"),
-                                (("--cgroup", "/tmp"), "is no control group"), (("--context", "vtid"), "would be of the recorder")):
+                                (("--cgroup", "/tmp"), "is not a control group"), (("--context", "vtid"), "the kernel reads only registers and memory")):
             self.trace("true", "--function", "cook", *arguments, status=2)
             self.assertIn(sentence, self.said.stderr)
         done = self.side("trace", "-c", "true", "--function", "main", "--comm", "x", status=2)
@@ -798,7 +798,7 @@ class Refused(Case):
         for name in ("SIDE_RING_PORTABLE", "SIDE_AGENT_SOCKET"):
             self.assertNotIn(name, self.said.stdout)
         self.trace("sh -c 'kill -TERM $$'", "--function", "cook", status=128 + signal.SIGTERM)
-        self.assertIn("sh was ended by signal 15 (Terminated)", self.said.stderr)
+        self.assertIn("sh was killed by signal 15 (Terminated)", self.said.stderr)
 
     def test_manners(self):
         """side-uprobes prints messages as its caller does: correct ones, or JSON."""
@@ -847,7 +847,7 @@ class Refused(Case):
         for function in ("locked", "segmented"):
             self.assertNotIn(function, seen)
             self.trace(f"{self.program} 2", "--function", function, status=1)
-            self.assertIn("the kernel watches no instruction that has a prefix of these", self.said.stderr)
+            self.assertIn("the kernel refuses an instruction with one of these prefixes", self.said.stderr)
             output = self.output()
             self.side("trace", "-o", output, "-c", f"{self.program} 2", "--function", function)
             self.assertEqual([event["event"] for event in self.read(output)], ["probe:" + function])

@@ -621,8 +621,8 @@ static void test_failures(void **unused)
 			failures++;
 			assert_int_equal(ret, made == 'r' ? -EPROTO : -ENOMEM);
 			assert_string_equal(error.text,
-					made == 'r' ? "the events cannot be made: Protocol error"
-						    : "the events cannot be made: Cannot allocate memory");
+					made == 'r' ? "cannot create the events: Protocol error"
+						    : "cannot create the events: Cannot allocate memory");
 		}
 		events_close(events);
 		assert_int_equal(nr_blocks, 0);

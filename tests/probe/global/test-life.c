@@ -514,7 +514,7 @@ static void test_command(void **unused)
 	run_shell(&work, "kill -TERM $$");
 	wait_for_child(&work);
 	assert_int_equal(work.status, COMMAND_SIGNAL + SIGTERM);
-	assert_called("note /bin/sh was ended by signal 15 (Terminated);");
+	assert_called("note /bin/sh was killed by signal 15 (Terminated);");
 	run_shell(&work, "kill -INT $$");
 	wait_for_child(&work);
 	assert_int_equal(work.status, COMMAND_SIGNAL + SIGINT);
@@ -710,7 +710,7 @@ static void test_process(void **unused)
 static void test_files(void **unused)
 {
 	static const char message_format[] =
-			"%s has been replaced: what starts now runs another file, where nothing is watched";
+			"%s was replaced: programs that start now run another file, in which no location is watched";
 	struct uprobes_work work = work_there();
 	char one[300], two[300], expected[1500];
 
@@ -871,7 +871,7 @@ static void test_turn(void **unused)
 	assert_called("");
 	work.last_file_check--;
 	uprobes_run_round(&work);
-	assert_non_null(strstr(calls, "note /one has been replaced"));
+	assert_non_null(strstr(calls, "note /one was replaced"));
 	assert_int_equal(work.last_file_check, played_now);
 	*calls = '\0';
 	/* A session: changes, the request, and whether the session exists. */
@@ -984,7 +984,7 @@ static void test_end_other(void **unused)
 	turn_result = false;
 	work.ready = fds[1];
 	assert_int_equal(uprobes_end_other(&work), COMMAND_FAILED);
-	assert_called("turn web 0 a:b 31;error 1 another recorder of a:b does not end [-];");
+	assert_called("turn web 0 a:b 31;error 1 another recorder of a:b is still running [-];");
 	turn_result = true;
 	assert_int_equal(uprobes_end_other(&work), 0);
 	assert_called("turn web 0 a:b 31;end turn;");
@@ -1128,7 +1128,7 @@ static void test_life(void **unused)
 	used_way = GLOBAL_MULTI;
 	assert_int_equal(live(log, sizeof(log), &is_ready, "--other", NULL), COMMAND_USAGE);
 	assert_string_equal(log,
-			"start 0 0;error 2 this program is a part of side, which runs it by itself [see `side help probes`];0;");
+			"start 0 0;error 2 do not start this program by hand: side starts it [see `side help probes`];0;");
 	/* Ends another recorder. */
 	turn_result = true;
 	assert_int_equal(live(log, sizeof(log), &is_ready, "--end", "a:b", "--session", "web",
@@ -1145,7 +1145,7 @@ static void test_life(void **unused)
 			"start 0 0;start 0 1;clean;open 1;events;clock;watch 1;hello uprobe_multi ();note 2 locations are watched by uprobe_multi;clock;read 0;lost 9;",
 			131);
 	assert_non_null(strstr(log,
-			"watch 0;clock;read 1;note 9 hits found no room in the kernel's buffer and are lost;free 1;close 1;end turn;"));
+			"watch 0;clock;read 1;note 9 hits did not fit in the kernel buffer and are lost;free 1;close 1;end turn;"));
 	lost_there = 0;
 	/*
 	 * Another recorder of the session does not end; and a session that does not request the
@@ -1156,7 +1156,7 @@ static void test_life(void **unused)
 					 "--ready", "@", NULL),
 			COMMAND_FAILED);
 	assert_string_equal(log,
-			"start 0 0;start 0 0;clean;open 1;events;clock;turn web 0 prov:ev 0;error 1 another recorder of prov:ev does not end [-];free 1;close 1;end turn;0;");
+			"start 0 0;start 0 0;clean;open 1;events;clock;turn web 0 prov:ev 0;error 1 another recorder of prov:ev is still running [-];free 1;close 1;end turn;0;");
 	assert_false(is_ready);
 	turn_result = true;
 	wanted_events = wanted_session = false;

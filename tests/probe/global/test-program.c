@@ -661,7 +661,7 @@ static void refuse(struct probe_fetch_op op, const char *why)
 	add_field(PROBE_FIELD_UNSIGNED, 8, 0, 0, ops, 3);
 	memset(&error, 0, sizeof(error));
 	CHECK(make() == -ENOTSUP);
-	snprintf(wanted, sizeof(wanted), "`some` cannot be had from the kernel: %s", why);
+	snprintf(wanted, sizeof(wanted), "the kernel cannot read `some`: %s", why);
 	CHECK(!strcmp(error.text, wanted) &&
 			!strcmp(error.hint, "probe one program, without `--global`"));
 }
@@ -674,13 +674,12 @@ static void refusals(void)
 	} cases[] = {{PROBE_FETCH_EXTENDED, "it is a long double"},
 			{PROBE_FETCH_HALF, "it is a floating-point number of 16 bits"},
 			{PROBE_FETCH_WIDE, "it is a number of 16 bytes"},
-			{PROBE_FETCH_THREAD, "it is another one in each thread"},
-			{PROBE_FETCH_ERRNO, "it is another one in each thread"},
-			{PROBE_FETCH_BLOCK, "it is another one in each thread"},
+			{PROBE_FETCH_THREAD, "it is thread-local"},
+			{PROBE_FETCH_ERRNO, "it is thread-local"},
+			{PROBE_FETCH_BLOCK, "it is thread-local"},
 			{PROBE_FETCH_VECTOR, "it is in a vector register"},
-			{PROBE_FETCH_BACKTRACE, "calls that led there are not recorded"},
-			{0, "it is of an unknown kind"},
-			{PROBE_FETCH_CALL, "it is of an unknown kind"}};
+			{PROBE_FETCH_BACKTRACE, "a call stack cannot be recorded"},
+			{0, "its type is unknown"}, {PROBE_FETCH_CALL, "its type is unknown"}};
 
 	begin();
 	for (size_t i = 0; i < LENGTH(cases); i++)
@@ -694,10 +693,10 @@ static void refusals(void)
 				"it is in no general register");
 	}
 	refuse((struct probe_fetch_op)OF_SIZE(CALCULATE, PROBE_SUM_XOR + 1),
-			"it is calculated with what the kernel does not do for a probe");
+			"its computation needs an operation that the kernel does not have for probes");
 	side.exit = true;
 	refuse((struct probe_fetch_op){.code = PROBE_FETCH_MODULE},
-			"it is a variable of the file, at a return");
+			"it is a global variable, and requested at the return");
 }
 
 /* A program has at most 8192 instructions. */

@@ -205,7 +205,7 @@ class Watched(Case):
             with self.recording(*EACH, *arguments) as output:
                 self.turn(2)
             self.assertIn("1 jump, 6 breakpoint", self.said)
-            self.assertIn("not a uprobe: contexts of the process", self.said)
+            self.assertIn("of a uprobe: the probe records or filters contexts of the process", self.said)
             self.check(self.read(output), [0, 1])
             self.assert_own_bytes()
 
@@ -255,7 +255,7 @@ class Watched(Case):
             os.kill(watchers(self.pid)[0], signal.SIGKILL)
             wait_until(lambda: not watchers(self.pid), "the end of who watches")
             self.turn(5)
-        self.assertIn("hits that the kernel watches are missing in the trace from some time on: side-uprobes was ended by signal 9", self.said)
+        self.assertIn("hits of uprobes are missing at the end of the trace: side-uprobes was killed by signal 9", self.said)
         found = self.numbers(self.read(output))
         self.assertEqual({function: found[function] for function in OTHERS}, {function: [*range(3), *range(5)] for function in OTHERS})
 
@@ -413,12 +413,12 @@ class Started(unittest.TestCase):
         found = self.run_all((1000, 3))
         self.assertIn("7 of 7 locations: 1 jump, 1 breakpoint, 5 uprobe", self.said)
         self.assertIn("the kernel watches 5 of the locations (uprobe)", self.said)
-        self.assertIn("1 of the locations can have only a breakpoint, not a uprobe: the kernel would single-step", self.said)
+        self.assertIn("1 of the locations got a breakpoint instead of a uprobe: the kernel would single-step", self.said)
         self.assertEqual(self.by_kernel, 5 * 1003)
         self.assertEqual(found, {self.pid: self.calls(1000, 3)})
         found = self.run_all((1000, 3), "--no-uprobe")
         self.assertIn("7 of 7 locations: 1 jump, 6 breakpoint", self.said)
-        self.assertIn("not a uprobe: `--no-uprobe` is given", self.said)
+        self.assertIn("of a uprobe: `--no-uprobe` is given", self.said)
         self.assertEqual(self.by_kernel, 0)
         self.assertEqual(found, {self.pid: self.calls(1000, 3)})
 
@@ -447,10 +447,10 @@ class Started(unittest.TestCase):
         self.need_kernel()
         for number, (arguments, places, why) in enumerate((
                 (("--exit",), 3, "the probe records the return"), (("--context", "backtrace"), 5, "a backtrace is recorded"),
-                (("--context", "vtid"), 5, "contexts of the process"), (("--filter", "$ctx.vtid > 0"), 5, "contexts of the process"))):
+                (("--context", "vtid"), 5, "the probe records or filters contexts of the process"), (("--filter", "$ctx.vtid > 0"), 5, "the probe records or filters contexts of the process"))):
             done = subprocess.run([SIDE, "trace", "-o", f"{self.folder}/asked-{number}", "-c", self.program, *EACH, *arguments], input="2\n",
                                   capture_output=True, text=True, check=True, env=self.env, timeout=TIMEOUT)
-            self.assertIn(f"{places} of the locations can have only a breakpoint, not a uprobe: {why}", done.stderr)
+            self.assertIn(f"{places} of the locations got a breakpoint instead of a uprobe: {why}", done.stderr)
             self.assertNotIn("single-step", done.stderr)
         found = self.run_all((2,))
         self.assertIn("single-step", self.said)
@@ -518,7 +518,7 @@ class Started(unittest.TestCase):
         os.kill(watchers(self.pid)[0], signal.SIGKILL)
         self.turn(5)
         found = self.finish()[self.pid]
-        self.assertIn("hits that the kernel watches are missing in the trace from some time on: side-uprobes was ended by signal 9", self.said)
+        self.assertIn("hits of uprobes are missing at the end of the trace: side-uprobes was killed by signal 9", self.said)
         self.assertEqual([call for call in found if call[0] in OTHERS], [call for call in self.calls(3, 5) if call[0] in OTHERS])
 
     def test_not_run(self):
@@ -542,8 +542,8 @@ class Started(unittest.TestCase):
         for before, places, said, kernel in (
                 ((), "short_*", "the kernel watches 20 of the locations", 20),
                 ((REFUSE, "multi"), "short_1*", "the kernel watches 11 of the locations", 11),
-                ((REFUSE, "multi"), "short_*", "20 of the locations can have only a breakpoint, not a uprobe: the kernel has no uprobe_multi", 0),
-                (("prlimit", "--nofile=32", REFUSE, "multi"), "short_*", "20 of the locations can have only a breakpoint", 0)):
+                ((REFUSE, "multi"), "short_*", "20 of the locations got a breakpoint instead of a uprobe: the kernel has no uprobe_multi", 0),
+                (("prlimit", "--nofile=32", REFUSE, "multi"), "short_*", "20 of the locations got a breakpoint instead of a uprobe", 0)):
             self.traces += 1
             output = f"{self.folder}/trace-{self.traces}"
             done = subprocess.run([*before, SIDE, "-v", "trace", "-o", output, "-c", MANY, "--function", places], capture_output=True, text=True,
@@ -560,7 +560,7 @@ class Started(unittest.TestCase):
         """Uprobes are not permitted: side sets breakpoints and reports why."""
         found = self.run_all((20,), before=(REFUSE, "perf"))
         self.assertIn("1 jump, 6 breakpoint", self.said)
-        self.assertIn("5 of the locations can have only a breakpoint, not a uprobe: ", self.said)
+        self.assertIn("5 of the locations got a breakpoint instead of a uprobe: ", self.said)
         self.assertEqual(found, {self.pid: self.calls(20)})
 
 
@@ -586,7 +586,7 @@ class Some(Case):
         with self.recording("--function", "*:begins_*", *EACH[2:]) as output:
             self.turn(20)
         self.assertIn("14 of 14 locations: 2 jump, 7 breakpoint, 5 uprobe", self.said)
-        self.assertIn(f"5 of the locations can have only a breakpoint, not a uprobe: {library} is not loaded", self.said)
+        self.assertIn(f"5 of the locations got a breakpoint instead of a uprobe: {library} is not loaded", self.said)
         found = {}
         for event in self.read(output):
             found.setdefault(event["fields"]["function"], []).append(event["fields"]["number"])
@@ -599,7 +599,7 @@ class Refused(Case):
         with self.recording(*EACH, before=(REFUSE, "perf")) as output:
             self.turn(20)
         self.assertIn("1 jump, 6 breakpoint", self.said)
-        self.assertIn("5 of the locations can have only a breakpoint, not a uprobe: ", self.said)
+        self.assertIn("5 of the locations got a breakpoint instead of a uprobe: ", self.said)
         self.check(self.read(output), [*range(20)])
         self.assert_own_bytes()
         done = self.side("probe", "list", self.program, "begins_push", before=(REFUSE, "perf"))

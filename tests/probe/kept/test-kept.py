@@ -588,7 +588,7 @@ class Files(Folder):
                     out, err, hits = self.trace(program, "--probe", hex(address))
                     self.assertEqual((out, sum(hits.values())), ("20100\n", 200), err)
                     done = run(SIDE, "trace", "-o", self.path("no"), "-c", program, "--probe", hex(address + 0x100000), status=1)
-                    self.assertIn("nothing leads to", done.stderr)
+                    self.assertIn("side finds no path from its entry to", done.stderr)
 
     def test_corrections(self):
         """A marker whose provider contains colons is found, and no name is suggested as its own correction."""

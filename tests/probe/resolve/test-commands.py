@@ -244,7 +244,7 @@ def test_structures_with_too_many_members():
     subprocess.run(["gcc", "-w", "-g", f"{FOLDER}/wide.c", "-o", f"{FOLDER}/wide"], check=True)
     trace = FOLDER + "/wide-trace"
     done = good("trace", "-o", trace, "-c", f"{FOLDER}/wide", "--function", "look", "--arg", "*p", "--arg", "*q")
-    contains(done.err, "not all members of a structure")
+    contains(done.err, "some members of a structure are left out")
     (one,) = nested(trace, "probe:look")
     equal(one["p"], {f"m{i}": 3 * i for i in range(39)})
     equal(one["q"], {"a": {"b": {"c": {"d": {"length": 4, "elements": [7, 0, 0, 0]}}}}})
@@ -437,7 +437,7 @@ def test_programs_that_are_not_started():
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
         os.chmod(path, 0o755)
-    why_static = f"{static} is statically linked, so the agent cannot be preloaded into it\nhint: `side trace --global`"
+    why_static = f"{static} is statically linked, so the agent cannot be preloaded into it\nhint: use `side trace --global`"
     for command, status, why in ((static, 1, why_static), (script, 1, why_static),
                                  (lost, 126, f"`{lost}` cannot be run: its interpreter `/nowhere/sh`: No such file"),
                                  (circle, 126, "Too many levels")):
@@ -496,12 +496,12 @@ def test_functions_that_are_chosen():
     for name, function, argument in (("way", "chosen_way", "s32:n:%edi"), ("length", "libc:strlen", "string:text:%rdi"),
                                      ("copied", "libc:memcpy", "u64:first:(%rsi)")):
         done = good("enable-event", name, "-u", "--pid", program.pid, "--function", function, "--arg", argument, "-s", session.name)
-        true("which it has chosen" in done.err, done.err)
+        true("which it has selected" in done.err, done.err)
     equal(program.go(), "done")
     listed = good("probe", "list", program.pid, "choosers:chosen_way").out
-    true("chosen for this processor: fast_way" in listed, listed)
+    true("selected for this processor: fast_way" in listed, listed)
     listed = good("probe", "list", path, "chosen_way").out
-    equal(listed.count("one that it chooses from"), 2, listed)
+    equal(listed.count("one that it can select"), 2, listed)
     program.end()
     events = session.end()
     equal([f["n"] for f in of(events, "probe:way")], [str(n) for n in range(ROUNDS)])
@@ -558,7 +558,7 @@ def test_trace_of_what_is_inlined():
     good("trace", "-o", trace, "-c", path, "--function", "piece", "--arg", "number")
     equal([(f["function"], f["number"]) for f in of(read(trace), "probe:piece")],
           [pair for i in range(3) for pair in (("first", str(10 + i)), ("second", str(20 + i)))])
-    refused("is inlined into", 1, "trace", "-o", FOLDER + "/none", "-c", path, "--function", "piece", "--exit")
+    refused("the compiler has inlined", 1, "trace", "-o", FOLDER + "/none", "-c", path, "--function", "piece", "--exit")
 
 
 def test_trace_of_rust():
@@ -780,7 +780,7 @@ def test_what_is_returned():
             equal(int(after["rsp"], 0), int(before["rsp"], 0) + 8, name)
             contains(after["backtrace"].lower(), after["rip"].lower())
     refused("returns nothing", 1, "trace", "-o", FOLDER + "/none", "-c", path, "--function", "make_nothing", "--ret", "return")
-    refused("is not there any more", 1, "trace", "-o", FOLDER + "/none", "-c", path, "--function", "make_node", "--ret", "count")
+    refused("it no longer exists when", 1, "trace", "-o", FOLDER + "/none", "-c", path, "--function", "make_node", "--ret", "count")
     refused("add `--exit`", 1, "trace", "-o", FOLDER + "/none", "-c", path, "--function", "make_node", "--context",
             "exit:backtrace")
 
@@ -875,7 +875,7 @@ def test_scripts():
         os.chmod(f"{location}/{name}", 0o755)
         done = side("trace", "--force", "-o", location + "/trace", "-c", f"{name} x", "--function", "libc:_exit", env=env)
         equal(done.status, 3, done.err)
-        contains(done.err, f"{name} is a script, which {shell} runs: side searches the locations there, not in the programs that the script starts")
+        contains(done.err, f"{name} is a script, which {shell} runs: side searches the locations in the interpreter, not in the programs that the script starts")
         events = [event for event in json_lines(good("view", "--json", location + "/trace").out) if event["type"] == "event"]
         true(events and {event["event"] for event in events} == {"probe:_exit"}, f"{name}: {done.err}")
 
@@ -914,11 +914,11 @@ def test_nothing_is_offered_that_does_not_help():
         file.seek(4)
         file.write(b"\1")
     done = side("trace", "-o", FOLDER + "/narrow-trace", "-c", narrow, "--function", "main", env=ENV)
-    equal((done.status, done.err), (1, f"side: {narrow} is a program of another word size than the installed agent\n"))
+    equal((done.status, done.err), (1, f"side: {narrow} has another word size (32 or 64 bits) than the installed agent\n"))
     static = compiled("target.c", "-O2", "-static", name="target-static")
     done = side("trace", "-o", FOLDER + "/static-trace", "-c", static, "--function", "main", env=ENV)
     equal(done.status, 1)
-    contains(done.err, "is statically linked, so the agent cannot be preloaded into it\nhint: `side trace --global` has the kernel watch")
+    contains(done.err, "is statically linked, so the agent cannot be preloaded into it\nhint: use `side trace --global`: the kernel watches")
 
 
 def test_shell_syntax():
@@ -976,11 +976,11 @@ def test_refusals():
     refused("missing probe location", 2, "enable-event", "x", *mine)
     refused("missing option: `--pid PID` or `--exe FILE`", 2, "enable-event", "x", *args, "--function", "main")
     refused("there is no process", 1, "enable-event", "x", *args, "--pid", "99999999", "--function", "main")
-    refused("cannot be the name", 2, "enable-event", "x*", *mine, "--function", "main")
+    refused("as the name of the probe's event", 2, "enable-event", "x*", *mine, "--function", "main")
     refused("only functions have an exit", 1, "enable-event", "x", *mine, "--probe", "main", "--exit")
     refused("one LOCATION", 2, "enable-event", "x", *mine, "--probe", "main", "--function", "main")
     refused("has no such probe", 1, "add-context", *mine, "-e", "none", "-t", "regs")
-    refused("no program to trace", 2, "trace", "--function", "main")
+    refused("missing command to trace", 2, "trace", "--function", "main")
     refused("there is no program `/nowhere`", 127, "trace", "-c", "/nowhere", "--function", "main")
     true(not os.path.exists(FOLDER + "/none"), "nothing is left of what was refused")
     session.end() if os.path.exists(session.trace) else good("destroy", session.name)

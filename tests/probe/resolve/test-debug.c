@@ -1093,9 +1093,9 @@ static const struct location_case locations[] = {
 		{"bits", BYTES(0x55, 0x9d, 16, 0, 0x54, 0x9d, 32, 0),
 				"pieces; 0+2 value 2:5:0:0; 2+4 value 2:4:0:0"},
 		{"12 bits", BYTES(0x55, 0x9d, 12, 0),
-				"-95 pieces of `v` that are no whole bytes are in different places | ask for its members"},
+				"-95 parts of `v` are in different locations, and do not consist of whole bytes | request its members"},
 		{"bits at bit 1", BYTES(0x55, 0x9d, 16, 1),
-				"-95 pieces of `v` that are no whole bytes are in different places | ask for its members"},
+				"-95 parts of `v` are in different locations, and do not consist of whole bytes | request its members"},
 		{"constant in a piece", BYTES(0x9e, 4, 1, 2, 3, 4, 0x93, 4),
 				"pieces; 0+4 value 1:0:0:67305985"},
 		{"8 bytes in a piece", BYTES(0x9e, 8, 1, 0, 0, 0, 0, 0, 0, 0x80, 0x93, 8),
@@ -1111,15 +1111,15 @@ static const struct location_case locations[] = {
 		{"constant of 0 bytes", BYTES(0x9e, 0),
 				"-95 `v` is a constant that is too large for a probe | "},
 		{"entry value", BYTES(0xa3, 1, 0x55, 0x9f),
-				"-2 the compiler has kept of `v` at this location only that it is computed from rdi at the entry of the function | take it at the entry: `--function` instead of `--probe`"},
+				"-2 the compiler has optimized `v` out at this location; its value is only known from rdi at the entry of the function | record it at the entry: `--function` instead of `--probe`"},
 		{"thread", BYTES(9, 0xff, 0x9b),
-				"-95 `v` is thread-local, and its file does not contain its location | take an argument or a local that was made of it"},
+				"-95 `v` is thread-local, and its file does not contain its location | record an argument or local variable that was computed from it"},
 		{"unknown operation", BYTES(0x97),
-				"-95 a probe cannot compute the address of `v` at this location: that takes an operation that is not known here | write it as TYPE:NAME:ADDR"},
+				"-95 a probe cannot compute the address of `v` at this location: its location uses an unknown operation | write it as TYPE:NAME:ADDR"},
 		{"nothing on the stack", BYTES(0x96),
 				"-95 a probe cannot compute the address of `v` at this location | write it as TYPE:NAME:ADDR"},
 		{"no location", {0}, 0,
-				"-2 the compiler has not kept `v` at this location | probe another location, or compile with -O0 or -Og"},
+				"-2 the compiler has optimized `v` out at this location | probe another location, or compile with -O0 or -Og"},
 };
 
 static void show_variable(uint32_t variable)
@@ -1182,7 +1182,7 @@ static void test_locations(void **unused)
 	assert_non_null(strstr(shown, "; 120+8 value 1:0:0:9"));
 	show_variable(blocks[1]);
 	expect("129 bytes",
-			"-2 the compiler has not kept `v` at this location | probe another location, or compile with -O0 or -Og");
+			"-2 the compiler has optimized `v` out at this location | probe another location, or compile with -O0 or -Og");
 	show_variable(number);
 	expect("number", "value 1:0:0:-77");
 	show_variable(bytes);
@@ -1315,9 +1315,9 @@ static void test_values(void **unused)
 	expect_values("complex long double", of_c.c80, false,
 			" 9:2:0; real 5:8:0 2:5:0:0 41:0:0:0; imag 5:8:0 2:5:0:0 32:0:0:16 41:0:0:0");
 	expect_values("_Decimal64", decimal, false,
-			"-95 it is a _Decimal64, a decimal floating-point number, which no field can hold | ask for its bytes, as in `bytes(x, 8)`");
+			"-95 it is a _Decimal64, a decimal floating-point number, which a field cannot hold | request its bytes, as in `bytes(x, 8)`");
 	expect_values("complex int", complex_int, false,
-			"-95 it is a complex int, a number of a form that no field can hold | ask for its bytes, as in `bytes(x, 8)`");
+			"-95 it is a complex int, a number of a format that a field cannot hold | request its bytes, as in `bytes(x, 8)`");
 	expect_values("pointer", of_c.pointer, false, " 3:8:0 2:5:0:0 34:0:8:0");
 	expect_values("pair", pair, false,
 			" 9:2:0; a 2:4:0 2:5:0:0 34:0:4:0; b 5:8:0 2:5:0:0 32:0:0:4 34:0:8:0");
@@ -1336,15 +1336,15 @@ static void test_values(void **unused)
 	expect_values("bf16 in rax", bfloat, true,
 			" 5:4:0 2:0:0:0 36:0:16:0 38:0:0:0 1:0:0:16 39:0:9:0");
 	expect_values("long double in rax", of_c.f80, true,
-			"-95 it is a long double in an x87 register, which probes do not save | ask for it at another location");
+			"-95 it is a long double in an x87 register, which probes do not save | request it at another location");
 	expect_values("__int128 in rax", of_c.s128, true,
-			"-2 the compiler has not kept this part of it at this location | probe another location, or compile with -O0 or -Og");
+			"-2 the compiler has optimized this part of it out at this location | probe another location, or compile with -O0 or -Og");
 	expect_values("small in rax", small, true,
 			" 9:2:0; a 1:1:0 2:0:0:0; b 2:1:0 2:0:0:0 35:0:8:0");
 	expect_values("complex float in rax", of_c.c32, true,
 			" 9:2:0; real 5:4:0 2:0:0:0; imag 5:4:0 2:0:0:0 35:0:32:0");
 	expect_values("decimal in rax", decimal, true,
-			"-95 it is a _Decimal64, a decimal floating-point number, which no field can hold | leave it out");
+			"-95 it is a _Decimal64, a decimal floating-point number, which a field cannot hold | leave it out");
 	expect_values("pair in rax", pair, true, " 9:1:0; a 2:4:0 2:0:0:0 ...");
 	dwarf_close(&dwarf);
 	assert_int_equal(differing, 0);

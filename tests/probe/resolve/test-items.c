@@ -50,7 +50,7 @@ struct load_case {
 };
 
 #define NOT_KEPT \
-	"-2 the compiler has not kept this part of it at this location | probe another location, or compile with -O0 or -Og"
+	"-2 the compiler has optimized this part of it out at this location | probe another location, or compile with -O0 or -Og"
 
 static const struct load_case loads[] = {
 		{"one piece", {{LOCATED_VALUE, 8}}, 0, 8, "value at 0: 2:1:0:0"},
@@ -110,7 +110,7 @@ static void test_pieces(void **unused)
 	}
 }
 
-#define TOO_LONG "-7 that takes too many steps to fetch | "
+#define TOO_LONG "-7 reading it takes too many steps | "
 
 /* Makes a fetch with so many operations. */
 static void fill(struct fetch *fetch, unsigned int count)
@@ -232,7 +232,7 @@ static void follow(uint32_t pointer)
 	show_item(ret, &item, &error);
 }
 
-#define BESIDE "-95 it points beside a thing that the compiler has put into registers | "
+#define BESIDE "-95 it points next to a variable that the compiler keeps in registers | "
 
 static void test_removed_pointers(void **unused)
 {
@@ -295,7 +295,7 @@ static void test_removed_pointers(void **unused)
 	}
 	follow(to_nowhere);
 	assert_string_equal(shown,
-			"-2 the compiler has not kept `n` at this location | probe another location, or compile with -O0 or -Og");
+			"-2 the compiler has optimized `n` out at this location | probe another location, or compile with -O0 or -Og");
 	follow(to_full[0]);
 	assert_int_equal(strncmp(shown, "memory at 0: 2:5:0:0 34", 23), 0);
 	follow(to_full[1]);
@@ -310,7 +310,7 @@ static void test_removed_pointers(void **unused)
 	assert_string_equal(shown, BESIDE);
 	follow(to_none);
 	assert_string_equal(shown,
-			"-2 the compiler has not kept `p` at this location | probe another location, or compile with -O0 or -Og");
+			"-2 the compiler has optimized `p` out at this location | probe another location, or compile with -O0 or -Og");
 	dwarf_close(&dwarf);
 }
 

@@ -123,7 +123,7 @@ def kept(path, functions, prefix=""):
         done = subprocess.run([SHOW, path, "function", prefix + function, "each", *values], capture_output=True, text=True, check=True)
         output = [line for line in done.stdout.splitlines() if line.startswith(("field ", "error "))]
         equal((function, len(output)), (function, len(values)), done.stdout)
-        found[function] = {key: values[key] for key, line in zip(values, output) if "has not kept" not in line}
+        found[function] = {key: values[key] for key, line in zip(values, output) if "has optimized" not in line}
         true(len(found[function]) * 2 >= len(values), f"{path} {function}: {output}")
     return found
 
@@ -158,8 +158,8 @@ def test_errno_of_a_return():
 def test_invalid_requests():
     path = built("g++", "-O0")
     for function, output, arguments in (
-            ("counted", "bytes(from)", "the number of bytes behind the pointer is unknown"), ("counted", "string(from", "a parenthesis is missing"),
-            ("counted", "string(from, )", "a name is missing"), ("counted", "*from@m", "the length is no integer"),
+            ("counted", "bytes(from)", "the number of bytes that the pointer leads to is unknown"), ("counted", "string(from", "a parenthesis is missing"),
+            ("counted", "string(from, )", "a name is missing"), ("counted", "*from@m", "the length is not an integer"),
             ("counted", "string(few)", "a number is not the address of a text"), ("counted", "m->lenght", "did you mean `length`?"),
             ("counted", "m->data()", "the result of `data()` is not known"), ("several", "names", "not a number"),
             ("several", "numbers.sise()", "`size()`"), ("pointed", "own->nmae", "did you mean `name`?"),

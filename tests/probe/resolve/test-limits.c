@@ -116,8 +116,8 @@ static void test_places(void)
 	CHECK(!spec_location_find_names(&finding));
 	names_result = -E2BIG;
 	CHECK(spec_location_find_names(&finding) == -E2BIG &&
-			is(error.text, "more than 200000 functions are meant") &&
-			is(error.hint, "name fewer of them"));
+			is(error.text, "more than 200000 functions match") &&
+			is(error.hint, "select fewer functions"));
 	names_result = -ENOMEM;
 	CHECK(spec_location_find_names(&finding) == -ENOMEM && is(error.text, "out of memory"));
 }

@@ -89,8 +89,8 @@ def test_children_of_vfork():
     equal((traced.borrowed, traced.own), (100, 20))
     equal((traced.reasons, traced.seen["step"]), ({VFORK: 100}, 20))
     for text in (traced.text.err, traced.quiet.err):
-        contains(text, "side: 100 events were lost in the child of a vfork(), before it ran a program")
-        contains(text, "\nhint: `side trace --global` has the kernel watch, which sees them\n")
+        contains(text, "side: 100 events were lost in the child of a vfork(), before it executed a program")
+        contains(text, "\nhint: use `side trace --global`: the kernel watches these processes, too\n")
     contains(traced.hint(VFORK), "--global")
     equal([line[:5] for line in traced.quiet.err.splitlines()], ["side:", "hint:"], traced.quiet.err)
 
@@ -102,7 +102,7 @@ def test_full_rings():
     equal(traced.seen["step"] + traced.reasons[FULL], traced.own)
     contains(traced.hint(FULL), "a larger `--buffer-size`")
     contains(traced.hint(FULL), "(it was 64.0 KiB)")
-    contains(traced.text.err, " events were lost while a ring was full\nhint: a larger `--buffer-size`, or fewer locations, would keep more")
+    contains(traced.text.err, " events were lost while a ring was full\nhint: use a larger `--buffer-size`, or probe fewer locations")
     # With the hint.
     traced = Traced("larger", "flood", "100000", options=["--buffer-size", "8M"])
     equal((traced.reasons, traced.seen["step"]), ({}, 100000))
@@ -178,7 +178,7 @@ def test_attached():
     reasons = {reason["reason"]: reason["count"] for reason in summary["reasons"]}
     equal((set(reasons), reasons), ({FULL}, dict(lost)))
     equal((sum(reasons.values()), summary["recorded"]), (summary["lost"], seen["step"]))
-    contains(text, " events were lost while a ring was full\nhint: a larger `--buffer-size` would keep more (it was 64.0 KiB)\n")
+    contains(text, " events were lost while a ring was full\nhint: use a larger `--buffer-size` (it was 64.0 KiB)\n")
 
 
 run_tests(globals())

@@ -263,8 +263,8 @@ static void expect_too_many(int ret, const char *what)
 {
 	char text[64];
 
-	(void)snprintf(text, sizeof(text), "more than 200000 %s are meant", what);
-	expect_error(ret, -E2BIG, text, "name fewer of them");
+	(void)snprintf(text, sizeof(text), "more than 200000 %s match", what);
+	expect_error(ret, -E2BIG, text, "select fewer functions");
 }
 
 static void expect_place(
@@ -296,7 +296,7 @@ static void test_everywhere(void **state)
 	expect_place(0, 2, 0x1400, "boil", true);
 	add_function(1, "boil", 0x1340, 8);
 	expect_error(find("boil"), -EEXIST, "`boil` is in libstove.so.1 and in libpot.so",
-			"write which one is meant, as LIBRARY:SYMBOL");
+			"name one of them, as LIBRARY:SYMBOL");
 	/* A file that cannot be read is skipped, and a refused one is not opened. */
 	opened[1] = -ENOEXEC;
 	assert_int_equal(find("boil"), 0);
@@ -307,14 +307,14 @@ static void test_everywhere(void **state)
 	assert_called("open kitchen\nopen libpot.so\n");
 	modules[3].name = "ld-musl-x86_64.so.1";
 	expect_error(find("resolve"), -ENOENT, "kitchen has no function `resolve`",
-			"`side probe list` shows what there is");
+			"`side probe list` lists its functions");
 	begin();
 	named = -ENOMEM;
 	expect_error(find("cook"), -ENOMEM, "out of memory", "");
 	assert_called("open kitchen\n");
 	named = -E2BIG;
-	expect_error(find("heat"), -E2BIG, "more than 200000 functions are meant",
-			"name fewer of them");
+	expect_error(find("heat"), -E2BIG, "more than 200000 functions match",
+			"select fewer functions");
 	/* A glob selects functions of the program. */
 	named = 0;
 	assert_int_equal(find("*"), 0);
@@ -375,19 +375,19 @@ static void test_no_symbol(void **state)
 	expect_error(find("heap"), -ENOENT, "kitchen has no function `heap`",
 			"did you mean `heat`?");
 	expect_error(find("something_else"), -ENOENT, "kitchen has no function `something_else`",
-			"`side probe list` shows what there is");
+			"`side probe list` lists its functions");
 	expect_error(find("libpot:something_else"), -ENOENT,
 			"libpot has no function `something_else`",
-			"`side probe list` shows what there is");
+			"`side probe list` lists its functions");
 	modules[1].code = NULL;
 	opened[1] = -ENOEXEC;
 	expect_error(find("heap"), -ENOENT, "kitchen has no function `heap`",
-			"`side probe list` shows what there is");
+			"`side probe list` lists its functions");
 	modules[0].unread = -EIO;
 	expect_error(find("heap"), -EIO, "cannot read the functions of kitchen: Input/output error",
 			"");
 	expect_error(find("libpot:heap"), -ENOENT, "libpot has no function `heap`",
-			"`side probe list` shows what there is");
+			"`side probe list` lists its functions");
 	modules[2].unread = -EMFILE;
 	expect_error(find("libpot:heap"), -EMFILE,
 			"cannot read the functions of libpot.so: Too many open files", "");
@@ -417,11 +417,11 @@ static void test_no_glob(void **state)
 	assert_called("open libstove.so.1\nopen libpot.so\n");
 	spec.name = (char[]){"r*"};
 	expect_error(no_symbol(&finding), -ENOENT, "kitchen has no function that matches `r*`",
-			"`side probe list` shows what there is, and LIBRARY:GLOB is for libraries");
+			"`side probe list` lists its functions; use LIBRARY:GLOB for libraries");
 	assert_called("open libstove.so.1\nopen libpot.so\n");
 	spec.library = (char[]){"libpot"};
 	expect_error(no_symbol(&finding), -ENOENT, "libpot has no function that matches `r*`",
-			"`side probe list` shows what there is");
+			"`side probe list` lists its functions");
 	assert_called("");
 	spec.library = NULL;
 	spec.name = (char[]){"b*"};
@@ -487,13 +487,13 @@ static void test_pieces(void **state)
 	assert_called("open kitchen\nopen libstove.so.1\nopen libpot.so\nopen kitchen\ninlined stir in kitchen\n");
 	assert_int_equal(find_kind(RESOLVE_FUNCTION, "stir"), 0);
 	expect_error(find("stir+4"), -ENOENT, "kitchen has no function `stir`",
-			"`side probe list` shows what there is");
+			"`side probe list` lists its functions");
 	capacity = 0;
 	expect_error(find("stir"), -ENOMEM, "out of memory", "");
 	capacity = 100;
 	has_debug = false;
 	expect_error(find("stir"), -ENOENT, "kitchen has no function `stir`",
-			"`side probe list` shows what there is");
+			"`side probe list` lists its functions");
 }
 
 /* ---- offsets and addresses ---- */
@@ -510,14 +510,14 @@ static void test_offsets(void **state)
 	assert_int_equal(find("cook+0"), 0);
 	expect_place(0, 0, 0x1100, "cook", true);
 	expect_error(find_kind(RESOLVE_FUNCTION, "cook+1"), -EINVAL,
-			"`cook+1` is not the begin of a function",
+			"`cook+1` is not the start of a function",
 			"`--probe` accepts locations inside of functions");
 	assert_int_equal(find_kind(RESOLVE_FUNCTION, "cook"), 0);
 	add_function(0, "cook", 0x1240, 0x40);
 	assert_int_equal(find("cook"), 0);
 	assert_int_equal(locations.count, 2);
 	expect_error(find("cook+1"), -EINVAL, "there are 2 functions `cook`",
-			"`side probe list` has their addresses; write the address");
+			"write the address of one of them, as in `side probe list`");
 }
 
 static void test_addresses(void **state)
@@ -568,9 +568,9 @@ static void test_addresses(void **state)
 	assert_int_equal(find("libstove:0x1310"), 0);
 	expect_place(0, 1, 0x1310, "heat", false);
 	opened[2] = 0;
-	expect_error(find("libpot:0x1408"), -ENOENT, "there is nothing at `libpot:0x1408`", "");
+	expect_error(find("libpot:0x1408"), -ENOENT, "there is no code at `libpot:0x1408`", "");
 	modules[0].executable = false;
-	expect_error(find("0x1204"), -ENOENT, "there is nothing at 0x1204",
+	expect_error(find("0x1204"), -ENOENT, "there is no code at 0x1204",
 			"write LIBRARY:ADDRESS");
 }
 
@@ -582,14 +582,14 @@ static void test_choosers(void **state)
 	begin();
 	files[0].functions[0].chooses = true;
 	expect_error(find("cook"), -ENOTSUP,
-			"`cook` of kitchen only chooses a function for this processor when the program is loaded, and its code does not list them",
-			"`side probe list` shows those that it may choose from, and they can be named by their addresses");
+			"`cook` of kitchen is a resolver (IFUNC), and side cannot determine which functions it can select",
+			"`side probe list` lists the functions that it can select; name one of them by its address");
 	assert_called("open kitchen\nchoose kitchen 1100\n");
 	chosen.outside = true;
 	chosen.count = 1;
 	expect_error(find("cook"), -ENOTSUP,
-			"`cook` of kitchen leads to a function of the kernel's in this process (vDSO), which is in no file",
-			"use a probe of the kernel's, or of the function that calls it");
+			"`cook` of kitchen is a function of the kernel in this process (vDSO), which no file contains",
+			"probe the function that calls it");
 	/* All functions of a glob except those. */
 	assert_int_equal(find("*"), 0);
 	assert_int_equal(locations.count, 1);
@@ -692,10 +692,10 @@ static void test_lines(void **state)
 	begin();
 	has_debug = true;
 	expect_error(find("cook.c:8"), -ENOENT,
-			"kitchen has no code behind line 8 of a source file cook.c",
+			"kitchen has no code after line 8 of a source file cook.c",
 			"its debug information has source files by the names that the compiler got");
 	expect_error(find("libpot:cook.c:8"), -ENOENT,
-			"libpot has no code behind line 8 of a source file cook.c",
+			"libpot has no code after line 8 of a source file cook.c",
 			"its debug information has source files by the names that the compiler got");
 	nearest_line = 19;
 	expect_error(find("cook.c:8"), -ENOENT, "line 8 of cook.c has no code",
@@ -712,7 +712,7 @@ static void test_lines(void **state)
 	expect_place(1, 0, 0x1200, "serve", true);
 	expect_place(2, 0, 0x1500, "", false);
 	expect_error(find_kind(RESOLVE_FUNCTION, "cook.c:7"), -EINVAL,
-			"`cook.c:7` is not the begin of a function",
+			"`cook.c:7` is not the start of a function",
 			"`--probe` accepts locations inside of functions");
 	capacity = 1;
 	expect_error(find("cook.c:7"), -ENOMEM, "out of memory", "");
@@ -752,18 +752,18 @@ static void test_markers(void **state)
 {
 	(void)state;
 	begin();
-	expect_error(find_marker("serve"), -EINVAL, "`serve` is no name of a marker",
+	expect_error(find_marker("serve"), -EINVAL, "`serve` is not the name of a marker",
 			"write PROVIDER:NAME");
 	expect_error(find_marker("kitchen:plate"), -ENOENT,
 			"kitchen and its libraries have no marker `kitchen:plate`",
-			"`side probe list` shows those that there are");
+			"`side probe list` lists markers");
 	assert_called("open kitchen\nmarkers of kitchen\nopen libstove.so.1\nmarkers of libstove.so.1\nopen libpot.so\nmarkers of libpot.so\nopen ld-linux-x86-64.so.2\nmarkers of ld-linux-x86-64.so.2\n");
 	/* A file that cannot be read may have the marker. A file of an unknown format has none. */
 	opened[1] = -ENOEXEC;
 	opened[2] = -EIO;
 	expect_error(find_marker("kitchen:plate"), -ENOENT,
 			"kitchen and its libraries have no marker `kitchen:plate`",
-			"`side probe list` shows those that there are");
+			"`side probe list` lists markers");
 	modules[2].unread = -EIO;
 	expect_error(find_marker("kitchen:plate"), -EIO, "cannot open libpot.so",
 			"the hint of opening");
@@ -787,7 +787,7 @@ static void test_markers(void **state)
 		opened[2] = i > 1 ? -EIO : 0;
 		if (i == 3) {
 			expect_error(find_marker(location_text[i]), -EINVAL,
-					"`k*s` is no name of a marker", "write PROVIDER:NAME");
+					"`k*s` is not the name of a marker", "write PROVIDER:NAME");
 			continue;
 		}
 		assert_int_equal(find_marker(location_text[i]), 0);

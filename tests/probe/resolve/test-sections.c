@@ -759,17 +759,17 @@ static void test_choice_texts(void **state)
 	(void)state;
 	begin_choosing(-1);
 	expect_text(&one,
-			"`memcpy` of kitchen is the function at 0x5200 (memcpy_fast) in this process, which it has chosen for this processor; calls of `memmove` may lead there, too");
+			"`memcpy` of kitchen is the function at 0x5200 (memcpy_fast) in this process, which it has selected for this processor; calls of `memmove` may lead there, too");
 	code.choices[3][0] = 0x5210;
 	code.choices[3][1] = 0x5220;
 	expect_text(&one,
-			"`memcpy` of kitchen is the function at 0x5200 (memcpy_fast) in this process, which it has chosen for this processor");
+			"`memcpy` of kitchen is the function at 0x5200 (memcpy_fast) in this process, which it has selected for this processor");
 	code.functions[1].nr_names = 0;
 	expect_text(&one,
-			"`memcpy` of kitchen is the function at 0x5200 in this process, which it has chosen for this processor");
+			"`memcpy` of kitchen is the function at 0x5200 in this process, which it has selected for this processor");
 	one.addresses[0] = 0x5900;
 	expect_text(&one,
-			"`memcpy` of kitchen is the function at 0x5900 in this process, which it has chosen for this processor");
+			"`memcpy` of kitchen is the function at 0x5900 in this process, which it has selected for this processor");
 	expect_text(&both,
 			"`memcpy` of kitchen chooses one of 2 functions for this processor when it is loaded, each of which is a location of the event");
 	/* The second choice of each. */

@@ -327,7 +327,7 @@ static void test_simple(void **state)
 	found_of[0] = nothing_of[0] = out_of[0] = true;
 	*calls = '\0';
 	assert_int_equal(make(), 0);
-	assert_called("refused 2 kitchen cook fa0: the return value is left out: no field can hold a number of that form; -\n"
+	assert_called("refused 2 kitchen cook fa0: the return value is left out: no field can hold its type; -\n"
 		      "event probe:cook call/1/8/0\nevent probe:cook_return call/1/8/0 duration/1/8/0\n" MODULE
 		      "probe cook 1000 in 6 events 32 33 flags 0 semaphore 0\n");
 	/* Without a name: the address. */
@@ -367,45 +367,47 @@ static void test_refused(void **state)
 	request.exits = false;
 	request.contexts = context;
 	request.nr_contexts = 1;
-	expect_error(make(), -EINVAL, "`exit:regs` is of the exit, which is not asked for",
-			"leave it out");
+	expect_error(make(), -EINVAL,
+			"cannot record `exit:regs`: it is a value at the return, and `--exit` is not given",
+			"add `--exit`, or leave it out");
 	request.kind = RESOLVE_FUNCTION;
-	expect_error(make(), -EINVAL, "`exit:regs` is of the exit, which is not asked for",
+	expect_error(make(), -EINVAL,
+			"cannot record `exit:regs`: it is a value at the return, and `--exit` is not given",
 			"add `--exit`");
 	request.exits = true;
 	assert_int_equal(make(), 0);
 	begin();
 	site_of.method = PROBE_NONE;
-	expect_error(make(), -ENOTSUP, "cook at 0x1000 cannot be probed: nothing is known of it",
-			"`side probe list` shows what can be probed");
+	expect_error(make(), -ENOTSUP, "cook at 0x1000 cannot be probed: its code is unknown",
+			"`side probe list` lists the functions that can be probed");
 	site_of.reason = "it is too short";
 	places_of[0].name = "";
 	expect_error(make(), -ENOTSUP, "kitchen at 0x1000 cannot be probed: it is too short",
-			"`side probe list` shows what can be probed");
+			"`side probe list` lists the functions that can be probed");
 	begin();
 	request.exits = true;
 	places_of[0].inlined = true;
 	expect_error(make(), -ENOTSUP,
-			"`cook` is inlined into cook by the compiler, where its end is unknown",
+			"the compiler has inlined `cook` into cook, so its end is unknown",
 			"leave `--exit` and `--ret` out, or compile it with `-fno-inline`");
 	places_of[0].name = "";
 	expect_error(make(), -ENOTSUP,
-			"`cook` is inlined into another function by the compiler, where its end is unknown",
+			"the compiler has inlined `cook` into another function, so its end is unknown",
 			"leave `--exit` and `--ret` out, or compile it with `-fno-inline`");
 	begin();
 	request.exits = true;
 	site_of.no_exit = "it never returns";
-	expect_error(make(), -ENOTSUP, "returns from cook cannot be seen: it never returns",
+	expect_error(make(), -ENOTSUP, "cannot record returns from cook: it never returns",
 			"leave `--exit` out");
 	assert_called("");
 	entry_result = -ENOMEM;
 	expect_error(make(), -ENOMEM, "out of memory", "");
 	entry_result = -ENOENT;
-	expect_error(make(), -ENOENT, "there is no code of a known function at 0xfa0 of kitchen",
+	expect_error(make(), -ENOENT, "no known function has code at 0xfa0 of kitchen",
 			"`side probe list` shows where functions begin");
 	nr_functions = 0;
 	expect_error(make(), -ENOENT,
-			"kitchen has neither symbols nor .eh_frame, and from its entry nothing leads to 0xfa0, so it is not known whether an instruction begins there",
+			"kitchen has neither symbols nor .eh_frame, and side finds no path from its entry to 0xfa0, so an instruction may not begin there",
 			"install its debug symbols, or use a build of it that is not stripped");
 }
 
@@ -440,7 +442,7 @@ static void test_exceptions(void **state)
 	has_exceptions = request.kernel = request.exits = true;
 	expect_error(make(), -ENOTSUP,
 			"cannot watch returns from cook: kitchen handles exceptions, and one that leaves a function whose return the kernel watches ends the program",
-			"leave `--exit` out, or add `--allow-unsafe-exit` (or `--force`, if it need not overwrite a trace) where no exception leaves it");
+			"leave `--exit` out; or, if no exception leaves it, add `--allow-unsafe-exit` (or `--force`, if it need not overwrite a trace)");
 	places_of[0].name = "";
 	assert_int_equal(make(), -ENOTSUP);
 	assert_non_null(strstr(the_error.text, "returns from that address: kitchen"));
@@ -477,16 +479,16 @@ static void test_several(void **state)
 	places_of[0].entry = false;
 	site_result = -ENOENT;
 	assert_int_equal(make(), 0);
-	assert_called("refused 0 kitchen cook fa0: there is no code of a known function at 0xfa0 of kitchen; -\n"
+	assert_called("refused 0 kitchen cook fa0: no known function has code at 0xfa0 of kitchen; -\n"
 		      "event probe:cook function/6/1/256 address/3/8/0\n" MODULE
 		      "probe cook 1000 in 6 events 30 -1 flags 0 semaphore 0\n");
 	places_of[1].entry = false;
 	has_reported = true;
 	piece_name = "cook.part.0";
-	expect_error(make(), -ENOTSUP, "there is no code of a known function at 0xfa1 of kitchen",
+	expect_error(make(), -ENOTSUP, "no known function has code at 0xfa1 of kitchen",
 			"`side probe list` shows where functions begin");
-	assert_called("refused 0 kitchen cook fa0: there is no code of a known function at 0xfa0 of kitchen; -\n"
-		      "refused 0 kitchen cook fa1: there is no code of a known function at 0xfa1 of kitchen; -\n");
+	assert_called("refused 0 kitchen cook fa0: no known function has code at 0xfa0 of kitchen; -\n"
+		      "refused 0 kitchen cook fa1: no known function has code at 0xfa1 of kitchen; -\n");
 	/* Each is a separate event. */
 	begin();
 	nr_places = 2;
@@ -546,7 +548,7 @@ static void test_all_arguments(void **state)
 {
 	static const char *const params[] = {"$params"};
 	static const char some[] =
-			"refused 2 kitchen cook fa0: some variables are left out, which the compiler has not kept there, which the kernel cannot have, or for which there is no space; request one by name to see why; -\n";
+			"refused 2 kitchen cook fa0: some variables are left out: the compiler has optimized them out, the kernel cannot read them, or they do not fit; request one by name to see the reason; -\n";
 	char wanted[512];
 
 	(void)state;
@@ -592,8 +594,9 @@ static void test_all_arguments(void **state)
 	nr_places = 2;
 	is_left_out = true;
 	assert_int_equal(make(), 0);
-	assert_non_null(strstr(calls, "not all members of a structure fit or can be had"));
-	assert_null(strstr(strstr(calls, "not all members") + 1, "not all members"));
+	assert_non_null(strstr(calls,
+			"some members of a structure are left out: they do not fit, or cannot be read"));
+	assert_null(strstr(strstr(calls, "some members") + 1, "some members"));
 	*calls = '\0';
 }
 
@@ -706,10 +709,10 @@ static void test_fields(void **state)
 	assert_int_equal(spec_table_add_value(&values, structure, &the_error), 0);
 	assert_int_equal(values.count, 64);
 	expect_error(spec_table_add_value(&values, &value, &the_error), -E2BIG,
-			"an event has at most 64 fields", "ask for less");
+			"an event has at most 64 fields", "request fewer values");
 	values.count = 63;
 	expect_error(spec_table_add_value(&values, structure, &the_error), -E2BIG,
-			"an event has at most 64 fields", "ask for less");
+			"an event has at most 64 fields", "request fewer values");
 }
 
 static void test_same_fields(void **state)
@@ -812,27 +815,27 @@ static void test_failures(void **state)
 	begin();
 	failing_add = "event";
 	expect_error(make(), -E2BIG,
-			"there cannot be an event probe:cook with these fields: Argument list too long",
+			"cannot define the event probe:cook with these fields: Argument list too long",
 			"");
 	added_result = -EINVAL;
 	expect_error(make(), -EINVAL,
-			"there cannot be an event probe:cook with these fields: Invalid argument",
-			"choose another NAME, and ask for less");
+			"cannot define the event probe:cook with these fields: Invalid argument",
+			"choose another NAME, or request fewer values");
 	failing_add = "return";
 	request.exits = true;
 	expect_error(make(), -EINVAL,
-			"there cannot be an event probe:cook_return with these fields: Invalid argument",
-			"choose another NAME, and ask for less");
+			"cannot define the event probe:cook_return with these fields: Invalid argument",
+			"choose another NAME, or request fewer values");
 	request.exits = false;
 	failing_add = "module";
 	added_result = -ENOMEM;
 	assert_int_equal(make(), -ENOMEM);
 	assert_string_equal(the_error.text,
-			"the probe at 0x1000 does not fit into a table: Cannot allocate memory");
+			"cannot add the probe at 0x1000 to the probe table: Cannot allocate memory");
 	failing_add = "probe";
 	added_result = -E2BIG;
 	expect_error(make(), -E2BIG,
-			"the probe at 0x1000 does not fit into a table: Argument list too long",
+			"cannot add the probe at 0x1000 to the probe table: Argument list too long",
 			"");
 	/* The request, its operands and the values of a location. */
 	for (unsigned int i = 1; i <= 4; i++) {

@@ -106,11 +106,11 @@ def test_refused():
     """Before anything starts: commands that remove the agent, change the user, or start nothing."""
     for start, reports in (("env -i", "removes LD_PRELOAD"), ("env -", "removes LD_PRELOAD"), ("nice env --ignore-environment A=b", "removes LD_PRELOAD"),
                         ("env -u LD_PRELOAD", "changes `LD_PRELOAD`"), ("env LD_PRELOAD=x.so", "changes `LD_PRELOAD`"),
-                        ("strace -E LD_PRELOAD", "changes `LD_PRELOAD`"), ("env -S", "cannot follow `env -S`"), ("sudo", "through `sudo`"),
+                        ("strace -E LD_PRELOAD", "changes `LD_PRELOAD`"), ("env -S", "cannot trace through `env -S`"), ("sudo", "through `sudo`"),
                         ("sudo -u nobody env", "through `sudo`"), ("/usr/bin/sudo A=b", "through `sudo`"), ("nice doas", "through `doas`"),
                         ("pkexec", "through `pkexec`"), ("su nobody -c", "through `su`"), ("runuser -u nobody --", "through `runuser`"),
-                        ("taskset -p 1", "cannot follow `taskset -p`"), ("strace -p 1", "cannot follow `strace -p`"),
-                        ("unshare -R /", "cannot follow `unshare -R`")):
+                        ("taskset -p 1", "cannot trace through `taskset -p`"), ("strace -p 1", "cannot trace through `strace -p`"),
+                        ("unshare -R /", "cannot trace through `unshare -R`")):
         result, output = trace(f"{start} sh -c 'touch {FLAG}'", function="main")
         equal((start, result.status), (start, 2), result.err)
         contains(result.err, reports)

@@ -273,7 +273,7 @@ def test_split():
                 if name.endswith(".dwo"):
                     os.unlink(f"{FOLDER}/{name}")
             _, found = shown(path, "function", "split", ["turn"])
-            holds(".dwo, which is not there" in found["turn"], found)
+            holds(".dwo, which does not exist" in found["turn"], found)
             os.unlink(path)
 
 

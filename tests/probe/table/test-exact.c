@@ -420,8 +420,8 @@ static const char *open_copy(struct damaged *copy)
 		assert_null(reason);
 	else
 		assert_int_equal(ret,
-				!strcmp(reason, "it is of another version") ? -EPROTONOSUPPORT
-									    : -EPROTO);
+				!strcmp(reason, "it has another version") ? -EPROTONOSUPPORT
+									  : -EPROTO);
 	free(copy->bytes);
 	return ret ? reason : "";
 }
@@ -435,7 +435,7 @@ static const char *open_copy(struct damaged *copy)
 
 #define HEAD "its head is damaged"
 #define STRIDE "its records have a size that they cannot have"
-#define OUTSIDE "a part of it is not in it"
+#define OUTSIDE "a part of it is out of range"
 
 static void test_heads(void **state)
 {
@@ -444,11 +444,11 @@ static void test_heads(void **state)
 
 	(void)state;
 	AFTER((void)0, "");
-	AFTER(t.size = 15, "it is no table of probes");
+	AFTER(t.size = 15, "it is not a probe table");
 	AFTER(t.size = 16, HEAD);
-	AFTER(t.head->magic++, "it is no table of probes");
-	AFTER(t.head->version++, "it is of another version");
-	AFTER(t.head->version--, "it is of another version");
+	AFTER(t.head->magic++, "it is not a probe table");
+	AFTER(t.head->version++, "it has another version");
+	AFTER(t.head->version--, "it has another version");
 	AFTER(t.head->size++, HEAD);
 	AFTER(t.head->size--, HEAD);
 	AFTER(t.head->reserved = 1, HEAD);
@@ -464,13 +464,13 @@ static void test_heads(void **state)
 				      t.parts[i].stride = 4096),
 				i == TABLE_STRINGS || i == TABLE_OPS ? STRIDE
 						: i == TABLE_MODULES
-						? "a probe's module is none of its modules"
+						? "the module of a probe is out of range"
 						: i == TABLE_EVENTS
-						? "a probe's event is none of its events"
+						? "the event of a probe is out of range"
 						: i == TABLE_FIELDS
-						? "the fields of an event are none of its fields"
+						? "the fields of an event are out of range"
 						: i == TABLE_FETCHES
-						? "a probe's event is none of its events"
+						? "the event of a probe is out of range"
 						: i == TABLE_PROBES
 						? ""
 						: "the instructions of a location are not in the table");
@@ -481,7 +481,7 @@ static void test_heads(void **state)
 	AFTER(t.parts[TABLE_OPS].stride = 24, STRIDE);
 	AFTER(t.parts[TABLE_OPS].offset += 4, "its operations are not where they can be read");
 	AFTER((t.parts[TABLE_OPS].offset += 4, t.parts[TABLE_OPS].count = 0),
-			"the operations of a fetch are none of its operations");
+			"the operations of a fetch are out of range");
 	AFTER(t.strings[t.parts[TABLE_STRINGS].count - 1] = 'x', "its last string has no end");
 	AFTER(t.parts[TABLE_STRINGS].count--, "its last string has no end");
 	/* The last part ends with the table. */
@@ -491,12 +491,12 @@ static void test_heads(void **state)
 	assert_string_equal(reason, HEAD);
 	assert_int_equal(probe_table_open(&table, good, (size_t)PROBE_TABLE_MAX + 1, &reason),
 			-EPROTO);
-	assert_string_equal(reason, "it is no table of probes");
+	assert_string_equal(reason, "it is not a probe table");
 }
 
 #define NO_NAME "the name of a module has no end"
-#define NO_FIELDS "the fields of an event are none of its fields"
-#define NO_EVENT "a probe's event is none of its events"
+#define NO_FIELDS "the fields of an event are out of range"
+#define NO_EVENT "the event of a probe is out of range"
 #define NO_PIECES "the instructions of a location are not in the table"
 
 static void test_records(void **state)
@@ -515,9 +515,10 @@ static void test_records(void **state)
 		AFTER(t.modules[i].path = size, NO_NAME);
 		AFTER(t.modules[i].name = size, NO_NAME);
 	}
-	AFTER(t.modules[1].build_id_size = 65, "a module is not known by what is known here");
+	AFTER(t.modules[1].build_id_size = 65,
+			"a module has unknown flags, or a build id that is too long");
 	AFTER(t.modules[1].flags = 1, "");
-	AFTER(t.modules[1].flags = 2, "a module is not known by what is known here");
+	AFTER(t.modules[1].flags = 2, "a module has unknown flags, or a build id that is too long");
 	for (int i = 0; i < 3; i++) {
 		AFTER(t.events[i].provider = size, "the name of an event has no end");
 		AFTER(t.events[i].name = size, "the name of an event has no end");
@@ -538,22 +539,22 @@ static void test_records(void **state)
 		AFTER(t.fields[i].name = size, "the name of a field has no end");
 		AFTER(t.fields[i].labels = size, "the name of a field has no end");
 		AFTER(t.fields[i].labels = size - 1, "");
-		AFTER(t.fields[i].name = size - 1, "the name of a field is none");
+		AFTER(t.fields[i].name = size - 1, "the name of a field is not valid");
 	}
 	AFTER(t.fields[0].type = 10, "a field's type is unknown");
 	AFTER(t.fields[1].name = t.fields[0].name, "two fields of an event have the same name");
 	AFTER(t.fields[3].name = t.fields[0].name, "");
-	AFTER(t.fetches[1].nr_ops = 33, "the operations of a fetch are none of its operations");
-	AFTER(t.fetches[3].nr_ops = 2, "the operations of a fetch are none of its operations");
-	AFTER(t.fetches[3].first_op = 6, "the operations of a fetch are none of its operations");
+	AFTER(t.fetches[1].nr_ops = 33, "the operations of a fetch are out of range");
+	AFTER(t.fetches[3].nr_ops = 2, "the operations of a fetch are out of range");
+	AFTER(t.fetches[3].first_op = 6, "the operations of a fetch are out of range");
 	AFTER((t.fetches[3].first_op = 6, t.fetches[3].nr_ops = 0), "");
 	AFTER((t.fetches[1].nr_ops = 5), "");
 	AFTER(t.ops[0].code = PROBE_FETCH_WIDE,
-			"a fetch calculates with what it has not put aside");
+			"a fetch calculates with a number that it has not pushed");
 	/* No fetch has this operation. */
 	AFTER((t.fetches[3].nr_ops = 0, t.ops[5].code = 0), "an operation is unknown");
-	AFTER(t.ops[0].reserved = 1, "an operation has more than is known");
-	AFTER(t.probes->module = 2, "a probe's module is none of its modules");
+	AFTER(t.ops[0].reserved = 1, "the reserved bytes of an operation are not 0");
+	AFTER(t.probes->module = 2, "the module of a probe is out of range");
 	AFTER(t.probes->entry = 3, NO_EVENT);
 	AFTER(t.probes->exit = 3, NO_EVENT);
 	AFTER((t.probes->entry = t.probes->exit = PROBE_TABLE_NONE), NO_EVENT);
@@ -563,7 +564,7 @@ static void test_records(void **state)
 	AFTER(t.probes->first_entry_fetch = 2, NO_EVENT);
 	AFTER(t.probes->first_exit_fetch = 4, NO_EVENT);
 	AFTER(t.probes->flags = 15, "");
-	AFTER(t.probes->flags = 16, "a probe wants more than is known");
+	AFTER(t.probes->flags = 16, "a probe has unknown flags");
 	AFTER(t.probes->function = size, "the name of a function has no end");
 	AFTER(t.probes->nr_pieces = 3, NO_PIECES);
 	AFTER(t.probes->first_piece = 1, NO_PIECES);
@@ -634,12 +635,15 @@ static void test_counts(void **state)
 	(void)state;
 	assert_string_equal(open_many(TABLE_MODULES, 0, 0), "");
 	assert_string_equal(open_many(TABLE_MODULES, 65536, 0), "");
-	assert_string_equal(open_many(TABLE_MODULES, 65537, 0), "it has too much");
+	assert_string_equal(open_many(TABLE_MODULES, 65537, 0),
+			"it has too many modules, events or probes");
 	assert_string_equal(open_many(TABLE_EVENTS, 65536, 0), "an event has no name");
-	assert_string_equal(open_many(TABLE_EVENTS, 65537, 0), "it has too much");
+	assert_string_equal(open_many(TABLE_EVENTS, 65537, 0),
+			"it has too many modules, events or probes");
 	assert_string_equal(open_many(TABLE_PROBES, 1u << 20, 0),
-			"a probe's module is none of its modules");
-	assert_string_equal(open_many(TABLE_PROBES, (1u << 20) + 1, 0), "it has too much");
+			"the module of a probe is out of range");
+	assert_string_equal(open_many(TABLE_PROBES, (1u << 20) + 1, 0),
+			"it has too many modules, events or probes");
 	assert_string_equal(open_many(TABLE_MODULES, 1, 4095), "");
 	assert_string_equal(open_many(TABLE_MODULES, 1, 4096), NO_NAME);
 }
@@ -937,7 +941,7 @@ static void test_most_operations(void **state)
 	assert_non_null(record);
 	record->nr_ops++;
 	assert_int_equal(probe_table_open(&table, bytes, size, &reason), -EPROTO);
-	assert_string_equal(reason, "the operations of a fetch are none of its operations");
+	assert_string_equal(reason, "the operations of a fetch are out of range");
 	free(bytes);
 }
 
@@ -1205,9 +1209,9 @@ static void test_operations(void **state)
 	char codes[256] = "";
 
 	(void)state;
-	assert_string_equal(table_check_op(&op), "an operation has more than is known");
+	assert_string_equal(table_check_op(&op), "the reserved bytes of an operation are not 0");
 	op = (struct probe_fetch_op){.code = PROBE_FETCH_ADD, .reserved = 1};
-	assert_string_equal(table_check_op(&op), "an operation has more than is known");
+	assert_string_equal(table_check_op(&op), "the reserved bytes of an operation are not 0");
 	for (unsigned int code = 0; code < 256; code++) {
 		const char *reason = op_reason(code, 0, 1, 0);
 
@@ -1248,7 +1252,7 @@ static const char *site_reason(struct probe_site site)
 
 static void test_sites(void **state)
 {
-	static const char bytes[] = "more bytes of a location are to be changed than are known",
+	static const char bytes[] = "a location changes more bytes than the table has",
 			  gaps[] = "the instructions of a location are not consecutive";
 	struct probe_site site = make_probe().site, other;
 
