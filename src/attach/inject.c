@@ -77,8 +77,8 @@ static int attach_inject_acquire_lock(struct injection *injection)
 		if (errno != EADDRINUSE)
 			return attach_inject_set_error(injection, INJECT_FAILED, strerror(errno));
 		if (inject_now() > until)
-			return attach_inject_set_error(
-					injection, INJECT_FAILED, "another `side attach` is at it");
+			return attach_inject_set_error(injection, INJECT_FAILED,
+					"another `side attach` is already attaching to it");
 		inject_pause_us(2000);
 	}
 	return 0;
@@ -235,7 +235,7 @@ static int attach_inject_find_space(struct injection *injection)
 	} while (left && !injection->site.code && inject_now() < until);
 	if (!injection->site.code)
 		return attach_inject_set_error(injection, INJECT_UNSUITABLE,
-				"none of its pages of code has room for the few bytes that load the agent");
+				"none of its code pages has space for the bytes that load the agent");
 	/* Put the scratch memory into the largest gap between mappings. */
 	for (i = 0; i < target->nr_mappings; i++) {
 		uint64_t begin = target->mappings[i].begin;
@@ -297,7 +297,7 @@ static int attach_inject_write_code(struct injection *injection)
 	if (!values->errno_location || !values->attr_init || !values->attr_setdetachstate ||
 			!values->attr_setstacksize || !values->attr_destroy || !values->create)
 		return attach_inject_set_error(injection, INJECT_UNSUITABLE,
-				"its C library has not what it takes");
+				"its C library lacks a function that the agent needs");
 	(void)snprintf(injection->name, sizeof(injection->name), THREAD_NAME "%04x",
 			(unsigned int)getpid() & 0xffff);
 	injection->overwritten = malloc(injection->code.size);
@@ -417,7 +417,7 @@ static int attach_inject_call_function(struct injection *injection, uint64_t fun
 			until = inject_now() + timeout;
 		else if (inject_now() > until)
 			return attach_inject_set_error(injection, INJECT_FAILED,
-					"it does not come to the end of loading the agent (it may be loading something else all the time)");
+					"loading the agent does not finish (the program may be loading another library all the time)");
 		inject_pause_us(20);
 		if (!attach_inject_read_scratch(injection, offsetof(struct inject_scratch, done),
 				    &done, sizeof(done)))
@@ -505,8 +505,8 @@ static int attach_inject_pass_file(
 		return ret;
 	*ret_descriptor = (int)result;
 	if (*ret_descriptor < 0)
-		return attach_inject_set_error(
-				injection, INJECT_FAILED, "it cannot make memory for the agent");
+		return attach_inject_set_error(injection, INJECT_FAILED,
+				"it cannot allocate memory for the agent");
 	thread = attach_inject_find_thread(pid, injection->name);
 	if (thread < 0)
 		return attach_inject_set_error(injection, INJECT_FAILED, strerror(-thread));
@@ -713,7 +713,7 @@ static int attach_inject_run(struct injection *injection)
 	injection->code = inject_code_get();
 	if (!injection->code.bytes)
 		return attach_inject_set_error(
-				injection, INJECT_UNSUITABLE, "this is for x86-64 only");
+				injection, INJECT_UNSUITABLE, "only x86-64 is supported");
 	if (strlen(injection->request->argument) >= INJECT_ARGUMENT_MAX ||
 			strlen(injection->request->agent) > AGENT_PATH_MAX)
 		return attach_inject_set_error(injection, INJECT_FAILED, "a path is too long");
@@ -803,5 +803,5 @@ void inject_end(int fd, pid_t child, struct inject_report *ret_report)
 				"the result of attaching is unknown: %s", strerror(code));
 	else
 		(void)snprintf(ret_report->text, sizeof(ret_report->text),
-				"attaching was ended before it was done, and the program goes on");
+				"attaching was interrupted; the program continues");
 }

@@ -336,7 +336,7 @@ struct inject_safe *inject_safe_open(struct inject_target *target)
 			return safe;
 	}
 	(void)inject_fail(target, INJECT_FAILED,
-			"cannot attach to %d (%s): what it has loaded cannot be read: %s",
+			"cannot attach to %d (%s): cannot read its list of loaded libraries: %s",
 			target->pid, inject_name(target->pid, name, sizeof(name)),
 			ret == -1 ? dwfl_errmsg(-1) : strerror(abs(ret)));
 	inject_safe_close(safe);

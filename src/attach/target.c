@@ -344,7 +344,7 @@ static int attach_target_fail_permission(struct inject_target *target, const cha
 
 	if (scope == 3)
 		return inject_fail(target, INJECT_NOT_PERMITTED,
-				"cannot attach to %d (%s): kernel.yama.ptrace_scope is 3, which forbids it to everybody until the machine is started again with another value",
+				"cannot attach to %d (%s): kernel.yama.ptrace_scope is 3, which forbids it to all users until a reboot with another value",
 				target->pid, name);
 	if (scope == 2) {
 		inject_fail(target, INJECT_NOT_PERMITTED,
@@ -367,7 +367,7 @@ static int attach_target_fail_permission(struct inject_target *target, const cha
 		return inject_hint(target, "run as this user or as root (CAP_SYS_PTRACE)");
 	}
 	inject_fail(target, INJECT_NOT_PERMITTED,
-			"cannot attach to %d (%s): %s: it has rights that you do not have, or a sandbox forbids you ptrace",
+			"cannot attach to %d (%s): %s: it has privileges that you do not have, or a sandbox forbids you ptrace",
 			target->pid, name, strerror(code));
 	return inject_hint(target, "run as root (CAP_SYS_PTRACE)");
 }
@@ -379,7 +379,8 @@ int inject_not_permitted(struct inject_target *target, pid_t thread, int code)
 
 	inject_name(target->pid, name, sizeof(name));
 	if (code == ESRCH)
-		return inject_fail(target, INJECT_GONE, "%d (%s) has ended", target->pid, name);
+		return inject_fail(target, INJECT_GONE, "cannot attach to %d (%s): it has ended",
+				target->pid, name);
 	if (code != EPERM && code != EACCES)
 		return inject_fail(target, INJECT_FAILED, "cannot attach to %d (%s): %s",
 				target->pid, name, strerror(code));
@@ -388,7 +389,7 @@ int inject_not_permitted(struct inject_target *target, pid_t thread, int code)
 			: 0;
 	if (by) {
 		inject_fail(target, INJECT_NOT_PERMITTED,
-				"cannot attach to %d (%s): %d (%s) is tracing it, and a program has one tracer at a time",
+				"cannot attach to %d (%s): %d (%s) is tracing it, and a program can have only one tracer",
 				target->pid, name, by,
 				inject_name(by, tracers_name, sizeof(tracers_name)));
 		return inject_hint(target, "end that tracer first, or detach it");
@@ -420,15 +421,16 @@ static int attach_target_check_state(
 				errno != ENODATA)
 			return attach_target_fail_status(target, name, errno);
 	if (*texts[STATE] == 'Z' || *texts[STATE] == 'X')
-		return inject_fail(target, INJECT_GONE, "%d (%s) has ended", pid, name);
+		return inject_fail(target, INJECT_GONE, "cannot attach to %d (%s): it has ended",
+				pid, name);
 	if (*texts[STATE] == 'T') {
 		inject_fail(target, INJECT_FAILED, "cannot attach to %d (%s): it is stopped", pid,
 				name);
 		return inject_hint(target, "continue it first: `kill -CONT %d`", pid);
 	}
 	if (*texts[KERNEL] == '1')
-		return inject_fail(target, INJECT_UNSUITABLE, "%d (%s) is a thread of the kernel",
-				pid, name);
+		return inject_fail(target, INJECT_UNSUITABLE,
+				"cannot attach to %d (%s): it is a kernel thread", pid, name);
 	if (strtol(texts[TRACER], NULL, 10))
 		return inject_not_permitted(target, 0, EPERM);
 	if (*texts[SANDBOX] == '1')
@@ -437,7 +439,7 @@ static int attach_target_check_state(
 				pid, name);
 	if (*texts[SANDBOX] == '2' && !request->in_sandbox) {
 		inject_fail(target, INJECT_UNSUITABLE,
-				"will not attach to %d (%s): it is in a sandbox (seccomp), whose filter may end it when it is made to load a library",
+				"cannot attach to %d (%s): it is in a sandbox (seccomp), whose filter may end it when it loads a library",
 				pid, name);
 		return inject_hint(
 				target, "if you know that the filter allows that: `--in-sandbox`");
@@ -457,7 +459,7 @@ static int attach_target_check_files(struct inject_target *target)
 	if (prlimit(target->pid, RLIMIT_NOFILE, NULL, &limit) || limit.rlim_cur >= FILES_MIN)
 		return 0;
 	inject_fail(target, INJECT_UNSUITABLE,
-			"cannot attach to %d (%s): it may have no more than %llu files open (RLIMIT_NOFILE), and for a moment the recorder needs %d of its own",
+			"cannot attach to %d (%s): it may have at most %llu open files (RLIMIT_NOFILE), and the agent needs %d more for a moment",
 			target->pid, inject_name(target->pid, name, sizeof(name)),
 			(unsigned long long)limit.rlim_cur, FILES_MIN);
 	return inject_hint(target, "`prlimit --pid %d --nofile=%d:%llu`", target->pid, FILES_MIN,
@@ -501,7 +503,7 @@ static int attach_target_fail_valgrind(struct inject_target *target, const char 
 static int attach_target_fail_static(struct inject_target *target, const char *name)
 {
 	inject_fail(target, INJECT_UNSUITABLE,
-			"cannot attach to %d (%s): it is linked statically, so there is no loader that could bring the agent",
+			"cannot attach to %d (%s): it is linked statically, so it has no dynamic loader that could load the agent",
 			target->pid, name);
 	return inject_hint(target, "`side trace --global` lets the kernel watch its functions");
 }
@@ -517,16 +519,16 @@ static int attach_target_check_executable(struct inject_target *target)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 && errno == ENOENT)
 		return inject_fail(target, INJECT_UNSUITABLE,
-				"%d (%s) is a thread of the kernel, or has ended", target->pid,
-				name);
+				"cannot attach to %d (%s): it is a kernel thread, or has ended",
+				target->pid, name);
 	if (fd < 0)
 		return inject_not_permitted(target, 0, errno);
 	ret = inject_elf_read(fd, &elf);
 	close(fd);
 	if (ret == -ENOEXEC)
 		inject_fail(target, INJECT_UNSUITABLE,
-				"cannot attach to %d (%s): its file is no ELF file", target->pid,
-				name);
+				"cannot attach to %d (%s): its file is not an ELF file",
+				target->pid, name);
 	else if (ret)
 		inject_fail(target, INJECT_FAILED,
 				"cannot attach to %d (%s): its file cannot be read: %s",
@@ -601,7 +603,7 @@ static int attach_target_find_libc(struct inject_target *target)
 	inject_name(target->pid, name, sizeof(name));
 	if (!mapping)
 		return inject_fail(target, INJECT_UNSUITABLE,
-				"cannot attach to %d (%s): it has not loaded the GNU C library (libc.so.6), without which the agent cannot run",
+				"cannot attach to %d (%s): it has not loaded the GNU C library (libc.so.6), which the agent needs",
 				target->pid, name);
 	ret = attach_target_read_object(target, mapping, &target->libc, &target->libc_bias);
 	if (ret == -ESTALE) {
@@ -727,8 +729,8 @@ int inject_target_open(struct inject_target *target, const struct inject_request
 	int ret;
 
 	if (target->pid <= 0 || target->pid == getpid() || target->pid == getppid())
-		return inject_fail(target, INJECT_UNSUITABLE, "%d is not another program",
-				target->pid);
+		return inject_fail(target, INJECT_UNSUITABLE,
+				"cannot attach to %d: it is this process", target->pid);
 	if (attach_target_check_state(target, request) || attach_target_check_files(target) ||
 			attach_target_check_executable(target))
 		return -1;

@@ -618,7 +618,7 @@ static int attach_thread_report_failure(const struct borrowing *borrowing)
 	if (*target->report->text)
 		return -1;
 	(void)inject_fail(target, INJECT_FAILED,
-			"cannot attach to %d (%s): no thread can be made in it: %s (are its limits of memory or processes reached?)",
+			"cannot attach to %d (%s): cannot create a thread in it: %s (are its limits of memory or processes reached?)",
 			target->pid, inject_name(target->pid, name, sizeof(name)),
 			strerror(borrowing->code_of_failure));
 	return borrowing->code_of_failure == ETIMEDOUT ? -ETIMEDOUT : -1;
@@ -661,9 +661,10 @@ int inject_borrow(struct inject_target *target, struct inject_site *site,
 	if (attempt == ATTEMPT_FAILED)
 		return attach_thread_report_failure(&borrowing);
 	if (kill(target->pid, 0))
-		return inject_fail(target, INJECT_GONE, "%d (%s) has ended", target->pid, name);
+		return inject_fail(target, INJECT_GONE, "cannot attach to %d (%s): it has ended",
+				target->pid, name);
 	inject_fail(target, INJECT_FAILED,
-			"cannot attach to %d (%s): for %u ms none of its threads was at a point where it may be asked to load something",
+			"cannot attach to %d (%s): within %u ms no thread reached a point where it can safely load the agent",
 			target->pid, name, (unsigned int)((inject_now() - began) / 1000000));
 	return inject_hint(target, "attach again, or start it with SIDE_LIB_DIR and a daemon");
 }

@@ -217,7 +217,7 @@ static void test_unreachable(void)
 		attached = begin();
 		CHECK(attach_dir_find(&attached, "side-attach-", false) == COMMAND_FAILED);
 		(void)snprintf(wanted, sizeof(wanted),
-				"give it one of these directories to write to (a mount of type tmpfs is enough), or be root|no directory is shared with %d (kitchen): /tmp, /var/tmp, /dev/shm and /run, as it sees them, cannot be written, and its network is another one, where we may not go",
+				"make one of these directories writable for it (a mount of type tmpfs is enough), or be root|cannot exchange files with %d (kitchen): you cannot write to /tmp, /var/tmp, /dev/shm and /run of its root directory, and must not enter its network namespace",
 				getpid());
 		CHECK(!strcmp(reported, wanted));
 	}
@@ -225,7 +225,7 @@ static void test_unreachable(void)
 	attached = begin();
 	CHECK(attach_dir_find(&attached, "side-attach-", false) == COMMAND_FAILED);
 	(void)snprintf(wanted, sizeof(wanted),
-			"|cannot make a socket where %d (kitchen) sees it: no directory can be written, and in its network: Too many open files",
+			"|cannot create a socket where %d (kitchen) sees it: no directory is writable, and in its network namespace: Too many open files",
 			getpid());
 	CHECK(!strcmp(reported, wanted));
 	attach_dir_forget(&attached);
@@ -233,7 +233,8 @@ static void test_unreachable(void)
 	has_no_random = true;
 	attached = begin();
 	CHECK(attach_dir_find(&attached, "side-attach-", false) == COMMAND_FAILED &&
-			strstr(reported, "in its network: Resource temporarily unavailable"));
+			strstr(reported,
+					"in its network namespace: Resource temporarily unavailable"));
 	attach_dir_forget(&attached);
 	has_no_random = are_closed = false;
 }

@@ -366,11 +366,11 @@ static void test_done(void)
 	output_start(&(struct common_options){.verbose = true}, "attach");
 	catch ();
 	attach_print_done(&attached, "attach", "recording");
-	CHECK(printed("side: recording kitchen (process 55)\nside: thread 56 made room for it: 3 stops, the longest 1.250 ms, together 2.500 ms; 71.0 ms in all\n"));
+	CHECK(printed("side: recording kitchen (process 55)\nside: thread 56 was stopped to load the agent: 3 stops, the longest 1.250 ms, all 2.500 ms; 71.0 ms in total\n"));
 	attached.report.stops = 0;
 	catch ();
-	attach_print_done(&attached, "detach", "left");
-	CHECK(printed("side: left kitchen (process 55)\n"));
+	attach_print_done(&attached, "detach", "detached from");
+	CHECK(printed("side: detached from kitchen (process 55)\n"));
 	attached.report.stops = 3;
 	output_start(&(struct common_options){.json = true}, "attach");
 	catch ();
@@ -379,7 +379,7 @@ static void test_done(void)
 	attached.report.was_loaded = true;
 	attached.report.from_memory = false;
 	catch ();
-	attach_print_done(&attached, "detach", "left");
+	attach_print_done(&attached, "detach", "detached from");
 	CHECK(printed("{\"schema\":1,\"type\":\"detach\",\"pid\":55,\"name\":\"kitchen\",\"loaded\":false,\"from_memory\":false,\"thread\":56,\"stops\":3,\"stopped_ns\":1250000,\"stopped_total_ns\":2500000,\"total_ns\":71000000}\n"));
 	output_start(&(struct common_options){.json = true, .quiet = true}, "attach");
 	catch ();
@@ -496,7 +496,7 @@ static void test_recordings(void)
 	CHECK(records(INJECT_NOT_PERMITTED, 0, COMMAND_NOT_PERMITTED, RECORD,
 			"side: it is closed\n"));
 	CHECK(records(INJECT_DONE, -EBUSY, COMMAND_FAILED, RECORD,
-			"side: 55 (kitchen) has the recorder, but cannot be recorded: Device or resource busy\n"));
+			"side: 55 (kitchen) has loaded the agent, but cannot be recorded: Device or resource busy\n"));
 	polls_until_signal = 0;
 	CHECK(records(INJECT_DONE, 0, COMMAND_DONE, RECORD "poll 200; turn 0; no kernel; " LEAVE,
 			"side: recording kitchen (process 55)\n"));
@@ -507,11 +507,11 @@ static void test_recordings(void)
 	attached.report = (struct inject_report){.text = "it is busy", .hint = "wait"};
 	catch ();
 	attach_print_not_informed(&attached);
-	CHECK(printed("side: the recording has ended, but the program could not be informed: it is busy\nhint: wait\nhint: `side detach` tries it again\n"));
+	CHECK(printed("side: the recording has ended, but side could not tell the program to stop: it is busy\nhint: wait\nhint: run `side detach` to try again\n"));
 	*attached.report.hint = '\0';
 	catch ();
 	attach_print_not_informed(&attached);
-	CHECK(printed("side: the recording has ended, but the program could not be informed: it is busy\nhint: `side detach` tries it again\n"));
+	CHECK(printed("side: the recording has ended, but side could not tell the program to stop: it is busy\nhint: run `side detach` to try again\n"));
 }
 
 /* ---- the command line ---- */
@@ -559,13 +559,13 @@ static void test_command_line(void)
 	CHECK(begins(NULL, NULL, 0, VERB_DETACH, COMMAND_USAGE,
 			"side: missing process to detach from\nhint: write `-p PID`\n"));
 	CHECK(begins("", NULL, 0, VERB_ATTACH, COMMAND_USAGE,
-			"side: `side attach` does not understand ``\nhint: the program is named by its number, or by `-p PID`\n"));
+			"side: `side attach` does not accept ``\nhint: name the process by its number, or by `-p PID`\n"));
 	CHECK(begins("7x", NULL, 0, VERB_ATTACH, COMMAND_USAGE,
-			"side: `side attach` does not understand `7x`\nhint: the program is named by its number, or by `-p PID`\n"));
+			"side: `side attach` does not accept `7x`\nhint: name the process by its number, or by `-p PID`\n"));
 	CHECK(begins("78", "79", 0, VERB_DETACH, COMMAND_USAGE,
-			"side: `side detach` does not understand `79`\nhint: the program is named by its number, or by `-p PID`\n"));
+			"side: `side detach` does not accept `79`\nhint: name the process by its number, or by `-p PID`\n"));
 	CHECK(begins("78", NULL, 77, VERB_DETACH, COMMAND_USAGE,
-			"side: `side detach` does not understand `78`\nhint: the program is named by its number, or by `-p PID`\n"));
+			"side: `side detach` does not accept `78`\nhint: name the process by its number, or by `-p PID`\n"));
 	library_error = 0;
 	CHECK(begins("78", NULL, 0, VERB_ATTACH, COMMAND_FAILED,
 			"side: libside-agent.so is not installed beside this program\nhint: reinstall it or name its directory in SIDE_LIB_DIR\n"));
@@ -607,7 +607,7 @@ static bool attaches(const char *wanted)
 static void test_conflicts(void)
 {
 	static const char wanted[] =
-			"side: with `--daemon` or `-s` nothing is recorded here, so there is no use for options of a recording\nhint: change the session by `side enable-event` and the like\n";
+			"side: cannot use options of a recording with `--daemon` or `-s`: the daemon's sessions record the program\nhint: change the session by `side enable-event` and the like\n";
 
 	for (int i = 0; i < 8; i++) {
 		parsed.options.attach = (struct attach_options){.daemon = i & 1,
@@ -640,9 +640,10 @@ static bool detaches(enum inject_kind kind, int result, int wanted, const char *
 
 static void test_detach(void)
 {
-	CHECK(detaches(INJECT_DONE, 0, COMMAND_DONE, "side: left ? (process 2147483647)\n"));
+	CHECK(detaches(INJECT_DONE, 0, COMMAND_DONE,
+			"side: detached from ? (process 2147483647)\n"));
 	CHECK(detaches(INJECT_DONE, -ENOENT, COMMAND_DONE,
-			"side: ? (process 2147483647) was not attached to\n"));
+			"side: ? (process 2147483647) is not attached: nothing to detach\n"));
 	CHECK(detaches(INJECT_DONE, -EBUSY, COMMAND_FAILED,
 			"side: 2147483647 (?) cannot be detached: Device or resource busy\n"));
 	CHECK(detaches(INJECT_NOT_PERMITTED, 0, COMMAND_NOT_PERMITTED,

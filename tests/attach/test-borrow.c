@@ -770,7 +770,7 @@ static void test_borrow(void **state)
 	assert_int_equal(clock_ns - START, UINT64_C(6667) * 300000);
 	assert_int_equal(program_report.kind, INJECT_FAILED);
 	assert_string_equal(program_report.text,
-			"cannot attach to 4711 (?): for 2000 ms none of its threads was at a point where it may be asked to load something");
+			"cannot attach to 4711 (?): within 2000 ms no thread reached a point where it can safely load the agent");
 	assert_string_equal(program_report.hint,
 			"attach again, or start it with SIDE_LIB_DIR and a daemon");
 	assert_int_equal(program_report.thread, 0);
@@ -790,7 +790,7 @@ static void test_borrow(void **state)
 	nr_alive = 3;
 	assert_int_equal(inject_borrow(&target, &location, &request), -1);
 	assert_int_equal(program_report.kind, INJECT_GONE);
-	assert_string_equal(program_report.text, "4711 (?) has ended");
+	assert_string_equal(program_report.text, "cannot attach to 4711 (?): it has ended");
 	assert_called("closed\nclosed\nclosed\nclosed\njudge closed\n");
 	/* A call that would return EINTR is interrupted only after 20 ms. */
 	borrowing = begin();
@@ -802,7 +802,7 @@ static void test_borrow(void **state)
 	assert_int_equal(clock_ns - START, 21000000);
 	assert_int_equal(program_report.thread, PROGRAM + 1);
 	assert_string_equal(program_report.text,
-			"cannot attach to 4711 (?): no thread can be made in it: Input/output error (are its limits of memory or processes reached?)");
+			"cannot attach to 4711 (?): cannot create a thread in it: Input/output error (are its limits of memory or processes reached?)");
 	assert_int_equal(count("judge closed"), 1);
 	/* The code stays if the thread may still execute it. */
 	(void)begin();

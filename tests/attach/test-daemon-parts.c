@@ -285,16 +285,16 @@ static void test_reasons(void)
 	attached.report.result = -EACCES;
 	catch ();
 	CHECK(attach_daemon_print_error(&attached, socket, true) == COMMAND_NOT_PERMITTED);
-	CHECK(printed("side: 55 (kitchen) runs as user 1055, and the daemon in /run/side hears its own user's programs only\nhint: use root's daemon, which hears everybody's programs, or one of that user's\n"));
+	CHECK(printed("side: 55 (kitchen) runs as user 1055, and the daemon in /run/side accepts only programs of its own user\nhint: use root's daemon, which accepts programs of all users, or the daemon of that user\n"));
 	attached.report.result = -EPERM;
 	catch ();
 	CHECK(attach_daemon_print_error(&attached, socket, true) == COMMAND_NOT_PERMITTED);
-	CHECK(printed("side: 55 (kitchen) does not go to the daemon in /run/side: it has locked itself in since it was attached to\nhint: `side attach -p PID` and `side trace -p PID` record it without the daemon\n"));
+	CHECK(printed("side: 55 (kitchen) cannot connect to the daemon in /run/side: it has entered a sandbox since side attached to it\nhint: `side attach -p PID` and `side trace -p PID` record it without the daemon\n"));
 	attached.report.result = -EPIPE;
 	strcpy(attached.dir.theirs, "@side-door-7");
 	catch ();
 	CHECK(attach_daemon_print_error(&attached, socket, true) == COMMAND_FAILED);
-	CHECK(printed("side: 55 (kitchen) does not see the daemon's directory /run/side, and does not connect through the rendezvous socket @side-door-7 that was made for it: Broken pipe\nhint: `side attach -p PID` and `side trace -p PID` record it without the daemon\n"));
+	CHECK(printed("side: 55 (kitchen) does not see the daemon's directory /run/side, and cannot connect through the rendezvous socket @side-door-7: Broken pipe\nhint: `side attach -p PID` and `side trace -p PID` record it without the daemon\n"));
 	CHECK(attach_daemon_print_error(&attached, socket, false) == COMMAND_NOT_FOUND &&
 			called("why not: cannot reach the daemon; "));
 }
@@ -349,24 +349,24 @@ static void test_rendezvous(void)
 	reset();
 	CHECK(gives(COMMAND_DONE,
 			"connect; " ASKED MADE
-			"request door ; done attach: the daemon has; close; ",
+			"request door ; done attach: connected to the daemon:; close; ",
 			""));
 	reset();
 	rendezvous_path = "/tmp/side-door-8/agents";
 	CHECK(gives(COMMAND_DONE,
 			"connect; " ASKED
-			"request door /tmp/side-door-8/agents; done attach: the daemon has; close; ",
+			"request door /tmp/side-door-8/agents; done attach: connected to the daemon:; close; ",
 			""));
 	is_known = options.system = true;
 	CHECK(gives(COMMAND_DONE,
 			"connect system; " ASKED
-			"request known /tmp/side-door-8/agents; done attach: the daemon has; close; ",
+			"request known /tmp/side-door-8/agents; done attach: connected to the daemon:; close; ",
 			""));
 	reset();
 	answers[1].result = -EALREADY;
 	CHECK(gives(COMMAND_DONE,
 			"connect; " ASKED MADE
-			"request door ; done attach: a daemon has already; close; ",
+			"request door ; done attach: already connected to a daemon:; close; ",
 			""));
 	is_incidental = true;
 	CHECK(gives(COMMAND_DONE, "connect; " ASKED MADE "request door ; close; ", ""));
@@ -374,7 +374,7 @@ static void test_rendezvous(void)
 	is_incidental = true;
 	CHECK(gives(COMMAND_DONE,
 			"connect; " ASKED MADE
-			"request door ; done attach: the daemon has; close; ",
+			"request door ; done attach: connected to the daemon:; close; ",
 			""));
 	/* Each step can fail. */
 	reset();
@@ -396,7 +396,7 @@ static void test_rendezvous(void)
 	CHECK(gives(COMMAND_FAILED,
 			"connect; " ASKED
 			"place side-door- lasting; listen 55 @side-door-7; close; ",
-			"side: cannot make a socket where 55 (kitchen) sees it, @side-door-7: Too many open files\n"));
+			"side: cannot create a socket where 55 (kitchen) sees it, @side-door-7: Too many open files\n"));
 	reset();
 	request_status = COMMAND_LOST;
 	CHECK(gives(COMMAND_LOST, "connect; " ASKED MADE "request door ; close; ", ""));
@@ -407,7 +407,7 @@ static void test_rendezvous(void)
 	reset();
 	answers[1].result = -ECONNREFUSED;
 	CHECK(gives(COMMAND_FAILED, "connect; " ASKED MADE "request door ; close; ",
-			"side: 55 (kitchen) does not see the daemon's directory /nowhere/side, and does not connect through the rendezvous socket  that was made for it: Connection refused\nhint: `side attach -p PID` and `side trace -p PID` record it without the daemon\n"));
+			"side: 55 (kitchen) does not see the daemon's directory /nowhere/side, and cannot connect through the rendezvous socket : Connection refused\nhint: `side attach -p PID` and `side trace -p PID` record it without the daemon\n"));
 	/* In a directory that was created for it. */
 	reset();
 	attached = attach();
@@ -476,7 +476,7 @@ static void test_session(void)
 	session_status = 0;
 	CHECK(gives(COMMAND_DONE,
 			"connect; " STATUS ASKED MADE
-			"request door ; done attach: the daemon has; " STATUS "close; ",
+			"request door ; done attach: connected to the daemon:; " STATUS "close; ",
 			""));
 	/* A session that does not get the program is abandoned after five seconds. */
 	session_answer = "{}";

@@ -348,7 +348,7 @@ static void test_agent(void)
 /* A file that cannot be examined may define malloc(): no thread is stopped then. */
 static void test_stacks(void)
 {
-	static const char text[] = "what it has loaded cannot be read: ";
+	static const char text[] = "cannot read its list of loaded libraries: ";
 	struct inject_target target = self();
 	unsigned int number, refused = 0, passed = 0;
 	uint8_t *classes;

@@ -679,7 +679,7 @@ static void test_tries(void)
 	CHECK(attach_thread_try(&borrowing) == ATTEMPT_FAILED &&
 			report.kind == INJECT_NOT_PERMITTED &&
 			strstr(report.text,
-					"is tracing it, and a program has one tracer at a time"));
+					"is tracing it, and a program can have only one tracer"));
 	end(target.pid);
 	report = (struct inject_report){.kind = INJECT_DONE};
 	CHECK(attach_thread_try(&borrowing) == ATTEMPT_NEXT && report.kind == INJECT_DONE &&
@@ -691,7 +691,7 @@ static void test_failures(void)
 	struct inject_target target = {.report = &report, .pid = getpid()};
 	struct borrowing borrowing = {.target = &target, .code_of_failure = EAGAIN};
 	static const char text[] =
-			"no thread can be made in it: Resource temporarily unavailable (are its limits of memory or processes reached?)";
+			"cannot create a thread in it: Resource temporarily unavailable (are its limits of memory or processes reached?)";
 
 	*report.text = '\0';
 	CHECK(is_failure(attach_thread_report_failure(&borrowing), INJECT_FAILED, text));
@@ -833,7 +833,7 @@ static void test_calls(void)
 	began = inject_now();
 	CHECK(is_failure(attach_inject_call_function(&injection, 1, arguments, &result),
 			INJECT_FAILED,
-			"it does not come to the end of loading the agent (it may be loading something else all the time)"));
+			"loading the agent does not finish (the program may be loading another library all the time)"));
 	CHECK(inject_now() - began >= UINT64_C(15000000000) &&
 			inject_now() - began < UINT64_C(25000000000));
 	CHECK(attach_inject_cpu_time(getpid(), getpid()) && !attach_inject_cpu_time(INT32_MAX, 1));
@@ -849,7 +849,7 @@ static void test_calls(void)
 	injection.target.pid = INT32_MAX;
 	CHECK(attach_inject_call_function(&injection, 1, arguments, &result) == -1 &&
 			report.kind == INJECT_GONE &&
-			!strcmp(report.text, "2147483647 (?) has ended"));
+			!strcmp(report.text, "cannot attach to 2147483647 (?): it has ended"));
 	injection.target.pid = getpid();
 	/* A function whose text could not be written is not called. */
 	request.agent = request.libside = "/nowhere";
@@ -967,7 +967,7 @@ static void test_lock(void)
 	CHECK(!attach_inject_acquire_lock(&injection) && injection.lock >= 0);
 	began = inject_now();
 	CHECK(is_failure(attach_inject_acquire_lock(&other), INJECT_FAILED,
-			"another `side attach` is at it"));
+			"another `side attach` is already attaching to it"));
 	CHECK(inject_now() - began > UINT64_C(5000000000) &&
 			inject_now() - began < UINT64_C(9000000000));
 	close(other.lock);
@@ -1185,7 +1185,7 @@ static void test_space(void)
 	injection.site.code = 0;
 	injection.code.size = INJECT_PAGE + 1;
 	CHECK(is_failure(attach_inject_find_space(&injection), INJECT_UNSUITABLE,
-			"none of its pages of code has room for the few bytes that load the agent"));
+			"none of its code pages has space for the bytes that load the agent"));
 	injection.code.size = size;
 	/* A C library without one of the functions. */
 	saved = calloc(injection.target.libc.nr_symbols, sizeof(*saved));
@@ -1193,7 +1193,7 @@ static void test_space(void)
 	for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
 		set_function(functions[i], false, saved);
 		CHECK(is_failure(attach_inject_write_code(&injection), INJECT_UNSUITABLE,
-				"its C library has not what it takes"));
+				"its C library lacks a function that the agent needs"));
 		set_function(functions[i], true, saved);
 	}
 	free(saved);
@@ -1286,7 +1286,7 @@ static bool gives_up(unsigned int timeout_ms, unsigned int rounds, const struct 
 	ret = inject_borrow(&target, &location, &request_of);
 	frozen = 0;
 	(void)snprintf(wanted, sizeof(wanted),
-			"cannot attach to %d (%s): for %u ms none of its threads was at a point where it may be asked to load something",
+			"cannot attach to %d (%s): within %u ms no thread reached a point where it can safely load the agent",
 			of->pid, inject_name(of->pid, name, sizeof(name)), rounds * 3 / 10);
 	if (ret == -1 && nr_pauses == rounds && report.kind == INJECT_FAILED &&
 			!strcmp(report.text, wanted) && report.thread == of->pid &&
@@ -1380,8 +1380,7 @@ static void test_process(void)
 	close(ends[1]);
 	inject_end(ends[0], child, &report);
 	CHECK(report.kind == INJECT_FAILED &&
-			!strcmp(report.text,
-					"attaching was ended before it was done, and the program goes on"));
+			!strcmp(report.text, "attaching was interrupted; the program continues"));
 	CHECK(waitpid(child, NULL, 0) == -1 && errno == ECHILD);
 	CHECK(close(ends[0]) == -1);
 	/* A child that cannot write its report exits with the reason. */

@@ -331,7 +331,7 @@ static void test_limits(void)
 
 	(void)snprintf(hint, sizeof(hint), "`prlimit --pid %d --nofile=8:8`", target.pid);
 	CHECK(is_refused(attach_target_check_files(&target), INJECT_UNSUITABLE,
-			"(kitchen): it may have no more than 7 files open (RLIMIT_NOFILE), and for a moment the recorder needs 8",
+			"(kitchen): it may have at most 7 open files (RLIMIT_NOFILE), and the agent needs 8",
 			hint));
 	end(target.pid);
 	target.pid = start(enough_files);
@@ -373,7 +373,7 @@ static void test_states(void)
 	waitpid(child, NULL, 0);
 	target.pid = child = start(is_traced);
 	CHECK(is_refused(attach_target_check_state(&target, &request), INJECT_NOT_PERMITTED,
-			"(one two) is tracing it, and a program has one tracer at a time",
+			"(one two) is tracing it, and a program can have only one tracer",
 			"end that tracer first"));
 	CHECK(is_refused(inject_not_permitted(&target, 0, ESRCH), INJECT_GONE, "has ended", ""));
 	end(child);
@@ -645,7 +645,7 @@ static void test_libraries(void)
 	begin_library();
 	memory = map_library("libm.so.6");
 	CHECK(is_refused(find_libc_in(&target, memory), INJECT_UNSUITABLE,
-			"it has not loaded the GNU C library (libc.so.6), without which the agent cannot run",
+			"it has not loaded the GNU C library (libc.so.6), which the agent needs",
 			""));
 	unmap_library(memory);
 	/* ThreadSanitizer. */
@@ -674,16 +674,17 @@ static void test_programs(void)
 	CHECK(fd >= 0 && !close(fd) && !unlink(link));
 	CHECK(!attach_target_check_executable(&target));
 	CHECK(is_refused(inject_target_open(&target, &request), INJECT_UNSUITABLE,
-			"is not another program", ""));
+			": it is this process", ""));
 	target.pid = getppid();
 	CHECK(is_refused(inject_target_open(&target, &request), INJECT_UNSUITABLE,
-			"is not another program", ""));
+			": it is this process", ""));
 	target.pid = 0;
 	CHECK(is_refused(inject_target_open(&target, &request), INJECT_UNSUITABLE,
-			"0 is not another program", ""));
+			"cannot attach to 0: it is this process", ""));
 	target.pid = INT32_MAX;
 	CHECK(is_refused(attach_target_check_executable(&target), INJECT_UNSUITABLE,
-			"2147483647 (?) is a thread of the kernel, or has ended", ""));
+			"cannot attach to 2147483647 (?): it is a kernel thread, or has ended",
+			""));
 	CHECK(!symlink("/usr/libexec/valgrind/memcheck-amd64-linux", link) &&
 			attach_target_is_valgrind(link) && !unlink(link));
 	CHECK(!symlink("/usr/libexec/valgrind/memcheck-amd64-linux2", link) &&
@@ -700,7 +701,7 @@ static void test_programs(void)
 			"(x): it runs under valgrind, which executes a translation of the program",
 			"start it with `side record`, or without valgrind"));
 	CHECK(is_refused(attach_target_fail_static(&target, "x"), INJECT_UNSUITABLE,
-			"(x): it is linked statically, so there is no loader that could bring the agent",
+			"(x): it is linked statically, so it has no dynamic loader that could load the agent",
 			"`side trace --global` lets the kernel watch its functions"));
 }
 

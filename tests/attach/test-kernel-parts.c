@@ -213,7 +213,7 @@ static void test_not_ready(void)
 	CHECK(!pipe2(ends, O_CLOEXEC) && !close(ends[1]));
 	catch ();
 	CHECK(attach_kernel_wait(&attached, ends[0]) == COMMAND_FAILED);
-	CHECK(printed("side: the kernel does not watch the locations that were left to it\nhint: `--no-uprobe` sets breakpoints instead\n") &&
+	CHECK(printed("side: cannot set the uprobes\nhint: `--no-uprobe` sets breakpoints instead\n") &&
 			called(""));
 	close(ends[0]);
 }
@@ -245,7 +245,7 @@ static bool is_failure(const struct session_error *error)
 {
 	return error->kind == SESSION_ERROR_FAILED && error->code == EIO &&
 			!strcmp(error->text,
-					"the kernel does not watch the locations that were left to it; `--no-uprobe` sets breakpoints instead");
+					"cannot set the uprobes; `--no-uprobe` sets breakpoints instead");
 }
 
 static void test_helper_process(void)

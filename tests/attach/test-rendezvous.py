@@ -187,11 +187,11 @@ class Rendezvous(Container, Daemon):
         shutil.rmtree(self.file("root/run/" + path_of_socket))
         self.side("daemon")
         self.addCleanup(self.end_daemon, self.runtime)
-        sentence = f"process {inside.pid}, and programs that see the same files, cannot find this daemon: the rendezvous socket /run/{path_of_socket}/"
+        sentence = f"process {inside.pid}, and other programs in its mount namespace, cannot find this daemon: it cannot reopen the previous daemon's rendezvous socket /run/{path_of_socket}/"
         for verb in ("status", "list"):
             printed = self.side(verb).stderr
             self.assertIn(sentence, printed)
-            self.assertIn(f"\nhint: `side attach --daemon -p {inside.pid}` makes another one\n", printed)
+            self.assertIn(f"\nhint: `side attach --daemon -p {inside.pid}` creates another one\n", printed)
         self.side("attach", "--daemon", "-p", str(inside.pid), "-s", "s")
         self.assertNotIn("cannot find this daemon", self.side("status").stderr)
         self.work(inside)
@@ -296,7 +296,7 @@ class Rendezvous(Container, Daemon):
         later = self.file("later")
         self.side("create", "later", "-o", later)
         self.side("start", "later")
-        self.assertIn("a daemon has already", self.side("attach", "--daemon", "-p", str(service.pid)).stderr)
+        self.assertIn("already connected to a daemon:", self.side("attach", "--daemon", "-p", str(service.pid)).stderr)
         self.assertEqual(len(self.sockets()), 1)
         self.assertIn("1 jump", self.enable(service.pid, words=("-s", "later")))
         self.work(service)

@@ -579,20 +579,20 @@ static void test_open(void **state)
 		assert_called(wanted[i]);
 		assert_int_equal(the_report.kind, INJECT_FAILED);
 		assert_string_equal(the_report.text,
-				"cannot attach to 4711 (?): what it has loaded cannot be read: the error of libdw");
+				"cannot attach to 4711 (?): cannot read its list of loaded libraries: the error of libdw");
 	}
 	failing = "report";
 	fail_result = EMFILE;
 	assert_null(inject_safe_open(&the_target));
 	assert_string_equal(the_report.text,
-			"cannot attach to 4711 (?): what it has loaded cannot be read: Too many open files");
+			"cannot attach to 4711 (?): cannot read its list of loaded libraries: Too many open files");
 	failing = NULL;
 	strcpy(one[0].access, "r-xp");
 	open_result = -EIO;
 	*calls = '\0';
 	assert_null(inject_safe_open(&the_target));
 	assert_string_equal(the_report.text,
-			"cannot attach to 4711 (?): what it has loaded cannot be read: Input/output error");
+			"cannot attach to 4711 (?): cannot read its list of loaded libraries: Input/output error");
 	assert_called("open /a ");
 	the_target.mappings = mappings;
 	the_target.nr_mappings = 5;

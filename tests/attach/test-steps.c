@@ -604,7 +604,7 @@ static void test_lock(void **state)
 	clock_ns = START;
 	nr_binds = 100000;
 	expect_failure(attach_inject_acquire_lock(&injection), INJECT_FAILED,
-			"another `side attach` is at it");
+			"another `side attach` is already attaching to it");
 	assert_int_equal(clock_ns - START, 5002000000);
 	nr_binds = 1;
 	bind_error = EACCES;
@@ -721,7 +721,7 @@ static void test_left(void **state)
 	memcpy(code_bytes, &values, sizeof(values));
 	injection.site.code = 0;
 	expect_failure(attach_inject_find_space(&injection), INJECT_UNSUITABLE,
-			"none of its pages of code has room for the few bytes that load the agent");
+			"none of its code pages has space for the bytes that load the agent");
 	assert_int_equal(clock_ns - START, UINT64_C(30000000000));
 	has_scratch = false;
 	assert_int_equal(attach_inject_find_space(&injection), 0);
@@ -742,7 +742,7 @@ static void test_left(void **state)
 	open_result = -ESTALE;
 	clock_ns = START;
 	expect_failure(attach_inject_find_space(&injection), INJECT_UNSUITABLE,
-			"none of its pages of code has room for the few bytes that load the agent");
+			"none of its code pages has space for the bytes that load the agent");
 	assert_int_equal(clock_ns, START);
 }
 
@@ -797,7 +797,7 @@ static void test_code(void **state)
 	no_memory = false;
 	missing = "pthread_attr_destroy";
 	expect_failure(attach_inject_write_code(&injection), INJECT_UNSUITABLE,
-			"its C library has not what it takes");
+			"its C library lacks a function that the agent needs");
 	assert_null(injection.overwritten);
 	missing = NULL;
 	failing_read = 1;
@@ -867,7 +867,7 @@ static void test_call(void **state)
 	times[2] = 6;
 	expect_failure(attach_inject_call_function(&injection, 16 * 11, arguments, &result),
 			INJECT_FAILED,
-			"it does not come to the end of loading the agent (it may be loading something else all the time)");
+			"loading the agent does not finish (the program may be loading another library all the time)");
 	assert_int_equal(at_time, 3);
 	assert_int_equal(clock_ns - START, 3 * UINT64_C(15000020000));
 	/* The time of an exited thread is unknown. */
@@ -876,7 +876,7 @@ static void test_call(void **state)
 	at_time = 4;
 	expect_failure(attach_inject_call_function(&injection, 16 * 11, arguments, &result),
 			INJECT_FAILED,
-			"it does not come to the end of loading the agent (it may be loading something else all the time)");
+			"loading the agent does not finish (the program may be loading another library all the time)");
 	assert_int_equal(clock_ns - START, UINT64_C(15000020000));
 }
 
@@ -943,7 +943,7 @@ static void test_give(void **state)
 	begin();
 	results[3][0] = UINT64_MAX;
 	expect_failure(attach_inject_pass_file(&injection, "/lib/agent.so", &descriptor),
-			INJECT_FAILED, "it cannot make memory for the agent");
+			INJECT_FAILED, "it cannot allocate memory for the agent");
 	assert_int_equal(descriptor, -1);
 	assert_called(made);
 	begin();
@@ -1172,7 +1172,7 @@ static void test_attach(void **state)
 	assert_called("target ");
 	begin();
 	states = 99;
-	expect_failure(attach(), INJECT_UNSUITABLE, "this is for x86-64 only");
+	expect_failure(attach(), INJECT_UNSUITABLE, "only x86-64 is supported");
 	begin();
 	memset(longer, 'a', 1501);
 	request.agent = longer;
@@ -1281,12 +1281,10 @@ static void test_process(void **state)
 	sent_status = 0;
 	expect_report(INJECT_UNSUITABLE, "known");
 	sent_size--;
-	expect_report(INJECT_FAILED,
-			"attaching was ended before it was done, and the program goes on");
+	expect_report(INJECT_FAILED, "attaching was interrupted; the program continues");
 	sent_size = 0;
 	sent_status = SIGKILL;
-	expect_report(INJECT_FAILED,
-			"attaching was ended before it was done, and the program goes on");
+	expect_report(INJECT_FAILED, "attaching was interrupted; the program continues");
 	sent_status = EPIPE << 8;
 	expect_report(INJECT_FAILED, "the result of attaching is unknown: Broken pipe");
 	sent_size = -1;

@@ -289,21 +289,22 @@ static void test_open(void)
 	CHECK(is_refused(check_all(), INJECT_FAILED,
 			"cannot attach to 4711 (kitchen): Cannot allocate memory", ""));
 	put("/proc/4711/maps", "", 0, 0);
-	CHECK(is_refused(check_all(), INJECT_GONE, "4711 (kitchen) has ended", ""));
+	CHECK(is_refused(check_all(), INJECT_GONE, "cannot attach to 4711 (kitchen): it has ended",
+			""));
 	put("/proc/4711/mem", "", 0, EMFILE);
 	CHECK(is_refused(check_all(), INJECT_FAILED,
 			"cannot attach to 4711 (kitchen): Too many open files", ""));
 	put("/proc/4711/mem", "", 0, EACCES);
 	CHECK(is_refused(check_all(), INJECT_NOT_PERMITTED,
-			"cannot attach to 4711 (kitchen): Permission denied: it has rights that you do not have, or a sandbox forbids you ptrace",
+			"cannot attach to 4711 (kitchen): Permission denied: it has privileges that you do not have, or a sandbox forbids you ptrace",
 			"run as root (CAP_SYS_PTRACE)"));
 	put("/proc/4711/exe", "", 0, EACCES);
 	CHECK(is_refused(check_all(), INJECT_NOT_PERMITTED,
-			"cannot attach to 4711 (kitchen): Permission denied: it has rights that you do not have, or a sandbox forbids you ptrace",
+			"cannot attach to 4711 (kitchen): Permission denied: it has privileges that you do not have, or a sandbox forbids you ptrace",
 			"run as root (CAP_SYS_PTRACE)"));
 	file_limit = (struct rlimit){7, 20};
 	CHECK(is_refused(check_all(), INJECT_UNSUITABLE,
-			"cannot attach to 4711 (kitchen): it may have no more than 7 files open (RLIMIT_NOFILE), and for a moment the recorder needs 8 of its own",
+			"cannot attach to 4711 (kitchen): it may have at most 7 open files (RLIMIT_NOFILE), and the agent needs 8 more for a moment",
 			"`prlimit --pid 4711 --nofile=8:20`"));
 	put_state("T (stopped)", "0", "0", "0");
 	CHECK(is_refused(check_all(), INJECT_FAILED,
@@ -370,7 +371,7 @@ static void test_loaded(void)
 			"start it with `side record` or `side trace -c`"));
 	put_text("/proc/4711/maps", "5000-6000 r--p 00000000 08:01 22 /lib/libc.so.6\n");
 	CHECK(is_refused(check_all(), INJECT_UNSUITABLE,
-			"cannot attach to 4711 (kitchen): it has not loaded the GNU C library (libc.so.6), without which the agent cannot run",
+			"cannot attach to 4711 (kitchen): it has not loaded the GNU C library (libc.so.6), which the agent needs",
 			""));
 	inject_target_close(&target);
 }
@@ -406,7 +407,7 @@ static int check(bool in_sandbox)
 static void test_state(void)
 {
 	static const char sandbox[] =
-			"will not attach to 4711 (kitchen): it is in a sandbox (seccomp), whose filter may end it when it is made to load a library";
+			"cannot attach to 4711 (kitchen): it is in a sandbox (seccomp), whose filter may end it when it loads a library";
 
 	begin();
 	CHECK(!check(false));
@@ -414,15 +415,17 @@ static void test_state(void)
 	put_state("R (running)", "", "0", "");
 	CHECK(!check(false));
 	put_state("Z (zombie)", "0", "0", "0");
-	CHECK(is_refused(check(true), INJECT_GONE, "4711 (kitchen) has ended", ""));
-	put_state("X (dead)", "0", "0", "0");
-	CHECK(is_refused(check(true), INJECT_GONE, "4711 (kitchen) has ended", ""));
-	put_state("S (sleeping)", "1", "0", "0");
-	CHECK(is_refused(check(true), INJECT_UNSUITABLE, "4711 (kitchen) is a thread of the kernel",
+	CHECK(is_refused(check(true), INJECT_GONE, "cannot attach to 4711 (kitchen): it has ended",
 			""));
+	put_state("X (dead)", "0", "0", "0");
+	CHECK(is_refused(check(true), INJECT_GONE, "cannot attach to 4711 (kitchen): it has ended",
+			""));
+	put_state("S (sleeping)", "1", "0", "0");
+	CHECK(is_refused(check(true), INJECT_UNSUITABLE,
+			"cannot attach to 4711 (kitchen): it is a kernel thread", ""));
 	put_state("S (sleeping)", "0", "4712", "0");
 	CHECK(is_refused(check(true), INJECT_NOT_PERMITTED,
-			"cannot attach to 4711 (kitchen): 4712 (gdb) is tracing it, and a program has one tracer at a time",
+			"cannot attach to 4711 (kitchen): 4712 (gdb) is tracing it, and a program can have only one tracer",
 			"end that tracer first, or detach it"));
 	put_state("t (tracing stop)", "0", "0", "1");
 	CHECK(is_refused(check(true), INJECT_UNSUITABLE,
@@ -483,7 +486,7 @@ static void test_limit(void)
 	CHECK(!attach_target_check_files(&target));
 	file_limit = (struct rlimit){0, 4};
 	CHECK(is_refused(attach_target_check_files(&target), INJECT_UNSUITABLE,
-			"cannot attach to 4711 (kitchen): it may have no more than 0 files open (RLIMIT_NOFILE), and for a moment the recorder needs 8 of its own",
+			"cannot attach to 4711 (kitchen): it may have at most 0 open files (RLIMIT_NOFILE), and the agent needs 8 more for a moment",
 			"`prlimit --pid 4711 --nofile=8:8`"));
 	file_limit = (struct rlimit){7, 9};
 	CHECK(attach_target_check_files(&target) == -1 &&
@@ -503,12 +506,12 @@ static void test_permission(void)
 {
 	static const char scope[] = "/proc/sys/kernel/yama/ptrace_scope";
 	static const char rights[] =
-			"cannot attach to 4711 (kitchen): Operation not permitted: it has rights that you do not have, or a sandbox forbids you ptrace";
+			"cannot attach to 4711 (kitchen): Operation not permitted: it has privileges that you do not have, or a sandbox forbids you ptrace";
 
 	begin();
 	put_text(scope, "3\n");
 	CHECK(is_refused(forbidden(), INJECT_NOT_PERMITTED,
-			"cannot attach to 4711 (kitchen): kernel.yama.ptrace_scope is 3, which forbids it to everybody until the machine is started again with another value",
+			"cannot attach to 4711 (kitchen): kernel.yama.ptrace_scope is 3, which forbids it to all users until a reboot with another value",
 			""));
 	put_text(scope, "2\n");
 	CHECK(is_refused(forbidden(), INJECT_NOT_PERMITTED,
@@ -537,7 +540,7 @@ static void test_permission(void)
 		struct inject_target target = new_target();
 
 		CHECK(is_refused(inject_not_permitted(&target, 4720, EACCES), INJECT_NOT_PERMITTED,
-				"cannot attach to 4711 (kitchen): 4712 (gdb) is tracing it, and a program has one tracer at a time",
+				"cannot attach to 4711 (kitchen): 4712 (gdb) is tracing it, and a program can have only one tracer",
 				"end that tracer first, or detach it"));
 	}
 }
@@ -561,7 +564,7 @@ static void test_executable(void)
 			"start it with `side record` or `side trace -c`"));
 	program.segments[1].p_type = PT_NULL;
 	CHECK(is_refused(check_image(), INJECT_UNSUITABLE,
-			"cannot attach to 4711 (kitchen): it is linked statically, so there is no loader that could bring the agent",
+			"cannot attach to 4711 (kitchen): it is linked statically, so it has no dynamic loader that could load the agent",
 			"`side trace --global` lets the kernel watch its functions"));
 	link_text = "/usr/libexec/valgrind/memcheck-amd64-linux";
 	CHECK(is_refused(check_image(), INJECT_UNSUITABLE,
@@ -580,12 +583,14 @@ static void test_executable(void)
 			""));
 	program.header.e_ident[0] = 0;
 	CHECK(is_refused(check_image(), INJECT_UNSUITABLE,
-			"cannot attach to 4711 (kitchen): its file is no ELF file", ""));
+			"cannot attach to 4711 (kitchen): its file is not an ELF file", ""));
 	put("/proc/4711/exe", "", 0, ENOENT);
 	CHECK(is_refused(check_image(), INJECT_UNSUITABLE,
-			"4711 (kitchen) is a thread of the kernel, or has ended", ""));
+			"cannot attach to 4711 (kitchen): it is a kernel thread, or has ended",
+			""));
 	put("/proc/4711/exe", "", 0, ESRCH);
-	CHECK(is_refused(check_image(), INJECT_GONE, "4711 (kitchen) has ended", ""));
+	CHECK(is_refused(check_image(), INJECT_GONE,
+			"cannot attach to 4711 (kitchen): it has ended", ""));
 	put("/proc/4711/exe", "", 0, EMFILE);
 	CHECK(is_refused(check_image(), INJECT_FAILED,
 			"cannot attach to 4711 (kitchen): Too many open files", ""));

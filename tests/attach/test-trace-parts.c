@@ -108,12 +108,12 @@ static bool is_checked(size_t count, int wanted, const char *text)
 static void test_options(void)
 {
 	static const char duration[] =
-			"side: `--duration` is for programs that run already: `-p PID`, or `--global` with `--exe FILE`\nhint: let `timeout` end the command\n";
+			"side: cannot use `--duration` with a command: it needs `-p PID`, or `--global` with `--exe FILE`\nhint: let `timeout` end the command\n";
 	static const char wait[] =
 			"side: cannot use `--wait`: it needs `-c COMMAND`, and does not work with `--global`\nhint: leave `--wait` out\n";
 	static const char number[] = "side: `-p` is not the number of a process\n";
 	static const char nothing[] =
-			"side: there is no program to trace\nhint: write `-c \"COMMAND\"`, or `-p PID`\n";
+			"side: missing command to trace\nhint: write `-c \"COMMAND\"`, or `-p PID`\n";
 	static const char quote[] =
 			"side: `-c` has no command, or a quote without an end\nhint: write `-c \"COMMAND\"`, or `-p PID`\n";
 
@@ -140,11 +140,11 @@ static void test_options(void)
 	CHECK(is_checked(1, COMMAND_USAGE, wait));
 	record->exe = "/x";
 	CHECK(is_checked(1, COMMAND_USAGE,
-			"side: `--exe` belongs to global probes here\nhint: write `--global`, too\n"));
+			"side: cannot use `--exe` without `--global`\nhint: write `--global`, too\n"));
 	record->pid = 7;
 	record->command = "a";
 	CHECK(is_checked(1, COMMAND_USAGE,
-			"side: `-p` traces a running program, and COMMAND starts one\nhint: leave one of them out\n"));
+			"side: cannot use `-p` with COMMAND: `-p` traces a running program, and COMMAND starts one\nhint: leave one of them out\n"));
 	record->pid = INT_MAX;
 	CHECK(is_checked(0, COMMAND_DONE, ""));
 	record->pid = (uint64_t)INT_MAX + 1;
@@ -430,11 +430,11 @@ static void test_checks(void)
 	CHECK(return_reason(&tracing, COMMAND_DONE, ""));
 	played_error = 0;
 	nr_played = 0;
-	CHECK(return_reason(
-			&tracing, COMMAND_FAILED, "side: the program has not taken its probes\n"));
+	CHECK(return_reason(&tracing, COMMAND_FAILED,
+			"side: the program installed none of its probes\n"));
 	tracing.running = false;
 	CHECK(return_reason(&tracing, COMMAND_FAILED,
-			"side: the program has not taken its probes\nhint: programs without the C library, or set-uid ones, cannot be traced so\n"));
+			"side: the program installed none of its probes\nhint: programs without the C library, and set-user-ID programs, cannot be traced this way; use `--global`\n"));
 	tracing.running = true;
 	nr_played = 2;
 	played[0] = (struct session_probe_answer){.number = 1, .pid = 78, .locations = 1};
@@ -459,7 +459,7 @@ static void test_shell(void)
 {
 	catch ();
 	note_shell("./server | grep x", "./server");
-	CHECK(printed("side: no shell reads the command, so `|` is an argument of ./server\nhint: write it behind the closing quote, where your shell reads it\n"));
+	CHECK(printed("side: no shell reads the command, so `|` is an argument of ./server\nhint: write it after the closing quote, where your shell interprets it\n"));
 	catch ();
 	note_shell("./server x", "./server");
 	CHECK(printed(""));

@@ -298,7 +298,7 @@ class Programs(Case):
         self.assertTrue(rings)
         self.side("detach", "-p", str(program.pid))
         self.assertEqual([name for name in self.left(program.pid)[2] if "memfd" in name], [])
-        self.assertIn("was not attached to", self.side("detach", "-p", str(program.pid)).stderr)
+        self.assertIn("is not attached: nothing to detach", self.side("detach", "-p", str(program.pid)).stderr)
         self.one_recording(program, 100)
 
     def list_running(self):
@@ -312,7 +312,7 @@ class Programs(Case):
         program = self.start("calm")
         before = self.list_running()
         self.assertIn("attach:tick", before.stdout.split())
-        self.assertIn("no recorder", before.stderr)
+        self.assertIn("has no agent", before.stderr)
         self.one_recording(program, 10)
         after = self.list_running()
         self.assertNotIn(f"process {program.pid})", after.stderr)
@@ -547,8 +547,8 @@ class Daemon(Case):
         pid = str(self.program.pid)
         numbers = []
         for _ in range(3):
-            self.assertIn("the daemon has", self.side("attach", "-p", pid, "--daemon").stderr)
-            self.assertIn("a daemon has already", self.side("attach", "-p", pid, "--daemon").stderr)
+            self.assertIn("connected to the daemon:", self.side("attach", "-p", pid, "--daemon").stderr)
+            self.assertIn("already connected to a daemon:", self.side("attach", "-p", pid, "--daemon").stderr)
             numbers += self.program.tick(50)
             self.side("detach", "-p", pid)
             self.program.tick(5)
@@ -598,7 +598,7 @@ class Refusals(Case):
         if "ATTACH_STATIC" not in os.environ:
             self.skipTest("no static C library")
         program = self.start("calm", program=os.environ["ATTACH_STATIC"])
-        self.refuse(program.pid, "that could bring the agent\nhint: `side trace --global` lets the kernel watch its functions\n")
+        self.refuse(program.pid, "that could load the agent\nhint: `side trace --global` lets the kernel watch its functions\n")
         self.assertEqual(program.ask("status", "came-back")[1:], ["0", "wrong", "0"])
 
     def test_32_bits(self):
@@ -648,9 +648,9 @@ class Refusals(Case):
     def test_usage(self):
         self.assertIn("-p PID", self.side("attach", status=2).stderr)
         self.assertIn("-p PID", self.side("detach", status=2).stderr)
-        self.assertIn("does not understand `word`", self.side("attach", "-p", "1", "word", status=2).stderr)
-        self.assertIn("does not understand `2`", self.side("attach", "1", "2", status=2).stderr)
-        self.assertIn("does not understand `word`", self.side("detach", "word", status=2).stderr)
+        self.assertIn("does not accept `word`", self.side("attach", "-p", "1", "word", status=2).stderr)
+        self.assertIn("does not accept `2`", self.side("attach", "1", "2", status=2).stderr)
+        self.assertIn("does not accept `word`", self.side("detach", "word", status=2).stderr)
         self.assertIn("--daemon", self.side("attach", "-p", "1", "--daemon", "-o", "x", status=2).stderr)
 
 

@@ -117,13 +117,13 @@ class Services(Users):
 
     def test_too_few_descriptors(self):
         service = self.service("files 3")
-        self.refused("of its own\nhint: `prlimit --pid %d --nofile=8:" % service.pid, service)
+        self.refused("8 more for a moment\nhint: `prlimit --pid %d --nofile=8:" % service.pid, service)
         subprocess.run(["prlimit", "--pid", str(service.pid), "--nofile=8:"], check=True)
         self.traced(service)
 
     def test_sandbox(self):
         service = self.service(f"user {NOBODY}", "filter")
-        self.refused("load a library\nhint: if you know that the filter allows that: `--in-sandbox`\n", service)
+        self.refused("when it loads a library\nhint: if you know that the filter allows that: `--in-sandbox`\n", service)
         self.traced(service, "--in-sandbox")
 
     def test_vfork(self):
@@ -159,7 +159,7 @@ class Services(Users):
         if shutil.which("strace"):
             tracer = subprocess.Popen(["strace", "-qq", "-p", str(service.pid), "-o", self.file("strace")])
             wait_until(lambda: self.has_tracer(service.pid, tracer.pid), "the tracer", TIMEOUT)
-            self.refused(f"{tracer.pid} (strace) is tracing it, and a program has one tracer at a time\nhint: end that tracer first, or detach it\n", service, status=3)
+            self.refused(f"{tracer.pid} (strace) is tracing it, and a program can have only one tracer\nhint: end that tracer first, or detach it\n", service, status=3)
             tracer.terminate()
             tracer.wait()
         self.traced(service)
@@ -173,8 +173,8 @@ class Services(Users):
         done = self.side("trace", "-p", str(program.pid), "--function", "main", status=1)
         self.assertIn("is a program for another processor (32 bits)", done.stderr)
         # The kernel does not set the probe either, so no hint suggests that.
-        for words, why in ((("-c", os.environ["ATTACH_32"]), "is a program of another word size than the installed agent"),
-                           (("--global", "--exe", os.environ["ATTACH_32"]), "is for another kind of processor: only x86-64 can be probed")):
+        for words, why in ((("-c", os.environ["ATTACH_32"]), "has another word size (32 or 64 bits) than the installed agent"),
+                           (("--global", "--exe", os.environ["ATTACH_32"]), "is for another processor: only x86-64 can be probed")):
             done = self.side("trace", *words, "--function", "main", status=1)
             self.assertTrue(done.stderr.endswith(why + "\n"), done.stderr)
 
@@ -184,9 +184,9 @@ class Services(Users):
             return f"TracerPid:\t{tracer}\n" in status.read()
 
     def test_usage(self):
-        self.assertIn("`-p` traces a running program, and COMMAND starts one\nhint: leave one of them out\n",
+        self.assertIn("cannot use `-p` with COMMAND: `-p` traces a running program, and COMMAND starts one\nhint: leave one of them out\n",
                       self.side("trace", "-p", "1", "-c", "true", "--function", "f", status=2).stderr)
-        self.assertIn("`--duration` is for programs that run already",
+        self.assertIn("cannot use `--duration` with a command",
                       self.side("trace", "-c", "true", "--duration", "1s", "--function", "f", status=2).stderr)
 
 
@@ -225,7 +225,7 @@ class Elsewhere(Container):
         """There is no common directory, and none of side's files; without /proc there are no probes, but a recorder."""
         os.mkdir(self.file("empty"), 0o755)
         service = self.service(f"root {self.file('empty')}", f"user {NOBODY}")
-        self.refused("sees no /proc", service)
+        self.refused("it has no /proc below its root directory", service)
         self.side("attach", "-p", str(service.pid), "-o", self.output(), "--duration", "100ms")
         self.assertEqual(os.listdir(self.file("empty")), [])
 
@@ -298,7 +298,7 @@ class Sessions(Daemon):
         service.ask("work 5", "worked")
         self.sided.kill()
         self.sided.wait()
-        self.assertIn("its sessions are kept", self.side("list").stderr)
+        self.assertIn("its sessions are saved", self.side("list").stderr)
         service.ask("work 5", "worked")
         self.side("daemon")  # starts another daemon
         service.ask("work 5", "worked")
@@ -317,7 +317,7 @@ class Sessions(Daemon):
         os.chmod(self.dir, 0o755)
         os.mkdir(self.file("empty"), 0o755)
         bare = self.service(f"root {self.file('empty')}")
-        self.assertIn("sees no /proc from its root directory", self.enable(bare.pid, 1))
+        self.assertIn("it has no /proc below its root directory", self.enable(bare.pid, 1))
         self.side("attach", "--daemon", "-p", str(bare.pid), "-s", "s")
         self.assertRegex(self.side("status", "s").stdout, rf"attach-service +{bare.pid} ")
         self.side("destroy", "--timeout", "60s")

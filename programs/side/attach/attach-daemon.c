@@ -39,18 +39,18 @@ static int attach_daemon_print_error(
 				attached->pid, attached->name, length, socket);
 	if (code == EACCES)
 		return message_error(COMMAND_NOT_PERMITTED,
-				"use root's daemon, which hears everybody's programs, or one of that user's",
+				"use root's daemon, which accepts programs of all users, or the daemon of that user",
 				"%d (%s) runs as user %" PRIu64
-				", and the daemon in %.*s hears its own user's programs only",
+				", and the daemon in %.*s accepts only programs of its own user",
 				attached->pid, attached->name, attach_user_of(attached->pid),
 				length, socket);
 	if (code == EPERM)
 		return message_error(COMMAND_NOT_PERMITTED, alone,
-				"%d (%s) does not go to the daemon in %.*s: it has locked itself in since it was attached to",
+				"%d (%s) cannot connect to the daemon in %.*s: it has entered a sandbox since side attached to it",
 				attached->pid, attached->name, length, socket);
 	if (by_rendezvous)
 		return message_error(COMMAND_FAILED, alone,
-				"%d (%s) does not see the daemon's directory %.*s, and does not connect through the rendezvous socket %s that was made for it: %s",
+				"%d (%s) does not see the daemon's directory %.*s, and cannot connect through the rendezvous socket %s: %s",
 				attached->pid, attached->name, length, socket, attached->dir.theirs,
 				strerror(code));
 	return attach_print_result_error(attached, "cannot reach the daemon");
@@ -124,8 +124,8 @@ static int attach_daemon_make_rendezvous(struct attached *attached, struct ask *
 		return attach_dir_unreachable(attached);
 	if (fd < 0)
 		return message_error(COMMAND_FAILED, NULL,
-				"cannot make a socket where %d (%s) sees it, %s: %s", attached->pid,
-				attached->name, attached->dir.theirs, strerror(-fd));
+				"cannot create a socket where %d (%s) sees it, %s: %s",
+				attached->pid, attached->name, attached->dir.theirs, strerror(-fd));
 	memcpy(path, attached->dir.theirs, sizeof(path));
 	status = attach_daemon_request_rendezvous(attached, ask, path, fd, &known);
 	close(fd);
@@ -156,7 +156,7 @@ static int attach_daemon_connect_rendezvous(struct attached *attached, struct as
 		status = attach_daemon_make_rendezvous(attached, ask);
 	if (status)
 		return status;
-	message_detail("%s does not see the daemon's directory, and goes there through %s",
+	message_detail("%s does not see the daemon's directory, and connects through %s",
 			attached->name, attached->dir.theirs);
 	/*
 	 * A known program was connected once, and may still be. "door" is the former name of
@@ -255,8 +255,8 @@ int attach_give_to_daemon(struct attached *attached)
 		status = attach_daemon_print_error(attached, socket, by_rendezvous);
 	if (!status && !(attached->incidental && attached->report.result))
 		attach_print_done(attached, "attach",
-				attached->report.result ? "a daemon has already"
-							: "the daemon has");
+				attached->report.result ? "already connected to a daemon:"
+							: "connected to the daemon:");
 	if (!status && attached->options->session)
 		status = attach_daemon_check_session(attached, &ask);
 	ask_close(&ask);

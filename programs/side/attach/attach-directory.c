@@ -167,8 +167,8 @@ static int attach_dir_make_abstract(struct attach_dir *dir, pid_t pid, const cha
 int attach_dir_unreachable(const struct attached *attached)
 {
 	return message_error(COMMAND_FAILED,
-			"give it one of these directories to write to (a mount of type tmpfs is enough), or be root",
-			"no directory is shared with %d (%s): /tmp, /var/tmp, /dev/shm and /run, as it sees them, cannot be written, and its network is another one, where we may not go",
+			"make one of these directories writable for it (a mount of type tmpfs is enough), or be root",
+			"cannot exchange files with %d (%s): you cannot write to /tmp, /var/tmp, /dev/shm and /run of its root directory, and must not enter its network namespace",
 			attached->pid, attached->name);
 }
 
@@ -199,7 +199,7 @@ int attach_dir_find(struct attached *attached, const char *prefix, bool lasting)
 	if (ret == -EPERM || ret == -EACCES || ret == -ENOENT)
 		return attach_dir_unreachable(attached);
 	return message_error(COMMAND_FAILED, NULL,
-			"cannot make a socket where %d (%s) sees it: no directory can be written, and in its network: %s",
+			"cannot create a socket where %d (%s) sees it: no directory is writable, and in its network namespace: %s",
 			attached->pid, attached->name, strerror(-ret));
 }
 

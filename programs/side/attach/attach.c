@@ -146,8 +146,8 @@ void attach_print_done(const struct attached *attached, const char *type, const 
 	message_note("%s %s (process %d)", sentence,
 			format_printable(attached->name, name, sizeof(name)), attached->pid);
 	if (report->stops)
-		message_detail("thread %" PRId32 " made room for it: %" PRIu32
-			       " stops, the longest %.3f ms, together %.3f ms; %.1f ms in all",
+		message_detail("thread %" PRId32 " was stopped to load the agent: %" PRIu32
+			       " stops, the longest %.3f ms, all %.3f ms; %.1f ms in total",
 				report->thread, report->stops, (double)report->stopped_ns / 1e6,
 				(double)report->stopped_total_ns / 1e6,
 				(double)report->total_ns / 1e6);
@@ -346,10 +346,10 @@ static void attach_print_not_informed(const struct attached *attached)
 {
 	char hint[INJECT_HINT_MAX + 64];
 
-	(void)snprintf(hint, sizeof(hint), "%s%s`side detach` tries it again",
+	(void)snprintf(hint, sizeof(hint), "%s%srun `side detach` to try again",
 			attached->report.hint, *attached->report.hint ? "\n" : "");
 	message_error(COMMAND_FAILED, hint,
-			"the recording has ended, but the program could not be informed: %s",
+			"the recording has ended, but side could not tell the program to stop: %s",
 			attached->report.text);
 }
 
@@ -365,7 +365,7 @@ static int attach_record_program(struct attached *attached)
 		return attach_print_failure(attached);
 	if (attached->report.result)
 		return attach_print_result_error(
-				attached, "has the recorder, but cannot be recorded");
+				attached, "has loaded the agent, but cannot be recorded");
 	attach_print_done(attached, "attach", "recording");
 	status = attached->recording ? attach_check_probes(attached) : COMMAND_DONE;
 	failed = status;
@@ -480,8 +480,8 @@ static int attach_open(struct attached *ret_attached, const struct parsed *parse
 			.program = -1};
 	if (parsed->operand_count > from_operand)
 		return message_error(COMMAND_USAGE,
-				"the program is named by its number, or by `-p PID`",
-				"`side %s` does not understand `%.128s`", parsed->verb->name,
+				"name the process by its number, or by `-p PID`",
+				"`side %s` does not accept `%.128s`", parsed->verb->name,
 				parsed->operands[from_operand]);
 	if (!pid || pid > INT_MAX)
 		return message_error(COMMAND_USAGE, "write `-p PID`", "missing process to %s",
@@ -537,7 +537,7 @@ int cmd_attach(const struct parsed *parsed)
 				options->print)
 			status = message_error(COMMAND_USAGE,
 					"change the session by `side enable-event` and the like",
-					"with `--daemon` or `-s` nothing is recorded here, so there is no use for options of a recording");
+					"cannot use options of a recording with `--daemon` or `-s`: the daemon's sessions record the program");
 		else
 			status = attach_give_to_daemon(&attached);
 	} else if (!status) {
@@ -592,11 +592,12 @@ int cmd_detach(const struct parsed *parsed)
 	if (!status && attached.report.kind != INJECT_DONE)
 		status = attach_print_detach_failure(&attached);
 	else if (!status && attached.report.result == -ENOENT)
-		message_note("%s (process %d) was not attached to", attached.name, attached.pid);
+		message_note("%s (process %d) is not attached: nothing to detach", attached.name,
+				attached.pid);
 	else if (!status && attached.report.result)
 		status = attach_print_result_error(&attached, "cannot be detached");
 	else if (!status)
-		attach_print_done(&attached, "detach", "left");
+		attach_print_done(&attached, "detach", "detached from");
 	attach_close(&attached);
 	return status;
 }

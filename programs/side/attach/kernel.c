@@ -33,7 +33,7 @@ static int attach_kernel_wait(struct attached *attached, int ready)
 	return read(ready, &byte, 1) == 1
 			? COMMAND_DONE
 			: message_error(COMMAND_FAILED, "`--no-uprobe` sets breakpoints instead",
-					  "the kernel does not watch the locations that were left to it");
+					  "cannot set the uprobes");
 }
 
 int attach_kernel_start(struct attached *attached)
