@@ -251,14 +251,13 @@ static int side_kernel_command_open(struct side_kernel_command *command)
 
 		kernel_record_backend(command->record, &backend, &why);
 		if (*why)
-			message_note("the kernel's events come by %s: %s", backend, why);
+			message_note("reading kernel events through %s: %s", backend, why);
 		return COMMAND_DONE;
 	}
 	status = error.code == -EINVAL                                  ? COMMAND_USAGE
 			: error.code == -EACCES || error.code == -EPERM ? COMMAND_NOT_PERMITTED
 									: COMMAND_FAILED;
-	return message_error(
-			status, error.hint, "the kernel's events are not recorded: %s", error.text);
+	return message_error(status, error.hint, "cannot record kernel events: %s", error.text);
 }
 
 static void side_kernel_command_run_once(struct side_kernel_command *command)
@@ -333,7 +332,7 @@ int command_main(char **argv)
 
 	if (side_kernel_command_parse_args(&command, argv))
 		return message_error(COMMAND_USAGE, "see `side record --help`",
-				"this program is a part of side, which runs it by itself");
+				"do not start this program by hand: side starts it");
 	if (side_kernel_command_prepare(&command))
 		return message_error(COMMAND_FAILED, NULL, "cannot wait for signals");
 	command.report.status = side_kernel_command_open(&command);

@@ -267,7 +267,7 @@ static int side_kernel_open(struct side_kernel_work *work)
 		return COMMAND_DONE;
 	return message_error(error.code == -EACCES || error.code == -EPERM ? COMMAND_NOT_PERMITTED
 									   : COMMAND_FAILED,
-			error.hint, "the kernel's events cannot be recorded: %s", error.text);
+			error.hint, "cannot record kernel events: %s", error.text);
 }
 
 static int side_kernel_open_server(struct side_kernel_work *work)
@@ -289,10 +289,10 @@ static int side_kernel_open_server(struct side_kernel_work *work)
 	/* Another side-kernel was faster: the waiting process finds that one. */
 	if (ret == -EBUSY)
 		work->is_done = true;
-	return !ret || ret == -EBUSY ? COMMAND_DONE
-				     : message_error(COMMAND_FAILED, NULL,
-						       "the kernel's events cannot be recorded: %s",
-						       strerror(-ret));
+	return !ret || ret == -EBUSY
+			? COMMAND_DONE
+			: message_error(COMMAND_FAILED, NULL, "cannot record kernel events: %s",
+					  strerror(-ret));
 }
 
 /* Let the waiting process continue, and detach from the terminal. */
@@ -324,7 +324,7 @@ static int side_kernel_start_recording(struct side_kernel_work *work)
 	if (!work->is_done) {
 		kernel_record_backend(work->record, &backend, &why);
 		if (*why)
-			message_note("the kernel's events come by %s: %s", backend, why);
+			message_note("reading kernel events through %s: %s", backend, why);
 		events_hello(work->events, backend, why);
 		side_kernel_refresh_selection(work);
 		change_open();
@@ -346,7 +346,7 @@ int main(__attribute__((unused)) int argc, char **argv)
 		return command_main(argv);
 	if (!side_kernel_parse_args(&work, argv))
 		return message_error(COMMAND_USAGE, "see `side enable-event --help`",
-				"this program is a part of side, which runs it by itself");
+				"do not start this program by hand: side starts it");
 	status = side_kernel_start_recording(&work);
 	while (!status && !work.is_done)
 		side_kernel_run_round(&work);

@@ -35,7 +35,7 @@ int kernel_describe_class(struct kernel_record *record, struct kernel_event_clas
 	if (!ret)
 		ret = record->sink->describe(record, &event_class->event);
 	else
-		kernel_trace_problem(record, "an event cannot be described: out of memory", "");
+		kernel_trace_problem(record, "cannot describe an event: out of memory", "");
 	event_class->described = !ret;
 	if (ret || !record->sink->chooses) {
 		ctf_arena_destroy(arena);
@@ -251,6 +251,6 @@ void kernel_put(struct kernel_record *record, uint32_t number, uint64_t ticks, p
 		record->sink->put(record, class ? &class->event : &event_class->event, &converted);
 		return;
 	}
-	kernel_trace_problem(record, "records were left out: out of memory", "");
+	kernel_trace_problem(record, "records were lost: out of memory", "");
 	record->fields.failed = record->context.failed = false;
 }

@@ -175,7 +175,7 @@ static void kernel_instance_close(struct kernel_record *record)
 static int kernel_instance_set_error(struct error *error, int code)
 {
 	return error_set(error, code, code == -EACCES || code == -EPERM ? "run it as root" : "",
-			"an instance of tracefs cannot be made: %s", strerror(-code));
+			"cannot create an instance of tracefs: %s", strerror(-code));
 }
 
 static int kernel_instance_open(struct kernel_record *record, struct error *error)

@@ -110,7 +110,7 @@ static int kernel_record_choose_backend(struct kernel_record *record, struct err
 	if (!ret && first.code)
 		(void)snprintf(record->why, sizeof(record->why), "%s", first.text);
 	else if (!ret && wanted != KERNEL_RECORD_BEST)
-		(void)snprintf(record->why, sizeof(record->why), "%s was asked for",
+		(void)snprintf(record->why, sizeof(record->why), "%s was requested",
 				kernel_record_backend_word(record->backend));
 	else if (ret && ret != -EINVAL && first.code) {
 		*error = first;
@@ -244,7 +244,7 @@ int kernel_record_start(struct kernel_record *record, struct error *error)
 	ret = record->backend->start(record);
 
 	if (ret)
-		return error_set(error, ret, NULL, "cannot switch on the kernel's events: %s",
+		return error_set(error, ret, NULL, "cannot enable kernel events: %s",
 				strerror(-ret));
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);

@@ -161,7 +161,7 @@ int kernel_listen_open(const struct kernel_record_options *options,
 	ret = record->backend->start(record);
 	if (ret) {
 		kernel_record_close(record);
-		return error_set(error, ret, NULL, "cannot switch on the kernel's events: %s",
+		return error_set(error, ret, NULL, "cannot enable kernel events: %s",
 				strerror(-ret));
 	}
 	/*

@@ -215,7 +215,7 @@ static void kernel_perf_set_denied(struct error *error, int code)
 	else
 		error_set(error, code, "run it as root, or give it CAP_PERFMON",
 				"perf_event_open() is not permitted (kernel.perf_event_paranoid is %s)",
-				level ? level : "not known");
+				level ? level : "unknown");
 	free(level);
 }
 
@@ -252,7 +252,7 @@ static int kernel_perf_open(struct kernel_record *record, struct error *error)
 	if (record->options.clock == RING_CLOCK_TSC &&
 			!kernel_perf_read_conversion(&perf->conversion))
 		return error_set(error, -ENOTSUP, "",
-				"perf does not provide the conversion of its time to that of the programs' traces");
+				"perf cannot convert its times to those of the programs' traces");
 	kernel_perf_raise_file_limit();
 	for (i = 0; i < record->nr_cpus && (!ret || ret == -ENODEV); i++) {
 		ret = kernel_perf_open_cpu(record, perf, i);
@@ -679,7 +679,7 @@ static bool kernel_perf_drain_events(struct kernel_record *record, uint32_t cpu,
 			continue;
 		memcpy(&time, (const uint8_t *)header + sizeof(*header) + 8, sizeof(time));
 		if (!kernel_perf_add_sample(perf, &nr, time, at))
-			kernel_trace_problem(record, "records were left out: out of memory", "");
+			kernel_trace_problem(record, "records were lost: out of memory", "");
 	}
 	kernel_perf_put_samples(record, cpu, nr);
 	kernel_perf_advance_tail(buffer, head);

@@ -145,7 +145,7 @@ static int kernel_select_read_format(struct kernel_record *record,
 	if (ret == -ENOMEM)
 		return error_set_no_memory(error);
 	if (ret)
-		return error_set(error, ret, NULL, "%s cannot be understood", path);
+		return error_set(error, ret, NULL, "cannot parse %s", path);
 	event_class->id = event_class->format.id;
 	return 0;
 }
@@ -436,9 +436,9 @@ int kernel_classes_scan(struct kernel_record *record, bool late, struct error *e
 		return ret;
 	return error_set(error, -EINVAL,
 			kernel_select_is_system_call(record)
-					? "`--syscall NAME` means a system call"
-					: "`side list -k` shows those that there are",
-			"the kernel has no trace event that %s means",
+					? "use `--syscall NAME` for a system call"
+					: "`side list -k` lists the kernel's trace events",
+			"no kernel trace event matches %s",
 			record->options.nr_choices == 1 ? record->options.choices[0].pattern
 							: "any of the patterns");
 }

@@ -122,7 +122,7 @@ static void kernel_trace_flush(struct kernel_record *record, uint32_t number)
 	struct record_cpu *cpu = &record->cpus[number];
 
 	if (cpu->packet.failed) {
-		kernel_trace_problem(record, "records were left out: out of memory", "");
+		kernel_trace_problem(record, "records were lost: out of memory", "");
 		cpu->packet.failed = false;
 	}
 	if (cpu->packet.size)

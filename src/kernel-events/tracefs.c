@@ -30,10 +30,10 @@ int tracefs_find(char *path, size_t capacity, struct error *error)
 	}
 	if (code == EACCES)
 		return error_set(error, -EACCES, "run it as root",
-				"no permission to read the kernel's events in %s", paths[0]);
+				"no permission to read kernel events in %s", paths[0]);
 	return error_set(error, -ENOENT,
 			"mount it: `mount -t tracefs none /sys/kernel/tracing`\na container needs it mounted into it",
-			"tracefs is not there");
+			"tracefs is not mounted");
 }
 
 ssize_t tracefs_read(const char *path, char **ret_text)

@@ -397,7 +397,7 @@ class Status(Case):
         _, lines, _ = status()
         self.assertEqual({line["event"]: line["state"] for line in lines},
                          {"kern:tick": "native", "kern:said": "refused"})
-        self.assertIn("it has values whose type only the call determines", [line["reason"] for line in lines])
+        self.assertIn("it has values whose type is only known at the call", [line["reason"] for line in lines])
         program.end()
 
     def test_no_events(self):

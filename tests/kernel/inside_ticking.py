@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """All listeners at one event, coming and going at random while threads fire it: a recorder's session,
-the console tracer, ftrace, perf, a recording of the kernel's events (both methods), a probe of the
+the console tracer, ftrace, perf, a recording of the kernel events (both methods), a probe of the
 kernel at the event's marker (all methods), and gdb.
 
 Each thread of the program numbers its events. A listener must get, of each thread, a sequence of

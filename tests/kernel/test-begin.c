@@ -273,11 +273,11 @@ static void test_start(void **unused)
 	debug = true;
 	assert_int_equal(side_kernel_begin("all"), SIDE_ERROR_INVAL);
 	assert_called("bind;SIDE_USER_EVENTS_ENCODING;config all native;say a reason\na hint;"
-		      "print side: events are not given to the kernel: a reason\nhint: a hint\n;free;");
+		      "print side: cannot write events to the kernel: a reason\nhint: a hint\n;free;");
 	two_lines = false;
 	assert_int_equal(side_kernel_begin("all"), SIDE_ERROR_INVAL);
 	assert_called("bind;SIDE_USER_EVENTS_ENCODING;config all native;say a reason;"
-		      "print side: events are not given to the kernel: a reason\n;free;");
+		      "print side: cannot write events to the kernel: a reason\n;free;");
 	debug = false;
 	config_result = true;
 	descriptor_there = -ENOENT;
@@ -478,7 +478,7 @@ static void test_unregister(void **unused)
 	/* Five seconds at most. */
 	check_unregister(0, 100000, 0, 5001, 5000);
 	assert_string_equal(kernel_register_reason(-EADDRINUSE),
-			"the kernel has this name with other fields, or this word already");
+			"the kernel already has an event of this name with other fields, or uses this address for another event");
 }
 
 /* ---- recorders ---- */

@@ -362,7 +362,7 @@ static void test_open_kernel(void **unused)
 	monotonic_there = false;
 	why_text = "for a reason";
 	assert_int_equal(side_kernel_command_open(&command), 0);
-	assert_called("clock;open 1 a:*;note the kernel's events come by some way: for a reason;");
+	assert_called("clock;open 1 a:*;note reading kernel events through some way: for a reason;");
 	why_text = "";
 	hint_text = "a hint";
 	{
@@ -377,14 +377,14 @@ static void test_open_kernel(void **unused)
 			listen_result = results[i].code;
 			assert_int_equal(side_kernel_command_open(&command), results[i].status);
 			(void)snprintf(text, sizeof(text),
-					"clock;open 1 a:*;error %d the kernel's events are not recorded: a reason [a hint];",
+					"clock;open 1 a:*;error %d cannot record kernel events: a reason [a hint];",
 					results[i].status);
 			assert_called(text);
 		}
 	}
 	hint_text = "";
 	assert_int_equal(side_kernel_command_open(&command), COMMAND_FAILED);
-	assert_called("clock;open 1 a:*;error 1 the kernel's events are not recorded: a reason [-];");
+	assert_called("clock;open 1 a:*;error 1 cannot record kernel events: a reason [-];");
 	listen_result = 0;
 	create_result = -ENOMEM;
 	assert_int_equal(side_kernel_command_open(&command), COMMAND_FAILED);
@@ -620,7 +620,7 @@ static void test_life(void **unused)
 	(void)unused;
 	assert_int_equal(live(log, sizeof(log), NULL, "--other", "x", NULL), COMMAND_USAGE);
 	assert_string_equal(log,
-			"error 2 this program is a part of side, which runs it by itself [see `side record --help`];0;");
+			"error 2 do not start this program by hand: side starts it [see `side record --help`];0;");
 	/*
 	 * If the request is invalid, the command does not run. If the kernel refuses the recording,
 	 * it runs.
@@ -640,7 +640,7 @@ static void test_life(void **unused)
 	assert_int_equal(last_notice.status, COMMAND_NOT_PERMITTED);
 	assert_int_equal(last_notice.event_classes, 0);
 	assert_string_equal(log,
-			"clock;open 1 a:*;error 3 the kernel's events are not recorded: a reason [-];close 0;free 1;3;");
+			"clock;open 1 a:*;error 3 cannot record kernel events: a reason [-];close 0;free 1;3;");
 	listen_result = 0;
 	assert_int_equal(live(log, sizeof(log), NULL, "--kernel", "a:*", "--", "/bin/sh", "-c",
 					 "sleep 0.1; exit 24", NULL),
@@ -699,7 +699,7 @@ static void test_life(void **unused)
 static void test_failures(void **unused)
 {
 	static const char *const messages[] = {
-			"error 2 this program is a part of side, which runs it by itself [see `side record --help`];0;",
+			"error 2 do not start this program by hand: side starts it [see `side record --help`];0;",
 			"error 1 cannot wait for signals [-];1;",
 			"error 1 cannot wait for signals [-];1;",
 			"error 1 cannot wait for signals [-];2;",

@@ -411,11 +411,11 @@ static void test_packets(void **unused)
 	assert_string_equal(record->problem, "");
 	kernel_trace_flush(record, 1);
 	assert_false(cpu->packet.failed);
-	assert_string_equal(record->problem, "records were left out: out of memory");
+	assert_string_equal(record->problem, "records were lost: out of memory");
 	assert_string_equal(record->problem_hint, "");
 	kernel_trace_problem(record, "another one", "and a hint");
 	summary = kernel_record_stop(record, NULL);
-	assert_string_equal(summary->problem, "records were left out: out of memory");
+	assert_string_equal(summary->problem, "records were lost: out of memory");
 	assert_string_equal(summary->problem_hint, "");
 	assert_true(summary->bytes > 256 << 10);
 	kernel_record_close(record);

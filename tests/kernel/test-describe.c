@@ -140,9 +140,9 @@ static void test_descriptions(void **unused)
 	refused(&ev_twice_apart, "two of its fields have the same name for the kernel");
 	refused(&ev_twice_wide, "two of its fields have the same name for the kernel");
 	refused(&ev_twice_within, "two of its fields have the same name for the kernel");
-	refused(&ev_texts, "it has an array of something else than scalars");
-	refused(&ev_maybe, "it has an optional value that is no scalar");
-	refused(&ev_dynamic, "it has values whose type only the call determines");
+	refused(&ev_texts, "it has an array whose elements are not scalars");
+	refused(&ev_maybe, "it has an optional value that is not a scalar");
+	refused(&ev_dynamic, "it has values whose type is only known at the call");
 	refused(&ev_variadic, "it is variadic");
 }
 
@@ -516,8 +516,8 @@ static void test_settings(void **unused)
 			"events [\n",
 	};
 	static const char *const reasons[] = {NULL, NULL, "",
-			"not auto, native or eventheader: \"utf\"",
-			"neither events nor encoding: \"event\"",
+			"unknown encoding, expected auto, native or eventheader: \"utf\"",
+			"unknown keyword, expected events or encoding: \"event\"",
 			"pattern \"[\", column 1: a set that is not closed by \"]\""};
 
 	(void)unused;
@@ -526,7 +526,8 @@ static void test_settings(void **unused)
 	config("a:*, b ,c\td", "native", NULL, KERNEL_NATIVE, 4);
 	config("a", "eventheader", NULL, KERNEL_EVENTHEADER, 1);
 	config("a", "auto", NULL, KERNEL_AUTO, 1);
-	config("a", "Auto", "not auto, native or eventheader: \"Auto\"", 0, 0);
+	config("a", "Auto", "unknown encoding, expected auto, native or eventheader: \"Auto\"", 0,
+			0);
 	config("", NULL, "no events in \"\"", 0, 0);
 	config(" , ", NULL, "no events in \" , \"", 0, 0);
 	config("/nowhere/at-all", NULL, "No such file or directory \"/nowhere/at-all\"", 0, 0);

@@ -277,7 +277,7 @@ static void test_encodings(void **unused)
 	assert_string_equal(asked[0], "+app_number u8 d");
 	go_one(&ev_number);
 	assert_string_equal(asked[1], "-");
-	check_refused(&ev_native, "it has values whose type only the call determines");
+	check_refused(&ev_native, "it has values whose type is only known at the call");
 	assert_int_equal(nr_asked, 0);
 	check_refused(&ev_deep,
 			"it has structures or arrays nested more than 8 deep, which decoders refuse");
@@ -305,7 +305,7 @@ static void test_encodings(void **unused)
 	wrong.fields.length = 1;
 	come_one(&wrong);
 	assert_int_equal(event_with(&wrong)->shown.state, SIDE_KERNEL_EVENT_REFUSED);
-	assert_memory_equal(event_with(&wrong)->shown.reason, "its description is wrong: ", 26);
+	assert_memory_equal(event_with(&wrong)->shown.reason, "its description is invalid: ", 26);
 	assert_true(event_with(&wrong)->shown.reason[26] != '\0');
 	assert_int_equal(nr_asked, 0);
 	go_one(&wrong);
@@ -444,15 +444,14 @@ static void test_names(void **unused)
 	go_one(&desc);
 	field_name[4052 - 4 - 3] = 'f';
 	field_name[4053 - 4 - 3] = '\0';
-	check_refused(&desc, "its names and types need more than a record of the kernel's has");
+	check_refused(&desc, "its names and types do not fit in a record of the kernel");
 	assert_int_equal(nr_asked, 0);
 	/* Out of memory: the names and types are refused. */
 	first_free->metadata = (struct user_event_bytes){.at = NULL};
 	nr_maps_left = 0;
 	while (kernel_small_memory(8))
 		;
-	check_refused(&ev_header,
-			"its names and types need more than a record of the kernel's has");
+	check_refused(&ev_header, "its names and types do not fit in a record of the kernel");
 	nr_maps_left = -1;
 	assert_int_equal(nr_asked, 0);
 }
@@ -848,12 +847,15 @@ static void test_settings(void **unused)
 		assert_int_equal(ftruncate(fd, 0), 0);
 		assert_int_equal(pwrite(fd, line, size, 0), (ssize_t)size);
 		assert_int_equal(pwrite(fd, "\nevents x\n", 10, (off_t)size), 10);
-		check_config(path, NULL, size > 2047 ? "neither events nor encoding: \"c\"" : NULL);
+		check_config(path, NULL,
+				size > 2047 ? "unknown keyword, expected events or encoding: \"c\""
+					    : NULL);
 	}
 	/* The first 120 bytes of a text that is refused. */
 	memset(line, 'e', 130);
 	line[130] = '\0';
-	(void)snprintf(reason, sizeof(reason), "not auto, native or eventheader: \"%.120s\"", line);
+	(void)snprintf(reason, sizeof(reason),
+			"unknown encoding, expected auto, native or eventheader: \"%.120s\"", line);
 	check_config("a", line, reason);
 	close(fd);
 	unlink(path);

@@ -258,7 +258,7 @@ static void test_perf_requests(void **unused)
 	(void)unused;
 	kernel_record_backend(record, &backend, &why);
 	assert_string_equal(backend, "perf buffers of 16 KiB a CPU");
-	assert_string_equal(why, "perf was asked for");
+	assert_string_equal(why, "perf was requested");
 	assert_int_equal(played_nr_perfs, 4);
 	for (unsigned int i = 0; i < 4; i++) {
 		const struct perf_event_attr *attr = &played_perfs[i].attr;
@@ -502,7 +502,7 @@ static void test_perf_losses(void **unused)
 	summary = kernel_listen_end(record);
 	assert_heard("lost switch cpu 0 2;");
 	assert_string_equal(summary->backend, "perf buffers of 16 KiB a CPU");
-	assert_string_equal(summary->why, "perf was asked for");
+	assert_string_equal(summary->why, "perf was requested");
 	assert_string_equal(summary->problem, "");
 	assert_string_equal(summary->problem_hint, "");
 	assert_int_equal(summary->event_classes, 1);
@@ -526,7 +526,7 @@ static void test_perf_tsc(void **unused)
 	assert_null(record);
 	assert_int_equal(error.code, -ENOTSUP);
 	assert_string_equal(error.text,
-			"perf does not provide the conversion of its time to that of the programs' traces");
+			"perf cannot convert its times to those of the programs' traces");
 	played_no_conversion = false;
 	assert_int_equal(kernel_listen_open(&options, &listener, &record, &error), 0);
 	/* One page is the minimum. */
@@ -639,7 +639,7 @@ static void test_perf_refusals(void **unused)
 	played_remove("paranoid");
 	played_open_errors[0] = EPERM;
 	refuse(KERNEL_RECORD_PERF, "sched:*", NULL, -EPERM,
-			"perf_event_open() is not permitted (kernel.perf_event_paranoid is not known)",
+			"perf_event_open() is not permitted (kernel.perf_event_paranoid is unknown)",
 			"run it as root, or give it CAP_PERFMON");
 	played_open_errors[0] = ENOSYS;
 	refuse(KERNEL_RECORD_PERF, "sched:*", NULL, -ENOSYS, "the kernel has no perf_event_open()",
@@ -680,7 +680,7 @@ static void test_perf_refusals(void **unused)
 	played_output_error = 0;
 	played_enable_error = EIO;
 	refuse(KERNEL_RECORD_PERF, "sched:*", NULL, -EIO,
-			"cannot switch on the kernel's events: Input/output error", "");
+			"cannot enable kernel events: Input/output error", "");
 	played_enable_error = 0;
 	/* No method is left: the message has the reason of the first one. */
 	played_open_errors[0] = ENOSYS;
@@ -692,18 +692,18 @@ static void test_perf_refusals(void **unused)
 
 static void test_choices(void **unused)
 {
-	static const char lists[] = "`side list -k` shows those that there are";
+	static const char lists[] = "`side list -k` lists the kernel's trace events";
 	char pattern[256], text[300];
 
 	(void)unused;
 	refuse(KERNEL_RECORD_PERF, "sched:swich", NULL, -EINVAL,
-			"the kernel has no trace event that sched:swich means", lists);
-	refuse(KERNEL_RECORD_PERF, "x", NULL, -EINVAL, "the kernel has no trace event that x means",
-			"`--syscall NAME` means a system call");
+			"no kernel trace event matches sched:swich", lists);
+	refuse(KERNEL_RECORD_PERF, "x", NULL, -EINVAL, "no kernel trace event matches x",
+			"use `--syscall NAME` for a system call");
 	/* The reason follows 200 bytes of the pattern. */
 	(void)snprintf(pattern, sizeof(pattern), "sched:%0220d[b-a]", 0);
 	(void)snprintf(text, sizeof(text),
-			"pattern \"%.200s\", column 227: a range whose end is before its begin",
+			"pattern \"%.200s\", column 227: a range that ends before it begins",
 			pattern);
 	refuse(KERNEL_RECORD_PERF, pattern, NULL, -EINVAL, text, "");
 	/*
@@ -711,21 +711,21 @@ static void test_choices(void **unused)
 	 * tracefs.
 	 */
 	refuse(KERNEL_RECORD_PERF, "ftrace:function", NULL, -EINVAL,
-			"the kernel has no trace event that ftrace:function means", lists);
+			"no kernel trace event matches ftrace:function", lists);
 	played_file("events/sched/broken/format", "no description");
 	refuse(KERNEL_RECORD_PERF, "sched:broken", NULL, -EINVAL,
-			"/sys/kernel/tracing/events/sched/broken/format cannot be understood", "");
+			"cannot parse /sys/kernel/tracing/events/sched/broken/format", "");
 	played_no_tracefs = true;
 	played_refusal = ENOENT;
-	refuse(KERNEL_RECORD_PERF, "sched:*", NULL, -ENOENT, "tracefs is not there",
+	refuse(KERNEL_RECORD_PERF, "sched:*", NULL, -ENOENT, "tracefs is not mounted",
 			"mount it: `mount -t tracefs none /sys/kernel/tracing`\na container needs it mounted into it");
 	played_refusal = EACCES;
 	refuse(KERNEL_RECORD_PERF, "sched:*", NULL, -EACCES,
-			"no permission to read the kernel's events in /sys/kernel/tracing",
+			"no permission to read kernel events in /sys/kernel/tracing",
 			"run it as root");
 	played_refusal = EPERM;
 	refuse(KERNEL_RECORD_PERF, "sched:*", NULL, -EACCES,
-			"no permission to read the kernel's events in /sys/kernel/tracing",
+			"no permission to read kernel events in /sys/kernel/tracing",
 			"run it as root");
 }
 
@@ -1004,7 +1004,7 @@ static void test_instance_requests(void **unused)
 	(void)unused;
 	find_instance(record);
 	kernel_record_backend(record, &backend, &why);
-	assert_string_equal(why, "tracefs was asked for");
+	assert_string_equal(why, "tracefs was requested");
 	(void)snprintf(expected, sizeof(expected),
 			"+@;@/trace_clock=mono;@/buffer_size_kb=16;@/options/overwrite=0;@/tracing_on=0;@/options/event-fork=1;"
 			"@/set_event_pid=%d;@/events/sched/switch/filter=a > 3;@/events/sched/switch/enable=1;@/tracing_on=1;",
@@ -1180,18 +1180,18 @@ static void test_instance_refusals(void **unused)
 	played_refused = "instances";
 	played_refusal = EACCES;
 	refuse(KERNEL_RECORD_TRACEFS, "sched:*", NULL, -EACCES,
-			"an instance of tracefs cannot be made: Permission denied",
+			"cannot create an instance of tracefs: Permission denied",
 			"run it as root");
 	played_refusal = EPERM;
 	refuse(KERNEL_RECORD_TRACEFS, "sched:*", NULL, -EPERM,
-			"an instance of tracefs cannot be made: Operation not permitted",
+			"cannot create an instance of tracefs: Operation not permitted",
 			"run it as root");
 	assert_asked("");
 	played_refusal = EIO;
 	for (size_t i = 0; i < 4; i++) {
 		played_refused = files[i];
 		refuse(KERNEL_RECORD_TRACEFS, "sched:*", NULL, -EIO,
-				"an instance of tracefs cannot be made: Input/output error", "");
+				"cannot create an instance of tracefs: Input/output error", "");
 		assert_non_null(strstr(played_log, ";-instances/side-"));
 		*played_log = '\0';
 	}

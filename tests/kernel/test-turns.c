@@ -675,15 +675,15 @@ static void test_open_kernel(void **unused)
 	listen_hint = "a hint";
 	listen_result = -EACCES;
 	assert_int_equal(side_kernel_open(&work), COMMAND_NOT_PERMITTED);
-	assert_called("clock;open 1 99;error 3 the kernel's events cannot be recorded: a reason [a hint];");
+	assert_called("clock;open 1 99;error 3 cannot record kernel events: a reason [a hint];");
 	assert_false(work.monotonic);
 	listen_result = -EPERM;
 	listen_hint = "";
 	assert_int_equal(side_kernel_open(&work), COMMAND_NOT_PERMITTED);
-	assert_called("clock;open 1 99;error 3 the kernel's events cannot be recorded: a reason [-];");
+	assert_called("clock;open 1 99;error 3 cannot record kernel events: a reason [-];");
 	listen_result = -ENOENT;
 	assert_int_equal(side_kernel_open(&work), COMMAND_FAILED);
-	assert_called("clock;open 1 99;error 1 the kernel's events cannot be recorded: a reason [-];");
+	assert_called("clock;open 1 99;error 1 cannot record kernel events: a reason [-];");
 	listen_result = 0;
 	create_result = -ENOMEM;
 	assert_int_equal(side_kernel_open(&work), COMMAND_FAILED);
@@ -702,7 +702,7 @@ static void test_open_server(void **unused)
 	(void)unused;
 	place_there = NULL;
 	assert_int_equal(side_kernel_open_server(&work), COMMAND_FAILED);
-	assert_called("error 1 the kernel's events cannot be recorded: No such file or directory [-];");
+	assert_called("error 1 cannot record kernel events: No such file or directory [-];");
 	place_there = folder;
 	assert_int_equal(side_kernel_open_server(&work), COMMAND_DONE);
 	assert_called("");
@@ -769,10 +769,10 @@ static void test_life(void **unused)
 	assert_called("start;command --record;");
 	assert_int_equal(live("--other", log, sizeof(log)), COMMAND_USAGE);
 	assert_string_equal(log,
-			"start;error 2 this program is a part of side, which runs it by itself [see `side enable-event --help`];open own;-");
+			"start;error 2 do not start this program by hand: side starts it [see `side enable-event --help`];open own;-");
 	assert_int_equal(live("--method", log, sizeof(log)), COMMAND_FAILED);
 	assert_string_equal(log,
-			"start;error 1 the kernel's events cannot be recorded: No such file or directory [-];close 0;free 0;unwant 0;open own;-");
+			"start;error 1 cannot record kernel events: No such file or directory [-];close 0;free 0;unwant 0;open own;-");
 	place_there = folder;
 	/*
 	 * Without requests, side-kernel ends after its timeout. The clock advances only when it is
@@ -782,7 +782,7 @@ static void test_life(void **unused)
 	listen_result = -EACCES;
 	assert_int_equal(live("--method", log, sizeof(log)), COMMAND_NOT_PERMITTED);
 	assert_string_equal(log,
-			"start;clock;open 1 0;error 3 the kernel's events cannot be recorded: a reason [-];close 0;free 1;unwant 0;open own;-");
+			"start;clock;open 1 0;error 3 cannot record kernel events: a reason [-];close 0;free 1;unwant 0;open own;-");
 	listen_result = 0;
 	/* Another server is running already: clients ask that one. */
 	{
@@ -803,12 +803,12 @@ static void test_failures(void **unused)
 	static const char *const messages[] = {
 			"start;error 1 cannot wait for signals [-];close 0;free 0;unwant 0;open own;-",
 			"start;error 1 cannot wait for signals [-];close 0;free 0;unwant 0;open own;-",
-			"start;error 1 the kernel's events cannot be recorded: Cannot allocate memory [-];close 0;free 0;unwant 0;open own;-",
-			"start;error 1 the kernel's events cannot be recorded: Too many open files in system [-];close 0;free 0;unwant 0;open own;-",
-			"start;error 1 the kernel's events cannot be recorded: Address already in use [-];close 0;free 0;unwant 0;open own;-",
-			"start;error 1 the kernel's events cannot be recorded: Operation not supported [-];close 0;free 0;unwant 0;open own;-",
-			"start;error 1 the kernel's events cannot be recorded: No space left on device [-];close 0;free 0;unwant 0;open own;-",
-			"start;error 1 the kernel's events cannot be recorded: No space left on device [-];close 0;free 0;unwant 0;open own;-"};
+			"start;error 1 cannot record kernel events: Cannot allocate memory [-];close 0;free 0;unwant 0;open own;-",
+			"start;error 1 cannot record kernel events: Too many open files in system [-];close 0;free 0;unwant 0;open own;-",
+			"start;error 1 cannot record kernel events: Address already in use [-];close 0;free 0;unwant 0;open own;-",
+			"start;error 1 cannot record kernel events: Operation not supported [-];close 0;free 0;unwant 0;open own;-",
+			"start;error 1 cannot record kernel events: No space left on device [-];close 0;free 0;unwant 0;open own;-",
+			"start;error 1 cannot record kernel events: No space left on device [-];close 0;free 0;unwant 0;open own;-"};
 	const struct server_calls none = {.user = NULL};
 	unsigned int before = resources_descriptors();
 	struct server *server;
@@ -868,7 +868,7 @@ static void test_start(void **unused)
 	got = read(out[0], log, sizeof(log) - 1);
 	log[got > 0 ? got : 0] = '\0';
 	assert_string_equal(log,
-			"clock;open 0 0;note the kernel's events come by some way: for a reason;hello some way (for a reason);"
+			"clock;open 0 0;note reading kernel events through some way: for a reason;hello some way (for a reason);"
 			"ask;unwant 0;drain 1;changes;55 0;");
 	assert_int_equal(read(ready[0], &byte, 1), 1);
 	assert_int_equal(byte, '+');

@@ -225,8 +225,8 @@ static void test_names(void **unused)
 			const char *reason;
 		} refusals[] = {{EMFILE, "the kernel's limit of events (/proc/sys/kernel/user_events_max) is reached"},
 				{ENOMEM, "the kernel is out of memory, or the event's state is not writable"},
-				{EINVAL, "the kernel does not understand the description"},
-				{EBADF, "the program has closed our descriptor"},
+				{EINVAL, "the kernel cannot parse the description"},
+				{EBADF, "the program has closed the descriptor of user_events_data"},
 				{EPERM, "the kernel does not permit it"},
 				{EACCES, "the kernel does not permit it"},
 				{EIO, "the kernel refuses it"}};

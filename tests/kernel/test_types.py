@@ -186,7 +186,7 @@ def check_cases(way):
         print(f"nothing is recorded of {sorted(absent - ABSENT)}; something is of {sorted(ABSENT - absent)}")
         wrong += 1
     if (natives > 100) != (way == "native"):
-        print("not the encoding that was asked for")
+        print("not the encoding that was requested")
         wrong += 1
     return wrong
 

@@ -79,8 +79,10 @@ static bool user_events_config_read_line(
 	if (!strcmp(line, "encoding"))
 		return user_events_config_read_encoding(value, &config->encoding) ||
 				user_events_config_set_error(reason, capacity,
-						"not auto, native or eventheader:", value);
-	return user_events_config_set_error(reason, capacity, "neither events nor encoding:", line);
+						"unknown encoding, expected auto, native or eventheader:",
+						value);
+	return user_events_config_set_error(
+			reason, capacity, "unknown keyword, expected events or encoding:", line);
 }
 
 static bool user_events_config_read_file(
@@ -119,7 +121,8 @@ bool kernel_config_read(const char *text, const char *encoding, struct kernel_co
 	/* The environment variable has precedence over the file. */
 	if (good && encoding && *encoding &&
 			!user_events_config_read_encoding(encoding, &ret_config->encoding))
-		good = user_events_config_set_error(
-				reason, capacity, "not auto, native or eventheader:", encoding);
+		good = user_events_config_set_error(reason, capacity,
+				"unknown encoding, expected auto, native or eventheader:",
+				encoding);
 	return good;
 }

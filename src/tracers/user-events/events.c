@@ -257,7 +257,7 @@ static int user_event_try_header(struct user_event *event)
 	event->level = user_event_header_level(side_enum_get(desc->loglevel));
 	event->is_static = user_event_all_static(desc);
 	if (!refusal && event->is_static && !user_event_prepare_metadata(event))
-		refusal = "its names and types need more than a record of the kernel's has";
+		refusal = "its names and types do not fit in a record of the kernel";
 	if (refusal) {
 		(void)snprintf(event->shown.reason, sizeof(event->shown.reason), "%s", refusal);
 		return -ENOTSUP;
@@ -358,7 +358,7 @@ static bool user_event_add(struct side_event_description *desc, struct side_even
 	if (visit_description_check(desc, 0, &error)) {
 		event->shown.state = SIDE_KERNEL_EVENT_REFUSED;
 		(void)snprintf(event->shown.reason, sizeof(event->shown.reason),
-				"its description is wrong: %.80s", error.what);
+				"its description is invalid: %.80s", error.what);
 		return false;
 	}
 	user_event_register_event(event);

@@ -141,7 +141,7 @@ static bool user_events_native_put_optional(
 
 	if (shape.kind != SHAPE_SCALAR)
 		return user_events_native_set_reason(
-				to, "it has an optional value that is no scalar");
+				to, "it has an optional value that is not a scalar");
 	(void)snprintf(present, sizeof(present), "%.500s_present", name);
 	return user_events_native_add_field(to, present, 1, "u8 %s", present) &&
 			user_events_native_put_scalar(to, name, &shape);
@@ -155,7 +155,7 @@ static bool user_events_native_add_array(
 
 	if (shape.kind != SHAPE_SCALAR)
 		return user_events_native_set_reason(
-				to, "it has an array of something else than scalars");
+				to, "it has an array whose elements are not scalars");
 	return user_events_native_add_field(to, name, 4, "__rel_loc %s[] %s",
 			user_events_native_scalar_word(&shape, &opaque), name);
 }
@@ -175,7 +175,7 @@ static bool user_events_native_add_type(
 	case SHAPE_OPTIONAL: return user_events_native_put_optional(to, name, shape.element);
 	default:
 		return user_events_native_set_reason(
-				to, "it has values whose type only the call determines");
+				to, "it has values whose type is only known at the call");
 	}
 }
 

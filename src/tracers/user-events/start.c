@@ -29,7 +29,7 @@ static void user_events_start_report_failure(const char *reason)
 
 	table_report(reason);
 	if (environment_is_on("SIDE_DEBUG"))
-		dprintf(STDERR_FILENO, "side: events are not given to the kernel: %.*s%s%s\n",
+		dprintf(STDERR_FILENO, "side: cannot write events to the kernel: %.*s%s%s\n",
 				(int)size, reason, reason[size] ? "\nhint: " : "",
 				reason + size + !!reason[size]);
 }

@@ -182,12 +182,13 @@ int kernel_unregister(int fd, void *word)
 const char *kernel_register_reason(int error)
 {
 	switch (error) {
-	case -EADDRINUSE: return "the kernel has this name with other fields, or this word already";
+	case -EADDRINUSE:
+		return "the kernel already has an event of this name with other fields, or uses this address for another event";
 	case -EMFILE:
 		return "the kernel's limit of events (/proc/sys/kernel/user_events_max) is reached";
 	case -ENOMEM: return "the kernel is out of memory, or the event's state is not writable";
-	case -EINVAL: return "the kernel does not understand the description";
-	case -EBADF: return "the program has closed our descriptor";
+	case -EINVAL: return "the kernel cannot parse the description";
+	case -EBADF: return "the program has closed the descriptor of user_events_data";
 	case -EPERM:
 	case -EACCES: return "the kernel does not permit it";
 	default: return "the kernel refuses it";
