@@ -55,8 +55,8 @@ int pairs_create(struct report_pairs *pairs, const struct text_list *pairs_text,
 
 	*pairs = (struct report_pairs){.across = across};
 	if (pairs_text->count / 2 > PAIR_RULES_MAX)
-		return error_set_kind(error, ERROR_USAGE, -E2BIG, "run the command several times",
-				"there are more than %u times `--pair`", PAIR_RULES_MAX);
+		return error_set_kind(error, ERROR_USAGE, -E2BIG, "run `side report` several times",
+				"`--pair` is given more than %u times", PAIR_RULES_MAX);
 	for (size_t i = 0; !ret && i + 1 < pairs_text->count; i += 2)
 		ret = report_pair_add_rule(
 				pairs, pairs_text->items[i], pairs_text->items[i + 1], error);

@@ -290,7 +290,7 @@ static void report_text_stats_print_rule(struct report_text_writer *text, unsign
 	if (rule->negative)
 		text_print(text,
 				"%" PRIu64
-				" ended before they began (the clocks disagree); they count as 0\n",
+				" ended before they began (the clocks differ); they count as 0\n",
 				rule->negative);
 	if (slowest->count)
 		text_print(text, "The slowest:\n");

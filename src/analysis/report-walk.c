@@ -196,7 +196,7 @@ static void report_walk_report(const struct report_walk *walk, const struct ctf_
 	if (listener->report)
 		listener->report(listener->user, is_damage ? ANALYSIS_ERROR : ANALYSIS_NOTE,
 				is_damage && item->cut
-						? "`side view --repair` shortens the file to its whole packets"
+						? "`side view --repair` shortens the file to its last complete event"
 						: NULL,
 				item->text);
 }

@@ -82,9 +82,8 @@ static int parse_histograms(struct report *report, struct error *error)
 	int ret = 0;
 
 	if (list->count > REPORT_HISTOGRAMS_MAX)
-		return error_set_kind(error, ERROR_USAGE, -E2BIG, "run the command several times",
-				"there are more than %u times `--histogram`",
-				REPORT_HISTOGRAMS_MAX);
+		return error_set_kind(error, ERROR_USAGE, -E2BIG, "run `side report` several times",
+				"`--histogram` is given more than %u times", REPORT_HISTOGRAMS_MAX);
 	report->histograms = calloc(list->count + 1, sizeof(*report->histograms));
 	report->not_numbers = calloc(list->count + 1, sizeof(*report->not_numbers));
 	report->missing = calloc(MISSING_HISTOGRAMS + list->count, sizeof(*report->missing));
@@ -182,8 +181,9 @@ int report_read(struct report *report, struct error *error)
 		report_slow_sort(&report->slowest[i]);
 	if (!ret && !has_memory(report))
 		ret = -ENOMEM;
-	return ret ? error_set_kind(error, ERROR_FAILED, ret, NULL, "cannot go on reading %s: %s",
-				     report->walk.options.dir, strerror(-ret))
+	return ret ? error_set_kind(error, ERROR_FAILED, ret, NULL,
+				     "cannot continue to read %s: %s", report->walk.options.dir,
+				     strerror(-ret))
 		   : 0;
 }
 

@@ -120,7 +120,8 @@ static void show_damage(struct view *view, const struct view_entry *entry, const
 
 	view->damaged = true;
 	view_report(view, ANALYSIS_ERROR,
-			mendable ? "add --repair to shorten the file to what is whole" : NULL,
+			mendable ? "add --repair to shorten the file to its last complete event"
+				 : NULL,
 			bytes);
 	view_out_put(&view->buffer, bytes + entry->head, entry->size - entry->head);
 }

@@ -54,8 +54,8 @@ static void repair(struct view *view)
 		view_report(view, ANALYSIS_ERROR, *error.hint ? error.hint : NULL, error.text);
 	}
 	if (repaired)
-		print_format(view, ANALYSIS_NOTE, "%u file%s shortened to what is whole", repaired,
-				repaired == 1 ? " was" : "s were");
+		print_format(view, ANALYSIS_NOTE, "%u file%s shortened to the last complete event",
+				repaired, repaired == 1 ? " was" : "s were");
 }
 
 /* Notes about whole traces, before the events or after them. */
@@ -170,7 +170,7 @@ int view_run(const struct view_options *options)
 	symbols_free(symbols);
 	view_out_free(&view.buffer);
 	if (ret)
-		print_format(&view, ANALYSIS_ERROR, "cannot go on reading %s: %s", options->dir,
+		print_format(&view, ANALYSIS_ERROR, "cannot continue to read %s: %s", options->dir,
 				strerror(-ret));
 	/* The reader of the output has closed it (`| head`): the usual end, without a message. */
 	if (view.write_error == EPIPE)

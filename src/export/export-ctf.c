@@ -67,7 +67,8 @@ static int export_ctf_set_error(struct export_ctf *copy, int code)
 		return export_ctf_set_writer_error(copy, code);
 	copy->is_failed = true;
 	return error_set_kind(copy->failure, ERROR_FAILED, code, NULL,
-			"cannot go on exporting %s: %s", copy->walk.options.dir, strerror(-code));
+			"cannot continue to export %s: %s", copy->walk.options.dir,
+			strerror(-code));
 }
 
 static int export_ctf_cannot_describe(
@@ -504,8 +505,7 @@ static void export_ctf_note_lost_packets(const struct export_ctf *copy)
 	if (!copy->lost_packets || !listener->report)
 		return;
 	snprintf(text, sizeof(text),
-			"%" PRIu64
-			" whole packet%s missing: CTF cannot express that in a new trace",
+			"%" PRIu64 " packet%s missing: CTF cannot express that in a new trace",
 			copy->lost_packets, copy->lost_packets == 1 ? " is" : "s are");
 	listener->report(listener->user, ANALYSIS_NOTE, NULL, text);
 }

@@ -304,7 +304,7 @@ int export_write(struct export *export, int fd, const char *path, struct error *
 		return export_set_write_error(error, export->write_error, export->path);
 	if (ret)
 		return error_set_kind(error, ERROR_FAILED, ret, NULL,
-				"cannot go on exporting %s: %s", dir, strerror(-ret));
+				"cannot continue to export %s: %s", dir, strerror(-ret));
 	export_note_lost(export);
 	return 0;
 }

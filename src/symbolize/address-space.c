@@ -372,7 +372,7 @@ static void address_space_report_lost(struct symbols *symbols, struct known_modu
 	module->lost = true;
 	if (!symbols->options.report ||
 			asprintf(&sentence,
-					"addresses in %.1024s stay numbers: the file, or its debug information, is damaged",
+					"addresses in %.1024s have no symbols: the file, or its debug information, is damaged",
 					module->name.path) < 0)
 		return;
 	symbols->options.report(symbols->options.user, sentence);

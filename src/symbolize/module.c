@@ -56,7 +56,7 @@ static void symbol_module_log(const struct symbols_options *options, const struc
 	char *sentence;
 
 	if (!options->report ||
-			asprintf(&sentence, "addresses in %.1024s stay numbers: %s",
+			asprintf(&sentence, "addresses in %.1024s have no symbols: %s",
 					module->name.path, reason) < 0)
 		return;
 	options->report(options->user, sentence);
@@ -71,9 +71,9 @@ static const char *symbol_module_mismatch_reason(const struct module *module)
 
 	if (name->build_id_size) {
 		if (size != name->build_id_size || memcmp(id, name->build_id, size) != 0)
-			return "the file has been replaced since the recording (its build id is another one)";
+			return "the file was replaced after the recording (its build id differs)";
 	} else if (name->inode && file_inode(&module->file) != name->inode) {
-		return "the file has been replaced since the recording (it is another one)";
+		return "the file was replaced after the recording";
 	}
 	return NULL;
 }

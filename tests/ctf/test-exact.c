@@ -615,7 +615,7 @@ static void test_refusals(void **state)
 	(void)state;
 	assert_int_equal(ctf_writer_add_event_json(writer, 3, 1, "e", 6, NULL, fields, NULL, &why),
 			-EINVAL);
-	assert_string_equal(why.text, "the event e is in channel 3, which is not there");
+	assert_string_equal(why.text, "the event e is in channel 3, which does not exist");
 	assert_int_equal(ctf_writer_open_stream(writer, 3, 1, 0, &stream, &why), -EINVAL);
 	snprintf(sentence, sizeof(sentence), "there is no channel 3 in %s", directory);
 	assert_string_equal(why.text, sentence);
@@ -631,7 +631,7 @@ static void test_refusals(void **state)
 		assert_int_equal(ctf_writer_add_event_json(
 						 writer, 0, i, "e", 6, NULL, fields, NULL, &why),
 				-EEXIST);
-		snprintf(sentence, sizeof(sentence), "the event id %u of e is already taken", i);
+		snprintf(sentence, sizeof(sentence), "the event id %u of e is already in use", i);
 		assert_string_equal(why.text, sentence);
 	}
 	assert_int_equal(ctf_writer_add_event_json(writer, 1, 7, "e", 6, NULL, fields, NULL, &why),
@@ -798,7 +798,7 @@ static void fail_creation(enum ctf_format format)
 				strerror(-ret));
 		if (!strcmp(failing_name, "getrandom"))
 			snprintf(expected, sizeof(expected),
-					"no random numbers for the identity of %s", directory);
+					"cannot get random numbers for the UUID of %s", directory);
 		else if (!strcmp(failing_name, "mkdir"))
 			snprintf(expected, sizeof(expected), "cannot write %s: Permission denied",
 					directory);
@@ -871,7 +871,7 @@ static void test_failing_streams(void **state)
 	failing_arm(1);
 	assert_int_equal(ctf_writer_lost(writer, 10, lost, 1, &why), -ENOMEM);
 	assert_true(failing_has_failed());
-	assert_string_equal(why.text, "out of memory to note what was lost");
+	assert_string_equal(why.text, "out of memory: cannot write the counts of lost events");
 	/* The first error of closing is reported, and all files are closed. */
 	failing_arm(1);
 	assert_int_equal(ctf_writer_close(writer, &why), -ENOSPC);

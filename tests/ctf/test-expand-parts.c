@@ -500,7 +500,7 @@ static void test_damage(void)
 	scratch_write(in_dir, "b.zst", stream, frame_sizes[0]);
 	CHECK(!expand());
 	CHECK(is_text(sentences,
-			"%s/a.zst, byte %zu, is damaged: the last frame is cut off; its whole part is kept;",
+			"%s/a.zst, byte %zu, is damaged: the last frame is cut off; its undamaged part is kept;",
 			in_dir, frame_sizes[0]));
 	snprintf(path, sizeof(path), "%s/a", out_dir);
 	CHECK(!lstat(path, &stat));

@@ -267,7 +267,7 @@ static void test_values(void **state)
 	both->members[0].type->length = (1 << 20) + 1;
 	decoder.count = 0;
 	assert_int_equal(ctf_decode(&decoder, both, &index), -EINVAL);
-	assert_string_equal(decoder.why, "an array of nothing is too long");
+	assert_string_equal(decoder.why, "an array of empty elements is too long");
 	free(decoder.values);
 	ctf_arena_destroy(arena);
 }
@@ -379,7 +379,7 @@ static void test_path_variants(void **state)
 		scratch_write(scratch, "metadata", text, used);
 		assert_int_equal(read_metadata(&classes), count == 16 ? 0 : -EINVAL);
 		if (count == 17)
-			assert_non_null(strstr(why.text, "which is not before its use"));
+			assert_non_null(strstr(why.text, "which is not defined before"));
 		ctf_metadata_free(classes);
 	}
 }

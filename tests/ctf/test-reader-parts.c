@@ -459,8 +459,8 @@ static void test_grown(void)
 		CHECK(item.kind == CTF_ITEM_NOTE && item.count == count &&
 				item.trace == &reader->traces[0]->trace);
 		CHECK(!strcmp(item.text,
-				count == 1 ? "/t/a has grown while being read: what was added is not shown"
-					   : "/t/a and other files have grown while being read: what was added is not shown"));
+				count == 1 ? "/t/a has grown while being read: the added part is not shown"
+					   : "/t/a and other files have grown while being read: the added part is not shown"));
 		CHECK(!ctf_reader_next(reader, &item));
 		CHECK(!ctf_reader_note_next(reader, true, &item));
 	}

@@ -279,11 +279,10 @@ static void test_damage(void)
 	stream.decoder.why = "bad frame";
 	stream.state = CTF_STREAM_RECORDS;
 	CHECK(unreadable(&stream) == 1 && stream.packet == 31 && stream.state == CTF_STREAM_PACKET);
-	CHECK(!item->cut &&
-			strstr(item->text, "bad frame; the reading goes on at the next packet"));
+	CHECK(!item->cut && strstr(item->text, "bad frame; reading continues at the next packet"));
 	CHECK(unreadable(&stream) == 1 && stream.packet == 31 && stream.state == CTF_STREAM_END);
 	CHECK(is_same(item->text,
-			"/t/s cannot be read from byte 31 on: bad frame; what follows in it is not shown"));
+			"/t/s cannot be read from byte 31 on: bad frame; the remainder of the file is not shown"));
 	/* Without a class, an item has no time. */
 	stream.class = NULL;
 	ctf_stream_report_damage(&stream);
@@ -301,7 +300,7 @@ static void test_ends(void)
 	stream.window.shrunk = true;
 	CHECK(end_of_file(&stream) == 1);
 	CHECK(is_same(item->text,
-			"/t/s has become shorter while it was read; what was cut off is not shown"));
+			"/t/s has become shorter while it was read; the removed part is not shown"));
 	stream.shrink_reported = true;
 	CHECK(!end_of_file(&stream));
 	stream.window.unzstd = (struct ctf_unzstd *)&some_frames;
@@ -317,7 +316,7 @@ static void test_ends(void)
 	strange_bytes = 9;
 	CHECK(end_of_file(&stream) == 1 && !item->cut);
 	CHECK(is_same(item->text,
-			"/t/s is damaged: 9 bytes of it, the first at byte 66, are no zstd frames; the packets in them are missing"));
+			"/t/s is damaged: 9 bytes of it, the first at byte 66, are not zstd frames; the packets in them are missing"));
 }
 
 /* ---- packets ---- */
@@ -425,7 +424,7 @@ static bool has_sizes(uint64_t packet, uint64_t content, uint64_t at, uint64_t n
 		set(&stream, CTF_ROLE_CONTENT_SIZE, content);
 	why = check_sizes(&stream);
 	if (!next)
-		return why && !strcmp(why, "the sizes in the packet's header make no sense");
+		return why && !strcmp(why, "the sizes in the packet's header are inconsistent");
 	return !why && stream.next_packet == next && stream.content == expected &&
 			stream.torn == torn &&
 			stream.decoder.end == (expected < at + 8 * 90 ? expected - at : 8 * 90);

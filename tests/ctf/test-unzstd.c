@@ -154,7 +154,7 @@ static void test_strange(void **state)
 	heard = listen(f);
 	assert_int_equal(heard.events, TOTAL);
 	assert_int_equal(heard.damages, 1);
-	assert_non_null(strstr(heard.damage, "are no zstd frames"));
+	assert_non_null(strstr(heard.damage, "are not zstd frames"));
 	assert_non_null(strstr(heard.damage, "100 bytes"));
 	/* At the end, too. */
 	memcpy(longer, bytes, size);

@@ -128,7 +128,7 @@ static void test_ends(void **state)
 	assert_refused(packed, bytes, 64, "an array is longer than the packet", true);
 	strings->element = ctf_type_struct(arena, 0);
 	strings->length = (1u << 20) + 1;
-	assert_refused(strings, bytes, 64, "an array of nothing is too long", false);
+	assert_refused(strings, bytes, 64, "an array of empty elements is too long", false);
 	strings->length = 1000;
 	assert_int_equal(decode_bits(strings, bytes, 64), 0);
 	assert_int_equal(decoder.values[0].span, 1001);
@@ -277,8 +277,8 @@ static void test_wide_arrays(void **state)
 	assert_int_equal(ctf_decode_wide_text(&decoder, type, &value,
 					 (const uint8_t *)"a\0b\0\0\0c\0", 7),
 			-EINVAL);
-	assert_string_equal(
-			decoder.why, "the length of a text is no whole number of its characters");
+	assert_string_equal(decoder.why,
+			"the length of a text is not a multiple of its character size");
 	/* The first half of a pair at the end. */
 	assert_int_equal(ctf_decode_wide_text(&decoder, type, &value,
 					 (const uint8_t *)"\0\xd8\0\xdc", 2),

@@ -416,7 +416,7 @@ static void test_replaced(void **unused)
 	memcpy(name.build_id, image.note.id, 20);
 	assert_used(&name, true, "");
 	snprintf(sentence, sizeof(sentence),
-			"addresses in %s stay numbers: the file has been replaced since the recording (its build id is another one)",
+			"addresses in %s have no symbols: the file was replaced after the recording (its build id differs)",
 			path);
 	name.build_id[19]++;
 	assert_used(&name, false, sentence);
@@ -433,7 +433,7 @@ static void test_replaced(void **unused)
 	module_free(module);
 	name.inode++;
 	snprintf(sentence, sizeof(sentence),
-			"addresses in %s stay numbers: the file has been replaced since the recording (it is another one)",
+			"addresses in %s have no symbols: the file was replaced after the recording",
 			path);
 	assert_used(&name, false, sentence);
 	/* Without both, any file is accepted. A relative path is not opened. */

@@ -373,7 +373,7 @@ static void test_lost(void **unused)
 	assert_null(symbol->function);
 	assert_int_equal(nr_reported, 1);
 	assert_string_equal(reported,
-			"addresses in /a stay numbers: the file, or its debug information, is damaged");
+			"addresses in /a have no symbols: the file, or its debug information, is damaged");
 	is_lost = false;
 	/* Not looked up any more; other files are. */
 	assert_null(symbols_find(symbols, 3, 0, 0x1003, false)->function);

@@ -192,7 +192,7 @@ def test_replaced():
     shutil.copy(os.environ["LIBRARY_CXX"], library)
     done = side("view", "--json", "--symbols", trace, env=ENV)
     equal(done.status, 0, done)
-    equal(done.err.count("replaced since the recording"), 1, done.err)
+    equal(done.err.count("replaced after the recording"), 1, done.err)
     contains(done.err, library)
     for line in map(json.loads, done.out.splitlines()):
         if line.get("event") == "library:here":

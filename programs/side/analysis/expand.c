@@ -49,9 +49,9 @@ static void expand_print_result(const struct ctf_expand_result *result, const ch
 		return;
 	}
 	if (!result->expanded)
-		message_note("nothing in it was compressed: %s is a copy", out);
+		message_note("%s is a plain copy: nothing in the trace was compressed", out);
 	else
-		message_note("%s were made %s in %s", format_size(result->bytes_in, in_text),
+		message_note("expanded %s to %s in %s", format_size(result->bytes_in, in_text),
 				format_size(result->bytes_out, out_text), out);
 }
 
@@ -65,7 +65,7 @@ int cmd_expand(const struct parsed *parsed)
 
 	if (!out && !default_path)
 		return message_error(COMMAND_USAGE, "name the new directory with `-o`",
-				"%s has no name to make a new one from", dir);
+				"cannot derive the name of the new directory from %s", dir);
 	out = out ? out : default_path;
 	ret = ctf_expand(dir, out, confine, expand_print_damage, NULL, &result, &error);
 	if (ret) {

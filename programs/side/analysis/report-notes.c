@@ -37,18 +37,18 @@ static void report_note_calls(const struct report *report)
 		lost += calls->stats[i].lost;
 	}
 	if (unfinished)
-		message_note("calls without a return (left, or open at the end): %s; each is taken to end with the call around it, or with the last event of its thread",
+		message_note("calls without a return (left by a jump, or open at the end): %s; each is assumed to end with its caller, or with the last event of its thread",
 				format_number(unfinished, number));
 	if (lost)
 		message_note("calls whose return may be among the lost events: %s; their times are left out",
 				format_number(lost, number));
 	if (calls->unbegun)
-		message_note("returns without an entry: %s; they are under no caller",
+		message_note("returns without an entry: %s; they have no caller in the tree",
 				format_number(calls->unbegun, number));
 	if (calls->branch_keys.refused)
 		message_note("the tree has only the first %u branches", CALLS_BRANCHES_MAX);
 	if (calls->too_deep)
-		message_note("calls deeper than %u have no times of their own: %s", CALLS_DEPTH_MAX,
+		message_note("calls nested deeper than %u have no times: %s", CALLS_DEPTH_MAX,
 				format_number(calls->too_deep, number));
 }
 
@@ -97,7 +97,7 @@ void report_notes_print(const struct report *report)
 			report_note_no_value("", report->histograms[i].text,
 					&report->missing[MISSING_HISTOGRAMS + i]);
 		if (report->not_numbers[i])
-			message_note("values of `%s` that are no numbers are not counted",
+			message_note("values of `%s` that are not numbers are not counted",
 					report->histograms[i].text);
 	}
 	if (report->options->calls || report->options->tree)

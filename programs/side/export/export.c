@@ -71,7 +71,7 @@ static int export_open_output(struct export_output *output, const struct export_
 	if (!path || !strcmp(path, "-")) {
 		if (options->format == EXPORT_PERFETTO && isatty(STDOUT_FILENO))
 			return message_error(COMMAND_USAGE, "add `-o FILE`",
-					"a Perfetto trace is not for the terminal");
+					"cannot write a Perfetto trace to a terminal");
 		return COMMAND_DONE;
 	}
 	output->path = path;
@@ -153,7 +153,7 @@ static int export_make_trace(const char *path, struct keeper *keeper)
 
 	if (mkdir(path, CTF_DIRECTORY_MODE))
 		return message_error(COMMAND_FAILED,
-				errno == EEXIST ? "name a directory that is not there yet" : NULL,
+				errno == EEXIST ? "name a directory that does not exist yet" : NULL,
 				"cannot make %s: %s", path, strerror(errno));
 	ret = keeper_start(keeper, path, NULL);
 	if (!ret)
@@ -281,7 +281,7 @@ static int export_check_options(const struct export_options *options)
 
 	if (options->pairs.count && !drawn)
 		return message_error(COMMAND_USAGE, "use `--format perfetto` or `--format chrome`",
-				"`--pair` makes slices, and this format has none");
+				"cannot use `--pair` with this format: it has no slices");
 	if ((options->key || options->across) && !options->pairs.count)
 		return message_error(COMMAND_USAGE, "add `--pair BEGIN END`",
 				"`--%s` has no effect without `--pair`",
@@ -322,7 +322,7 @@ static int export_check_former_format(const struct export_options *options)
 	return message_error(COMMAND_USAGE,
 			nearest_text(&nearest, "--format ", suggestion, sizeof(suggestion))
 					? suggestion
-					: "`--format` is perfetto, chrome, csv, jsonl, ctf1 or ctf2",
+					: "use `--format` perfetto, chrome, csv, jsonl, ctf1 or ctf2",
 			"`--to %.128s` is not a time", options->times.to);
 }
 

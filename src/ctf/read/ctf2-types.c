@@ -65,7 +65,7 @@ static struct ctf_location *parse_location(
 			location->path[location->count++] =
 					ctf2_tree_name(r, step->text, ctf2_is_event_scope(scope));
 		else if (step->kind != JSON_NULL || !step->next)
-			return ctf2_error(r, "a step of \"%s\" is no name", key);
+			return ctf2_error(r, "a step of \"%s\" is not a name", key);
 		else if (location->count && location->path[location->count - 1])
 			location->count--;
 		else

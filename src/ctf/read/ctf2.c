@@ -142,7 +142,7 @@ static void read_preamble(struct ctf2_reader *r, const struct ctf2_json *json)
 			classes->trace.uuid[at++] = (uint8_t)byte->number;
 	}
 	if (uuid->kind != JSON_ARRAY || at != 16 || uuid->count != 16)
-		ctf2_error(r, "the UUID of the preamble is none");
+		ctf2_error(r, "the UUID of the preamble is not valid");
 	else
 		classes->has_uuid = true;
 }
@@ -308,7 +308,7 @@ static void read_stream(struct ctf2_reader *r, const struct ctf2_json *json)
 	stream->id = any_number(r, json, "id", false);
 	stream->clock = default_clock(r, json);
 	if (ctf_stream_class_find(classes, stream->id))
-		ctf2_error(r, "the data stream class %" PRIu64 " is there twice", stream->id);
+		ctf2_error(r, "the data stream class %" PRIu64 " is defined twice", stream->id);
 	read_scope(r, json, "packet-context-field-class", scopes, CTF_SCOPE_PACKET_CONTEXT,
 			stream->clock);
 	read_scope(r, json, "event-record-header-field-class", scopes, CTF_SCOPE_EVENT_HEADER,
@@ -466,7 +466,7 @@ static void read_fragment(struct ctf2_reader *r, const char *whole, const char *
 	}
 	json = json_parse(arena, text, size, MEMORY_BASE + size * MEMORY_FACTOR, &error);
 	if (!json && error.why)
-		ctf2_error(r, "line %u is no JSON: %s", ctf2_read_line_number(whole, error.at),
+		ctf2_error(r, "line %u is not JSON: %s", ctf2_read_line_number(whole, error.at),
 				error.why);
 	else if (!json)
 		r->first_error = ctf_metadata_set_no_memory(r->error);

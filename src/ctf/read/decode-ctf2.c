@@ -117,7 +117,7 @@ int ctf_decode_wide_text(struct ctf_decoder *d, const struct ctf_type *type,
 	char *to;
 
 	if (size % unit) {
-		d->why = "the length of a text is no whole number of its characters";
+		d->why = "the length of a text is not a multiple of its character size";
 		return -EINVAL;
 	}
 	/* Two bytes of UTF-16 become at most three of UTF-8, four of UTF-32 at most four. */

@@ -437,7 +437,7 @@ static int ctf_decode_array(
 	if (element->min_bits && length > (d->end - d->at) / element->min_bits)
 		return fail_beyond(d, "an array is longer than the packet");
 	if (!element->min_bits && length > CTF_EMPTY_MAX)
-		return ctf_decode_set_error(d, "an array of nothing is too long");
+		return ctf_decode_set_error(d, "an array of empty elements is too long");
 	value->count = (uint32_t)length;
 	for (uint64_t i = 0; i < length; i++) {
 		ret = ctf_decode_value(d, element, NULL);

@@ -266,7 +266,7 @@ static int note_grown(struct ctf_reader *reader, struct ctf_item *ret_item)
 	if (!first)
 		return 0;
 	snprintf(reader->grown, sizeof(reader->grown),
-			"%s/%s%s grown while being read: what was added is not shown",
+			"%s/%s%s grown while being read: the added part is not shown",
 			first->classes->trace.path, first->info.name,
 			count > 1 ? " and other files have" : " has");
 	*ret_item = (struct ctf_item){.kind = CTF_ITEM_NOTE,

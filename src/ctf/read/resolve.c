@@ -250,18 +250,20 @@ static int bind(const struct resolver *r, const struct resolve_level *level, str
 	member = found.member;
 	if (!member)
 		return error_set(r->error, -EINVAL, NULL,
-				"the metadata names the field \"%s\", which is not before its use",
+				"the metadata uses the field \"%s\", which is not defined before",
 				name);
 	if (type->kind == CTF_SEQUENCE &&
 			(member->type->is_signed ||
 					(member->type->kind != CTF_INTEGER &&
 							member->type->kind != CTF_ENUM)))
 		return error_set(r->error, -EINVAL, NULL,
-				"the length \"%s\" in the metadata is no unsigned integer", name);
+				"the length \"%s\" in the metadata is not an unsigned integer",
+				name);
 	if (type->kind == CTF_VARIANT && member->type->kind != CTF_ENUM &&
 			!(type->location && member->type->kind == CTF_INTEGER))
-		return error_set(r->error, -EINVAL, NULL, "the tag \"%s\" in the metadata is no %s",
-				name, type->location ? "integer" : "enumeration");
+		return error_set(r->error, -EINVAL, NULL,
+				"the tag \"%s\" in the metadata is not of type %s", name,
+				type->location ? "integer" : "enumeration");
 	if (member->slot < 0)
 		member->slot = r->classes->slot_count++;
 	type->slot = member->slot;

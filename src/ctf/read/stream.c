@@ -216,7 +216,7 @@ static int unreadable(struct ctf_stream_reader *stream)
 	uint64_t resume = stream->window.resume;
 
 	if (resume > stream->packet) {
-		damage(stream, stream->decoder.why, "the reading goes on at the next packet");
+		damage(stream, stream->decoder.why, "reading continues at the next packet");
 		stream->item.cut = false;
 		stream->packet = resume;
 		stream->state = CTF_STREAM_PACKET;
@@ -224,7 +224,7 @@ static int unreadable(struct ctf_stream_reader *stream)
 	}
 	snprintf(stream->text, sizeof(stream->text),
 			"%s/%s cannot be read from byte %" PRIu64
-			" on: %s; what follows in it is not shown",
+			" on: %s; the remainder of the file is not shown",
 			stream->classes->trace.path, stream->info.name,
 			stream->packet + position(stream) / 8, stream->decoder.why);
 	stream->state = CTF_STREAM_END;
@@ -243,7 +243,7 @@ static int end_of_file(struct ctf_stream_reader *stream)
 		snprintf(stream->text, sizeof(stream->text),
 				"%s/%s is damaged: %" PRIu64
 				" bytes of it, the first at byte %" PRIu64
-				", are no zstd frames; the packets in them are missing",
+				", are not zstd frames; the packets in them are missing",
 				stream->classes->trace.path, stream->info.name, strange, first);
 		return ctf_stream_report_damage(stream);
 	}
@@ -259,7 +259,7 @@ static int end_of_file(struct ctf_stream_reader *stream)
 	if (!stream->window.shrunk || stream->shrink_reported)
 		return 0;
 	snprintf(stream->text, sizeof(stream->text),
-			"%s/%s has become shorter while it was read; what was cut off is not shown",
+			"%s/%s has become shorter while it was read; the removed part is not shown",
 			stream->classes->trace.path, stream->info.name);
 	return ctf_stream_report_damage(stream);
 }
@@ -340,7 +340,7 @@ static const char *check_sizes(struct ctf_stream_reader *stream)
 	if (seen(stream, CTF_ROLE_CONTENT_SIZE))
 		content = stream->fields.values[CTF_ROLE_CONTENT_SIZE];
 	if (packet % 8 || !packet || content > packet || content < position(stream))
-		return "the sizes in the packet's header make no sense";
+		return "the sizes in the packet's header are inconsistent";
 	stream->torn = packet > there;
 	stream->next_packet = stream->packet + packet / 8;
 	stream->content = content > there ? there : content;
@@ -597,7 +597,7 @@ static int decode_record(struct ctf_stream_reader *stream)
 	if (ret)
 		return ret;
 	if (d->at == start) {
-		d->why = "an event takes no room";
+		d->why = "an event has no bytes";
 		return -EINVAL;
 	}
 	item = new_item(stream, CTF_ITEM_EVENT, d->clock);
@@ -693,7 +693,7 @@ static int next_packet(struct ctf_stream_reader *stream)
 	if (ret == -EIO)
 		return unreadable(stream);
 	if (ret == -EINVAL) {
-		ret = damage(stream, stream->decoder.why, "the reading goes on at the next packet");
+		ret = damage(stream, stream->decoder.why, "reading continues at the next packet");
 		stream->packet = find_packet(stream);
 		return ret;
 	}

@@ -55,7 +55,7 @@ void tsdl_next(struct tsdl_parser *p)
 	if (p->token.kind == TSDL_BAD && p->lexer.is_out_of_memory)
 		p->failed = ctf_metadata_set_no_memory(p->error);
 	else if (p->token.kind == TSDL_BAD)
-		tsdl_error(p, "this text is no TSDL, or it is cut off");
+		tsdl_error(p, "this text is not TSDL, or it is truncated");
 }
 
 bool tsdl_is(const struct tsdl_parser *p, char punct)

@@ -102,7 +102,7 @@ static int expand_stream(struct expansion *e, int in, int out, const struct expa
 		if (ret == -EBADMSG)
 			ctf_expand_report(e, "%s/%s, byte %" PRIu64 ", is damaged: %s; %s",
 					from->path, from_name, (uint64_t)frames.next, frames.reason,
-					frames.is_cut ? "its whole part is kept"
+					frames.is_cut ? "its undamaged part is kept"
 						      : "the following bytes are not expanded");
 		if (ret <= 0 && !(ret == -EBADMSG && frames.is_cut))
 			break;

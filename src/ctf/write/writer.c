@@ -212,7 +212,7 @@ int ctf_writer_create(const struct ctf_writer_config *config, struct ctf_writer 
 		goto fail;
 	}
 	if (getrandom(writer->uuid, sizeof(writer->uuid), 0) != sizeof(writer->uuid)) {
-		ret = error_set(error, -EIO, NULL, "no random numbers for the identity of %s",
+		ret = error_set(error, -EIO, NULL, "cannot get random numbers for the UUID of %s",
 				config->dir);
 		goto fail;
 	}
@@ -334,7 +334,7 @@ static int ctf_writer_add_class(
 
 	if (event->channel >= writer->nr_channels)
 		return error_set(error, -EINVAL, NULL,
-				"the event %s is in channel %u, which is not there", event->name,
+				"the event %s is in channel %u, which does not exist", event->name,
 				event->channel);
 	channel = &writer->channels[event->channel];
 	ret = ctf_writer_describe_channel(writer, event->channel, error);
@@ -342,7 +342,7 @@ static int ctf_writer_add_class(
 		return ret;
 	ret = add_id(channel, event->id);
 	if (ret == -EEXIST)
-		return error_set(error, ret, NULL, "the event id %u of %s is already taken",
+		return error_set(error, ret, NULL, "the event id %u of %s is already in use",
 				event->id, event->name);
 	if (ret)
 		return error_set(error, ret, NULL, "out of memory for the description of %s",
@@ -498,7 +498,8 @@ int ctf_writer_lost(struct ctf_writer *writer, uint64_t timestamp, const struct 
 	span.size = put_lost(NULL, timestamp, lost, count);
 	records = malloc(span.size + 1);
 	if (!records)
-		return error_set(error, -ENOMEM, NULL, "out of memory to note what was lost");
+		return error_set(error, -ENOMEM, NULL,
+				"out of memory: cannot write the counts of lost events");
 	put_lost(records, timestamp, lost, count);
 	span.records = records;
 	ret = ctf_stream_append(writer->session, &span, error);
