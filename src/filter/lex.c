@@ -144,9 +144,9 @@ static int lex_float(struct filter_lexer *lexer)
 	}
 	if (filter_lex_is_name_char(*at) || *at == '.')
 		return filter_fail(lexer->error, (unsigned int)(at - lexer->text) + 1,
-				"a number does not go on like this");
+				"unexpected character in a number");
 	if (number > 1.7976931348623157e308)
-		return filter_fail(lexer->error, token->column, "a number above all floats");
+		return filter_fail(lexer->error, token->column, "a number too large for a float");
 	token->kind = FILTER_TOKEN_DOUBLE;
 	memcpy(&token->number, &number, sizeof(number));
 	lexer->at = (size_t)(at - lexer->text);
@@ -185,11 +185,11 @@ static int lex_integer(struct filter_lexer *lexer)
 		at++;
 	if (filter_lex_is_digit(*at))
 		return filter_fail(lexer->error, (unsigned int)(at - lexer->text) + 1,
-				"no digit of a number that is %s",
-				base == 8 ? "octal, as it begins with 0" : "binary");
+				"invalid digit in a number that is %s",
+				base == 8 ? "octal, because it begins with 0" : "binary");
 	if (filter_lex_is_name_char(*at))
 		return filter_fail(lexer->error, (unsigned int)(at - lexer->text) + 1,
-				"a number does not go on like this");
+				"unexpected character in a number");
 	lexer->at = (size_t)(at - lexer->text);
 	return 0;
 }
@@ -215,10 +215,10 @@ static int filter_lex_parse_escape(struct filter_lexer *lexer, size_t *at)
 		*at += 2;
 		if (low == 16)
 			return filter_fail(lexer->error, (unsigned int)begin + 1,
-					"expected two hexadecimal digits behind \\x");
+					"expected two hexadecimal digits after \\x");
 		if (!high && !low)
 			return filter_fail(lexer->error, (unsigned int)begin + 1,
-					"strings have no NUL in them");
+					"strings cannot contain NUL");
 		return high * 16 + low;
 	}
 	name = c ? strchr(names, c) : NULL;
@@ -226,7 +226,7 @@ static int filter_lex_parse_escape(struct filter_lexer *lexer, size_t *at)
 		return (unsigned char)values[name - names];
 	if (!c)
 		return filter_fail(lexer->error, (unsigned int)begin + 1,
-				"expected a character behind the backslash");
+				"expected a character after the backslash");
 	if (filter_lex_is_name_char(c)) {
 		filter_fail(lexer->error, (unsigned int)begin + 1, "unknown escape \"\\%c\"", c);
 		return filter_hint_set(lexer->error, "write `\\\\` for a backslash");
@@ -252,7 +252,7 @@ static int filter_lex_read_string(struct filter_lexer *lexer)
 		c = (unsigned char)lexer->text[at];
 		if (!c)
 			return filter_fail(lexer->error, token->column,
-					"a string that is not closed by \"");
+					"a string without a closing \"");
 		if (c == '*' || c == '?') {
 			token->is_glob = true;
 			at++;
@@ -307,7 +307,7 @@ static int lex_character(struct filter_lexer *lexer)
 			token->number = token->number << 6 | (lexer->text[at] & 0x3f);
 	}
 	if (more || lexer->text[at] != '\'') {
-		filter_fail(lexer->error, token->column, "a character that is not closed by '");
+		filter_fail(lexer->error, token->column, "a character without a closing '");
 		return filter_hint_set(lexer->error, "write strings in \"\"");
 	}
 	lexer->at = at + 1;
@@ -326,7 +326,7 @@ static int lex_quoted(struct filter_lexer *lexer)
 	for (lexer->at++; !ret && lexer->text[lexer->at] != '`'; lexer->at++) {
 		if (!lexer->text[lexer->at])
 			return filter_fail(lexer->error, (unsigned int)begin + 1,
-					"a name that is not closed by `");
+					"a name without a closing `");
 		ret = filter_lex_append_char(
 				lexer, (unsigned int)lexer->at + 1, lexer->text[lexer->at]);
 	}
@@ -380,7 +380,7 @@ static int lex_context(struct filter_lexer *lexer)
 	is_app = !strcmp(token->text, "app");
 	if (!is_app && strcmp(token->text, "ctx") != 0) {
 		filter_fail(lexer->error, token->column,
-				"unknown \"$%.40s\": there are $ctx.NAME and $app.PROVIDER:NAME",
+				"unknown \"$%.40s\": use $ctx.NAME or $app.PROVIDER:NAME",
 				token->text);
 		return filter_hint_set(lexer->error, filter_hint(token->text, roots, "$", hint));
 	}
@@ -444,7 +444,7 @@ static int lex_operator(struct filter_lexer *lexer)
 	}
 	if (!strchr("!<>&|^~+-*/%()[].,", *at))
 		return filter_fail(lexer->error, token->column,
-				*at == '$' ? "expected ctx or app behind \"$\""
+				*at == '$' ? "expected ctx or app after \"$\""
 					   : "unexpected \"%s\"",
 				filter_lex_format_token(at, 1, shown, sizeof(shown)));
 	token->op = (unsigned char)*at;

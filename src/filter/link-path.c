@@ -159,8 +159,7 @@ static unsigned int refuse_goal(struct filter_path_step *cursor, unsigned int la
 {
 	switch (cursor->want->goal) {
 	case FILTER_GOAL_LENGTH:
-		return filter_path_refuse(
-				cursor, label, ", and len() is that of strings and arrays");
+		return filter_path_refuse(cursor, label, "; len() accepts strings and arrays");
 	case FILTER_GOAL_TEXT:
 		if (!is_array(label) && label != SIDE_TYPE_STRUCT &&
 				label != SIDE_TYPE_GATHER_STRUCT)
@@ -169,12 +168,13 @@ static unsigned int refuse_goal(struct filter_path_step *cursor, unsigned int la
 	default: break;
 	}
 	if (is_array(label))
-		return filter_path_refuse(cursor, label, ": take an element, as [0], or its len()");
+		return filter_path_refuse(
+				cursor, label, ": use an element, as in [0], or its len()");
 	if (label == SIDE_TYPE_STRUCT || label == SIDE_TYPE_GATHER_STRUCT)
 		return filter_path_refuse(cursor, label, ": name one of its members");
 	if (label == SIDE_TYPE_ENUM_BITMAP)
 		return filter_path_refuse(cursor, label,
-				" of several items: take one, as [0], or compare it with a label");
+				" of several items: use one, as [0], or compare it with a label");
 	return filter_path_refuse(cursor, label, ", which has no value");
 }
 

@@ -864,9 +864,8 @@ int filter_link_program(struct filter_linker *linker, const void *program, size_
 		i = link_block(&whole, i);
 	if (linker->failed) {
 		filter_link_set_error(linker->error, 0,
-				linker->failed == -E2BIG
-						? "the types of the fields unfold too widely"
-						: "the memory for the filter is too small",
+				linker->failed == -E2BIG ? "the types of the fields are too complex"
+							 : "the memory for the filter is too small",
 				&length);
 		return linker->failed;
 	}

@@ -155,7 +155,8 @@ static uint8_t *pool_take(struct filter_parser *parser, unsigned int column, siz
 	if (parser->failed)
 		return NULL;
 	if (sizeof(tree->pool) - tree->pool_size < size) {
-		filter_parse_set_error(parser, column, "the names and strings are too long in all");
+		filter_parse_set_error(
+				parser, column, "the names and strings are too long in total");
 		parser->failed = -E2BIG;
 		return NULL;
 	}
@@ -453,7 +454,7 @@ static void path_index(struct filter_parser *parser)
 		return;
 	}
 	if (token->number > UINT32_MAX) {
-		filter_parse_set_error(parser, token->column, "an index above all arrays");
+		filter_parse_set_error(parser, token->column, "an index larger than any array");
 		return;
 	}
 	at = pool_take(parser, token->column, 5);
@@ -557,7 +558,7 @@ static struct filter_node *parse_function(
 		return fail_expected(parser, "a field or a context", "");
 	node = filter_parse_path(parser, ask);
 	if (!parser->failed && !is_op(parser, ')'))
-		return fail_expected(parser, "\")\" behind the field", "");
+		return fail_expected(parser, "\")\" after the field", "");
 	filter_parse_next_token(parser);
 	return node;
 }
@@ -688,12 +689,12 @@ static bool check_precedence(struct filter_parser *parser, const struct binary *
 		return true;
 	if (side->compares && op->level >= LEVEL_EQUAL) {
 		filter_parse_set_error(parser, column,
-				"comparisons do not chain: write a < b && b < c, or put parentheses");
+				"comparisons cannot be chained: write a < b && b < c, or add parentheses");
 		return false;
 	}
 	if (side->compares || (side->negates && is_left)) {
 		filter_parse_set_error(parser, column,
-				"%s binds closer than \"%s\": put parentheses around what belongs together",
+				"%s has a higher precedence than \"%s\": add parentheses",
 				side->compares ? "a comparison" : "\"!\"", code_text(op->code));
 		return false;
 	}

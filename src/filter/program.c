@@ -163,7 +163,7 @@ static const char *check_operand(
 		return NULL;
 	case FILTER_CODE_FIELD:
 		if (instruction->flag > FILTER_ASK_PRESENCE)
-			return "a path asks for something unknown";
+			return "a path has an unknown step";
 		return filter_program_check_path(pool, instruction->value)
 				? NULL
 				: "a path is damaged or not within the program";
@@ -191,7 +191,7 @@ static const char *check_stack(
 	uint32_t taken;
 
 	if (stack->depth < takes)
-		return "an instruction takes a value that is not there";
+		return "an instruction uses a value that does not exist";
 	stack->depth -= takes;
 	taken = stack->globs >> stack->depth;
 	stack->globs &= ((uint32_t)1 << stack->depth) - 1;
@@ -240,7 +240,7 @@ static const char *check_code(const struct filter_program *program)
 		if (instruction.code == FILTER_CODE_TEST) {
 			if (instruction.yes <= i || instruction.yes >= program->nr ||
 					instruction.no <= i || instruction.no >= program->nr)
-				return "a jump does not lead forwards within the program";
+				return "a jump does not lead forward within the program";
 			targets[instruction.yes / 32] |= (uint32_t)1 << (instruction.yes % 32);
 			targets[instruction.no / 32] |= (uint32_t)1 << (instruction.no % 32);
 		}
@@ -260,9 +260,9 @@ static const char *filter_program_check_bytecode(const uint8_t *bytes, size_t si
 	if (size > FILTER_PROGRAM_MAX)
 		return "it is too long";
 	if (bytes[0] != 'S' || bytes[1] != 'I' || bytes[2] != 'D' || bytes[3] != 'F')
-		return "it does not begin as one";
+		return "it does not begin like a filter program";
 	if (bytes[4] != PROGRAM_VERSION || bytes[5] || filter_get32(bytes + 12))
-		return "it is of a version that is not known here";
+		return "its version is unknown";
 	nr = filter_get16(bytes + 6);
 	if (!nr || nr > FILTER_INSTRUCTIONS_MAX)
 		return "it has no instruction, or too many";

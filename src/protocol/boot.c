@@ -126,12 +126,12 @@ static int boot_config_parse_size(struct boot_config_reader *reader, const char 
 
 	if (!boot_config_read_number(value, most, ret_size, &unit))
 		return boot_config_set_error(reader, "use a size like 256K or 1M",
-				"\"%.40s\" is no size, or too large", value);
+				"\"%.40s\" is not a size, or too large", value);
 	if (*unit) {
 		found = strchr(units, *unit >= 'a' ? *unit - 'a' + 'A' : *unit);
 		if (!found || unit[1])
 			return boot_config_set_error(reader, "use a size like 256K or 1M",
-					"\"%.40s\" has no unit that is known", value);
+					"\"%.40s\" has an unknown unit", value);
 		shift = (unsigned int)(found - units + 1) * 10;
 	}
 	if (*ret_size > most >> shift || *ret_size << shift < least)
@@ -154,18 +154,18 @@ static int take_time(struct boot_config_reader *reader, const char *value, uint3
 
 	if (!boot_config_read_number(value, BLOCK_MAX_US, &number, &unit))
 		return boot_config_set_error(reader, "use a time like 10ms or 1s",
-				"\"%.40s\" is no time, or too long", value);
+				"\"%.40s\" is not a time, or too long", value);
 	for (i = 0; i < sizeof(units) / sizeof(*units); i++) {
 		if (strcmp(unit, units[i].name) != 0)
 			continue;
 		if (!number || number > BLOCK_MAX_US / units[i].us)
 			return boot_config_set_error(reader, "use a time between 1us and 1h",
-					"a program cannot be made to wait for %.40s", value);
+					"%.40s is not between 1us and 1h", value);
 		*ret_us = (uint32_t)(number * units[i].us);
 		return 0;
 	}
-	return boot_config_set_error(reader, "use us, ms, s or min",
-			"\"%.40s\" has no unit that is known", value);
+	return boot_config_set_error(
+			reader, "use us, ms, s or min", "\"%.40s\" has an unknown unit", value);
 }
 
 /* Accept only an absolute path without blanks and control characters, which can be printed and
@@ -258,11 +258,11 @@ static int boot_config_add_args(struct boot_config_reader *reader, struct boot_s
 		kept = trimmed(&word, size);
 		if (!kept)
 			return boot_config_set_error(reader,
-					"take the comma away, or write what is missing",
-					"there is nothing between two commas");
+					"remove the comma, or add what is missing",
+					"there is an empty element in the list");
 		if (strings->nr == most)
-			return boot_config_set_error(
-					reader, "write less", "more than %u in one list", most);
+			return boot_config_set_error(reader, "shorten the list",
+					"more than %u in one list", most);
 		ret = boot_config_add_arg(reader, strings, before, word, kept, &end);
 		if (!ret)
 			ret = check(reader, begin);
@@ -341,7 +341,7 @@ static int boot_config_take_state_dir(struct boot_config_reader *reader, const c
 				reader, "keep one of them", "the state directory is given twice");
 	if (reader->session)
 		return boot_config_set_error(reader, "write it before the first session",
-				"the state directory is that of all sessions");
+				"\"state-directory\" must come before the first session");
 	reader->config->state_dir = value;
 	return boot_config_check_path(reader, value);
 }
@@ -358,7 +358,7 @@ static int boot_config_parse_session(struct boot_config_reader *reader, const ch
 	if (!wire_session_name_valid(value))
 		return boot_config_set_error(reader,
 				"use 1 to 64 letters, digits, \"_\", \".\" and \"-\"",
-				"\"%.80s\" cannot name a session", value);
+				"\"%.80s\" is not a valid name of a session", value);
 	if (strlen(config->state_dir) + strlen(value) + sizeof("//" BOOT_SOCKET) - 1 >
 			BOOT_SOCKET_MAX)
 		return boot_config_set_error(reader, "choose a shorter one",
@@ -368,8 +368,8 @@ static int boot_config_parse_session(struct boot_config_reader *reader, const ch
 			return boot_config_set_error(reader, "give one of them another name",
 					"there are two sessions %s", value);
 	if (config->nr_sessions == BOOT_SESSIONS_MAX)
-		return boot_config_set_error(reader, "write less",
-				"there are more than %d sessions", BOOT_SESSIONS_MAX);
+		return boot_config_set_error(reader, "use fewer sessions", "more than %d sessions",
+				BOOT_SESSIONS_MAX);
 	session = boot_config_allocate(reader, sizeof(*session));
 	if (!session)
 		return boot_config_fail_no_space(reader);
@@ -423,13 +423,13 @@ static int boot_config_parse_channel(struct boot_config_reader *reader, const ch
 		return ret;
 	if (!boot_config_is_channel_name(value))
 		return boot_config_set_error(reader, "use 1 to 32 letters, digits, \"_\" and \"-\"",
-				"\"%.80s\" cannot name a channel", value);
+				"\"%.80s\" is not a valid name of a channel", value);
 	for (channel = reader->session->channels; channel; channel = channel->next)
 		if (!strcmp(channel->name, value))
 			return boot_config_set_error(reader, "give one of them another name",
 					"there are two channels %s", value);
 	if (reader->session->nr_channels == WIRE_CHANNELS_MAX)
-		return boot_config_set_error(reader, "write less",
+		return boot_config_set_error(reader, "use fewer channels",
 				"a session has at most %d channels", WIRE_CHANNELS_MAX);
 	return boot_config_add_channel(reader, value) ? 0 : boot_config_fail_no_space(reader);
 }
@@ -447,8 +447,8 @@ static int take_mode(struct boot_config_reader *reader, const char *value)
 			reader->channel->mode = (enum boot_mode)i;
 			return 0;
 		}
-	return boot_config_set_error(
-			reader, "use discard, overwrite or block", "\"%.40s\" is no mode", value);
+	return boot_config_set_error(reader, "use discard, overwrite or block",
+			"\"%.40s\" is not a mode", value);
 }
 
 static int take_buffer_size(struct boot_config_reader *reader, const char *value)
@@ -475,7 +475,7 @@ static int take_per_thread(struct boot_config_reader *reader, const char *value)
 	if (!boot_config_read_number(value, THREADS_MAX, &number, &unit) || *unit || !number)
 		return boot_config_set_error(reader,
 				"set how many threads have rings at one time, like 64",
-				"\"%.40s\" is no number from 1 to %d", value, THREADS_MAX);
+				"\"%.40s\" is not a number from 1 to %d", value, THREADS_MAX);
 	reader->channel->threads_max = (uint32_t)number;
 	return 0;
 }
@@ -506,7 +506,7 @@ static int boot_config_parse_event(struct boot_config_reader *reader, const char
 	if (ret)
 		return ret;
 	if (reader->channel->nr_rules == WIRE_RULES_MAX)
-		return boot_config_set_error(reader, "put several patterns into one line",
+		return boot_config_set_error(reader, "write several patterns in one line",
 				"a channel has at most %d rules", WIRE_RULES_MAX);
 	rule = boot_config_allocate(reader, sizeof(*rule));
 	if (!rule)
@@ -585,11 +585,11 @@ static int boot_config_parse_line(struct boot_config_reader *reader, char *line)
 		if (*value)
 			return known[i].take(reader, value);
 		return boot_config_set_error(reader, "write it in the same line",
-				"nothing follows \"%s\"", line);
+				"missing value after \"%s\"", line);
 	}
 	return boot_config_set_error(reader,
-			"known words: state-directory, session, output, memory-limit, channel, mode, buffer-size, per-thread, block-timeout, context, event, exclude and filter",
-			"unknown word \"%.40s\"", line);
+			"known keywords: state-directory, session, output, memory-limit, channel, mode, buffer-size, per-thread, block-timeout, context, event, exclude and filter",
+			"unknown keyword \"%.40s\"", line);
 }
 
 static int check_whole(struct boot_config_reader *reader)
@@ -601,7 +601,7 @@ static int check_whole(struct boot_config_reader *reader)
 	if (!reader->config->sessions)
 		return boot_config_set_error(reader,
 				"write `state-directory DIR`, `session NAME` and `event PATTERN`",
-				"no session is given");
+				"the file has no session");
 	for (session = reader->config->sessions; session; session = session->next) {
 		if (!session->channels)
 			return boot_config_set_error(reader, "write a line `event PATTERN`",
@@ -621,7 +621,7 @@ static int boot_config_parse(struct boot_config_reader *reader, char *text, size
 	int ret = 0;
 
 	if (size > BOOT_SIZE_MAX)
-		return boot_config_set_error(reader, "write less",
+		return boot_config_set_error(reader, "shorten the file",
 				"the file has more than %u bytes", BOOT_SIZE_MAX);
 	reader->config = boot_config_allocate(reader, sizeof(*reader->config));
 	if (!reader->config)

@@ -86,7 +86,7 @@ static bool refuse_perf(const struct context_spec *spec, int code, struct contex
 				spec->name);
 	case -EOPNOTSUPP:
 		return refuse(error, "echo 1 > /sys/bus/event_source/devices/cpu/rdpmc",
-				"%s cannot be recorded: programs may not read it themselves here",
+				"%s cannot be recorded: programs are not permitted to read it themselves here",
 				spec->name);
 	case -EACCES:
 	case -EPERM:

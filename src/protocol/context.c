@@ -27,8 +27,8 @@ static const struct named named[] = {
 		{"procname", CONTEXT_PROCNAME, CONTEXT_STRING,
 				"name of the process: that of its main thread"},
 		{"thread_name", CONTEXT_THREAD_NAME, CONTEXT_STRING, "name of the thread"},
-		{"cpu_id", CONTEXT_CPU_ID, CONTEXT_U32, "processor on which the event began"},
-		{"ip", CONTEXT_IP, CONTEXT_POINTER, "address of the code behind the event"},
+		{"cpu_id", CONTEXT_CPU_ID, CONTEXT_U32, "processor on which the event started"},
+		{"ip", CONTEXT_IP, CONTEXT_POINTER, "address of the code that emitted the event"},
 		{"uid", CONTEXT_UID, CONTEXT_U32, "real user id of the thread"},
 		{"vuid", CONTEXT_UID, CONTEXT_U32, NULL},
 		{"euid", CONTEXT_EUID, CONTEXT_U32, "effective user id of the thread"},
@@ -321,19 +321,19 @@ static int parse_raw(struct text_slice text, size_t at, struct context_spec *spe
 		unsigned int digit = c <= '9' ? c - (unsigned int)'0' : c - (unsigned int)'a' + 10;
 
 		if (!(c >= '0' && c <= '9') && !(c >= 'a' && c <= 'f'))
-			return refuse(error, i, "no hexadecimal digit");
+			return refuse(error, i, "not a hexadecimal digit");
 		if (config >> 60)
 			return refuse(error, i, "a number of more than 64 bits");
 		config = config << 4 | digit;
 	}
 	if (i == begin + 1)
-		return refuse(error, i, "no number behind \"raw:r\"");
+		return refuse(error, i, "missing number after \"raw:r\"");
 	if (i + 1 == text.size)
-		return refuse(error, i + 1, "no label behind the colon");
+		return refuse(error, i + 1, "missing label after the colon");
 	for (; i < text.size; i++)
 		if (!is_letter_or_digit(text.text[i]) && !strchr(":._-", text.text[i]))
 			return refuse(error, i,
-					"only letters, digits and \".\", \"_\", \"-\", \":\" make a label");
+					"a label may have only letters, digits and \".\", \"_\", \"-\", \":\"");
 	spec->perf_type = PERF_TYPE_RAW;
 	spec->perf_config = config;
 	return 0;
@@ -362,13 +362,13 @@ static int parse_perf(
 			return ret;
 	} else if (!name.size) {
 		return refuse(error, at,
-				"no counter behind \"perf:thread:\": there are cpu-cycles, instructions, cache-misses, page-faults and others");
+				"missing counter after \"perf:thread:\": use cpu-cycles, instructions, cache-misses, page-faults or others");
 	} else if (guess.name) {
-		refuse(error, at, "no counter is called \"%s\"", context_spec_format(name).text);
+		refuse(error, at, "unknown counter \"%s\"", context_spec_format(name).text);
 		return suggest(error, PERF_PREFIX, guess.name);
 	} else {
 		return refuse(error, at,
-				"no counter is called \"%s\": there are cpu-cycles, instructions, cache-misses, page-faults, raw:rHEX and others",
+				"unknown counter \"%s\": use cpu-cycles, instructions, cache-misses, page-faults, raw:rHEX or others",
 				context_spec_format(name).text);
 	}
 	ret_spec->kind = CONTEXT_PERF;
@@ -391,16 +391,16 @@ static int parse_application(struct text_slice text, size_t prefix_size,
 			continue;
 		}
 		if (remainder.text[i] == ':' && !i)
-			return refuse(error, prefix_size, "no provider before the colon");
+			return refuse(error, prefix_size, "missing provider before the colon");
 		if (!is_letter_or_digit(remainder.text[i]) && !strchr("._-", remainder.text[i]))
 			return refuse(error, prefix_size + i,
-					"only letters, digits and \".\", \"_\", \"-\" make the name of an application's context");
+					"the name of an application's context may have only letters, digits and \".\", \"_\", \"-\"");
 	}
 	if (!colon)
 		return refuse(error, prefix_size + remainder.size,
 				"an application's context is written \"$app.PROVIDER:NAME\"");
 	if (colon + 1 == remainder.size)
-		return refuse(error, prefix_size + remainder.size, "no name behind the colon");
+		return refuse(error, prefix_size + remainder.size, "missing name after the colon");
 	/* Check the longer form: with "$app." before it and a NUL behind. */
 	if (remainder.size + strlen(APP_PREFIX) > CONTEXT_NAME_MAX)
 		return refuse(error, 0, "more than %d bytes of provider and name",
@@ -424,17 +424,17 @@ static int refuse_unknown(struct text_slice text, struct context_error *error)
 	for (i = 0; i < NR_PLAIN; i++)
 		guess_consider(&guess, text, named[i].name);
 	if (guess.name) {
-		refuse(error, 0, "no context is called \"%s\"", context_spec_format(text).text);
+		refuse(error, 0, "unknown context \"%s\"", context_spec_format(text).text);
 		return suggest(error, "", guess.name);
 	}
 	for (i = 0; i < NR_PERF; i++) {
 		if (!piece_is(text, perf_counters[i].name))
 			continue;
-		refuse(error, 0, "no context is called \"%s\"", context_spec_format(text).text);
+		refuse(error, 0, "unknown context \"%s\"", context_spec_format(text).text);
 		return suggest(error, PERF_PREFIX, perf_counters[i].name);
 	}
 	return refuse(error, 0,
-			"no context is called \"%s\": there are vpid, vtid, procname, thread_name, cpu_id, ip, uid, gid, cgroup, net_ns, perf:thread:NAME, $app.PROVIDER:NAME and others",
+			"unknown context \"%s\": use vpid, vtid, procname, thread_name, cpu_id, ip, uid, gid, cgroup, net_ns, perf:thread:NAME, $app.PROVIDER:NAME or others",
 			context_spec_format(text).text);
 }
 
@@ -445,7 +445,7 @@ static int parse_piece(
 
 	memset(ret_spec, 0, sizeof(*ret_spec));
 	if (!text.size)
-		return refuse(error, 0, "no name of a context");
+		return refuse(error, 0, "not the name of a context");
 	if (text.size > CONTEXT_NAME_MAX)
 		return refuse(error, CONTEXT_NAME_MAX, "more than %d bytes", CONTEXT_NAME_MAX);
 	if (piece_begins(text, PERF_PREFIX))
@@ -455,7 +455,7 @@ static int parse_piece(
 	if (piece_begins(text, APP_OTHER_PREFIX))
 		return parse_application(text, strlen(APP_OTHER_PREFIX), ret_spec, error);
 	if (piece_begins(text, "perf:cpu:")) {
-		refuse(error, 0, "a program can count for its threads only");
+		refuse(error, 0, "only counters of the thread (perf:thread:NAME) are possible");
 		return suggest(error, PERF_PREFIX,
 				context_spec_format(
 						(struct text_slice){text.text + 9, text.size - 9})

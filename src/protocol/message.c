@@ -580,8 +580,9 @@ const char *wire_refusal_text(uint32_t refusal)
 			[WIRE_REFUSAL_UNSUPPORTED] = "it has a type that cannot be recorded",
 			[WIRE_REFUSAL_TOO_LARGE] = "its description is too large",
 			[WIRE_REFUSAL_TOO_MANY] = "the process has too many events",
-			[WIRE_REFUSAL_DUPLICATE_ID] = "its number is taken",
-			[WIRE_REFUSAL_OUTPUT] = "the trace's metadata could not be written",
+			[WIRE_REFUSAL_DUPLICATE_ID] = "its id is already used",
+			[WIRE_REFUSAL_OUTPUT] =
+					"the recorder could not write the metadata of the trace",
 			[WIRE_REFUSAL_CHANNEL] = "its channel does not exist",
 			[WIRE_REFUSAL_CONTEXT] = "one of its contexts is unknown",
 			[WIRE_REFUSAL_MEMORY] = "the recorder is out of memory",

@@ -86,7 +86,7 @@ static const char *pattern_set_end(const char *set, const char **ret_reason)
 		if (*at == '\\' && !*++at)
 			return NULL;
 		if ((unsigned char)*at++ < low) {
-			*ret_reason = "a range whose end is before its begin";
+			*ret_reason = "a range that ends before it begins";
 			return NULL;
 		}
 	}
@@ -117,7 +117,7 @@ static int pattern_scan_glob(const char *text, const char *glob, struct glob_sca
 		}
 		if (*at == '\\' && !*++at)
 			return pattern_set_error(
-					error, text, at - 1, "a \"\\\" with nothing behind it");
+					error, text, at - 1, "missing character after the \"\\\"");
 		if (*at == ':' && !ret_scan->colon)
 			ret_scan->colon = at;
 		at++;
@@ -157,7 +157,7 @@ int pattern_parse(const char *text, struct pattern *ret_pattern, struct pattern_
 		glob++;
 	}
 	if (!*glob)
-		return pattern_set_error(error, text, glob, "no name");
+		return pattern_set_error(error, text, glob, "missing name");
 	if (strlen(text) > PATTERN_TEXT_MAX)
 		return pattern_set_error(
 				error, text, text + PATTERN_TEXT_MAX, "more than 511 bytes");
@@ -165,9 +165,11 @@ int pattern_parse(const char *text, struct pattern *ret_pattern, struct pattern_
 	if (ret)
 		return ret;
 	if (scan.colon == glob)
-		return pattern_set_error(error, text, glob, "no provider name before the \":\"");
+		return pattern_set_error(
+				error, text, glob, "missing provider name before the \":\"");
 	if (scan.colon && scan.colon + 1 == scan.end)
-		return pattern_set_error(error, text, scan.end, "no event name behind the \":\"");
+		return pattern_set_error(
+				error, text, scan.end, "missing event name after the \":\"");
 
 	ret_pattern->glob_size = (uint16_t)(scan.end - glob);
 	memcpy(ret_pattern->glob, glob, ret_pattern->glob_size);
@@ -189,7 +191,7 @@ int pattern_parse(const char *text, struct pattern *ret_pattern, struct pattern_
 	level = pattern_parse_level(scan.end);
 	if (level < 0)
 		return pattern_set_error(error, text, scan.end,
-				"no log level: the levels are EMERG, ALERT, CRIT, ERR, WARNING, NOTICE, INFO, DEBUG (a literal \"@\" is written \"\\@\")");
+				"unknown log level: the levels are EMERG, ALERT, CRIT, ERR, WARNING, NOTICE, INFO, DEBUG (a literal \"@\" is written \"\\@\")");
 	ret_pattern->level = (uint8_t)level;
 	return 0;
 }

@@ -37,17 +37,17 @@ static void characters(void)
 			{"'\xf5'", 0xf5, 0, ""}, {"'\x80'", 0x80, 0, ""},
 			{"''", 0, 2, "expected a character between the quotes"},
 			{"'", 0, 2, "expected a character between the quotes"},
-			{"'ab'", 0, 1, "a character that is not closed by '"},
-			{"'a", 0, 1, "a character that is not closed by '"},
-			{"'\xc2'", 0, 1, "a character that is not closed by '"},
-			{"'\xe0\xa0'", 0, 1, "a character that is not closed by '"},
-			{"'\xf0\x90\x80'", 0, 1, "a character that is not closed by '"},
-			{"'\xc2\x80\x80'", 0, 1, "a character that is not closed by '"},
-			{"'\\x4'", 0, 2, "expected two hexadecimal digits behind \\x"},
-			{"'\\xg4'", 0, 2, "expected two hexadecimal digits behind \\x"},
-			{"'\\x00'", 0, 2, "strings have no NUL in them"}, {"'\\x01'", 1, 0, ""},
+			{"'ab'", 0, 1, "a character without a closing '"},
+			{"'a", 0, 1, "a character without a closing '"},
+			{"'\xc2'", 0, 1, "a character without a closing '"},
+			{"'\xe0\xa0'", 0, 1, "a character without a closing '"},
+			{"'\xf0\x90\x80'", 0, 1, "a character without a closing '"},
+			{"'\xc2\x80\x80'", 0, 1, "a character without a closing '"},
+			{"'\\x4'", 0, 2, "expected two hexadecimal digits after \\x"},
+			{"'\\xg4'", 0, 2, "expected two hexadecimal digits after \\x"},
+			{"'\\x00'", 0, 2, "strings cannot contain NUL"}, {"'\\x01'", 1, 0, ""},
 			{"'\\x10'", 16, 0, ""}, {"'\\q'", 0, 2, "unknown escape \"\\q\""},
-			{"'\\", 0, 2, "expected a character behind the backslash"}};
+			{"'\\", 0, 2, "expected a character after the backslash"}};
 
 	for (size_t i = 0; i < LENGTH(cases); i++) {
 		struct filter_error error = {.column = 0};
@@ -341,9 +341,8 @@ static void headers(void)
 	for (unsigned int i = 0; i < 16; i++) {
 		make(accept, 1, "", 0);
 		program[i] ^= 1;
-		expect(i < 4 ? "it does not begin as one"
-						: i < 6 || i > 11
-						? "it is of a version that is not known here"
+		expect(i < 4 ? "it does not begin like a filter program"
+						: i < 6 || i > 11 ? "its version is unknown"
 						: i == 6 ? "it has no instruction, or too many"
 						: i == 7 ? "its size is wrong"
 							 : "its size is wrong");
@@ -455,9 +454,9 @@ static void instructions(void)
 	expect_of("an instruction has an operand that it does not take", "", 0,
 			CODES(INT, {FILTER_CODE_NOT, .value = 1}, OF(RETURN)));
 	/* The stack. */
-	expect_of("an instruction takes a value that is not there", "", 0,
+	expect_of("an instruction uses a value that does not exist", "", 0,
 			CODES(OF(NEGATE), OF(RETURN)));
-	expect_of("an instruction takes a value that is not there", "", 0,
+	expect_of("an instruction uses a value that does not exist", "", 0,
 			CODES(INT, OF(ADD), OF(RETURN)));
 	expect_of("values are left behind", "", 0, CODES(INT, INT, OF(RETURN)));
 	expect_of("it has no end", "", 0, CODES(INT));
@@ -471,9 +470,9 @@ static void instructions(void)
 	expect_of("a test has an unknown flag", "", 0,
 			CODES(INT, {FILTER_CODE_TEST, .value = 1, .yes = 2, .no = 2}, ACCEPT));
 	for (unsigned int bad = 0; bad < 5; bad += bad == 1 ? 3 : 1) {
-		expect_of("a jump does not lead forwards within the program", "", 0,
+		expect_of("a jump does not lead forward within the program", "", 0,
 				CODES(INT, TEST(2, bad), ACCEPT, REJECT));
-		expect_of("a jump does not lead forwards within the program", "", 0,
+		expect_of("a jump does not lead forward within the program", "", 0,
 				CODES(INT, TEST(bad, 3), ACCEPT, REJECT));
 	}
 	expect_of("a jump leads into the middle of an expression", "", 0,
@@ -511,7 +510,7 @@ static void paths(void)
 	expect_of(damaged, pool, 12, CODES(OF(FIELD), OF(RETURN)));
 	expect_of("", "\0\1\0\1\0a\0", 7,
 			CODES({FILTER_CODE_FIELD, .flag = FILTER_ASK_PRESENCE}, OF(RETURN)));
-	expect_of("a path asks for something unknown", "\0\1\0\1\0a\0", 7,
+	expect_of("a path has an unknown step", "\0\1\0\1\0a\0", 7,
 			CODES({FILTER_CODE_FIELD, .flag = FILTER_ASK_PRESENCE + 1}, OF(RETURN)));
 	for (int nr = FILTER_STEPS_MAX; nr <= FILTER_STEPS_MAX + 1; nr++) {
 		pool[0] = 0;

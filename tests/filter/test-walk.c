@@ -498,12 +498,10 @@ static void check_errors(const struct side_event_description *desc, const struct
 			{"u8 == \"x\"", 1, "\"u8\" is an integer, and is compared with a string"},
 			{"name > 5", 6, "a string is compared with a number"},
 			{"len(u8) == 1", 5,
-					"\"u8\" is an integer, and len() is that of strings and "
-					"arrays"},
+					"\"u8\" is an integer; len() accepts strings and arrays"},
 			{"first == 1", 1, "\"first\" is a structure: name one of its members"},
 			{"color == 1", 1,
-					"\"color\" is an array: take an element, as [0], or its "
-					"len()"},
+					"\"color\" is an array: use an element, as in [0], or its len()"},
 			{"color[3] == 1", 1, "\"color\" has fewer elements"},
 			{"u8.x == 1", 1, "\"u8\" is an integer, which has no members"},
 			{"!name", 1,

@@ -157,11 +157,11 @@ static void mistakes_have_a_line(void **state)
 static const struct {
 	const char *text, *sentence;
 } refused[] = {
-		{"", "b: no session is given; write `state-directory DIR`, `session NAME` and `event PATTERN`"},
-		{"#only\n", "b: no session is given; write `state-directory DIR`, `session NAME` and `event PATTERN`"},
+		{"", "b: the file has no session; write `state-directory DIR`, `session NAME` and `event PATTERN`"},
+		{"#only\n", "b: the file has no session; write `state-directory DIR`, `session NAME` and `event PATTERN`"},
 		{"session s\n", "b:1: the state directory for the rings is missing; write a line `state-directory /run/side/boot` first"},
-		{"place\n", "b:1: nothing follows \"place\"; write it in the same line"},
-		{"place   \n", "b:1: nothing follows \"place\"; write it in the same line"},
+		{"place\n", "b:1: missing value after \"place\"; write it in the same line"},
+		{"place   \n", "b:1: missing value after \"place\"; write it in the same line"},
 		{"place /p\nplace /q\n",
 				"b:2: the state directory is given twice; keep one of them"},
 		{"place p\n", "b:1: \"p\" is not an absolute path; begin it with a \"/\""},
@@ -169,14 +169,14 @@ static const struct {
 				"b:3: the state directory is given twice; keep one of them"},
 		{"place /a\x7f\n",
 				"b:1: the path /a? has blanks or control characters in it; choose another directory"},
-		{"nope x\n", "b:1: unknown word \"nope\"; known words: state-directory, session, output, memory-limit, channel, mode, buffer-size, per-thread, block-timeout, context, event, exclude and filter"},
-		{"placex /p\n", "b:1: unknown word \"placex\"; known words: state-directory, session, output, memory-limit, channel, mode, buffer-size, per-thread, block-timeout, context, event, exclude and filter"},
+		{"nope x\n", "b:1: unknown keyword \"nope\"; known keywords: state-directory, session, output, memory-limit, channel, mode, buffer-size, per-thread, block-timeout, context, event, exclude and filter"},
+		{"placex /p\n", "b:1: unknown keyword \"placex\"; known keywords: state-directory, session, output, memory-limit, channel, mode, buffer-size, per-thread, block-timeout, context, event, exclude and filter"},
 		{"place /p\nsession\n",
-				"b:2: nothing follows \"session\"; write it in the same line"},
+				"b:2: missing value after \"session\"; write it in the same line"},
 		{"place /p\nsession .s\n",
-				"b:2: \".s\" cannot name a session; use 1 to 64 letters, digits, \"_\", \".\" and \"-\""},
+				"b:2: \".s\" is not a valid name of a session; use 1 to 64 letters, digits, \"_\", \".\" and \"-\""},
 		{"place /p\nsession s s\n",
-				"b:2: \"s s\" cannot name a session; use 1 to 64 letters, digits, \"_\", \".\" and \"-\""},
+				"b:2: \"s s\" is not a valid name of a session; use 1 to 64 letters, digits, \"_\", \".\" and \"-\""},
 		{"place /p\nsession s\nsession s\n",
 				"b:3: there are two sessions s; give one of them another name"},
 		{"place /p\nsession s\nevent a\nsession t\n",
@@ -209,19 +209,19 @@ static const struct {
 		{"place /p\nsession s\nmemory-limit 1048577G\n",
 				"b:3: \"1048577G\" is not between 1048576 and 1125899906842624 bytes; use a size between them"},
 		{"place /p\nsession s\nmemory-limit 2T\n",
-				"b:3: \"2T\" has no unit that is known; use a size like 256K or 1M"},
+				"b:3: \"2T\" has an unknown unit; use a size like 256K or 1M"},
 		{"place /p\nsession s\nmemory-limit 2MB\n",
-				"b:3: \"2MB\" has no unit that is known; use a size like 256K or 1M"},
+				"b:3: \"2MB\" has an unknown unit; use a size like 256K or 1M"},
 		{"place /p\nsession s\nmemory-limit x\n",
-				"b:3: \"x\" is no size, or too large; use a size like 256K or 1M"},
+				"b:3: \"x\" is not a size, or too large; use a size like 256K or 1M"},
 		{"place /p\nsession s\nmemory-limit 18446744073709551616\n",
-				"b:3: \"18446744073709551616\" is no size, or too large; use a size like 256K or 1M"},
+				"b:3: \"18446744073709551616\" is not a size, or too large; use a size like 256K or 1M"},
 		{"place /p\nsession s\nmemory-limit -1\n",
-				"b:3: \"-1\" is no size, or too large; use a size like 256K or 1M"},
+				"b:3: \"-1\" is not a size, or too large; use a size like 256K or 1M"},
 		{"place /p\nsession s\nchannel -c\n",
-				"b:3: \"-c\" cannot name a channel; use 1 to 32 letters, digits, \"_\" and \"-\""},
+				"b:3: \"-c\" is not a valid name of a channel; use 1 to 32 letters, digits, \"_\" and \"-\""},
 		{"place /p\nsession s\nchannel a.b\n",
-				"b:3: \"a.b\" cannot name a channel; use 1 to 32 letters, digits, \"_\" and \"-\""},
+				"b:3: \"a.b\" is not a valid name of a channel; use 1 to 32 letters, digits, \"_\" and \"-\""},
 		{"place /p\nsession s\nchannel a\nchannel a\n",
 				"b:4: there are two channels a; give one of them another name"},
 		{"place /p\nsession s\nchannel a\n",
@@ -229,7 +229,7 @@ static const struct {
 		{"place /p\nsession s\nchannel a\nevent x\nchannel b\n",
 				"b: the channel b of the session s has no event to record; write a line `event PATTERN`"},
 		{"place /p\nsession s\nmode never\n",
-				"b:3: \"never\" is no mode; use discard, overwrite or block"},
+				"b:3: \"never\" is not a mode; use discard, overwrite or block"},
 		{"place /p\nsession s\nevent a\nmode block\n",
 				"b:4: mode belongs to a channel, not to an event; write it before the channel's first event"},
 		{"place /p\nsession s\nevent a\nbuffer-size 1M\n",
@@ -245,45 +245,45 @@ static const struct {
 		{"place /p\nsession s\nbuffer-size 1025M\n",
 				"b:3: \"1025M\" is not between 65536 and 1073741824 bytes; use a size between them"},
 		{"place /p\nsession s\nper-thread 0\n",
-				"b:3: \"0\" is no number from 1 to 4096; set how many threads have rings at one time, like 64"},
+				"b:3: \"0\" is not a number from 1 to 4096; set how many threads have rings at one time, like 64"},
 		{"place /p\nsession s\nper-thread 4097\n",
-				"b:3: \"4097\" is no number from 1 to 4096; set how many threads have rings at one time, like 64"},
+				"b:3: \"4097\" is not a number from 1 to 4096; set how many threads have rings at one time, like 64"},
 		{"place /p\nsession s\nper-thread 4x\n",
-				"b:3: \"4x\" is no number from 1 to 4096; set how many threads have rings at one time, like 64"},
+				"b:3: \"4x\" is not a number from 1 to 4096; set how many threads have rings at one time, like 64"},
 		{"place /p\nsession s\nper-thread\n",
-				"b:3: nothing follows \"per-thread\"; write it in the same line"},
+				"b:3: missing value after \"per-thread\"; write it in the same line"},
 		{"place /p\nsession s\nblock-timeout 0s\n",
-				"b:3: a program cannot be made to wait for 0s; use a time between 1us and 1h"},
+				"b:3: 0s is not between 1us and 1h; use a time between 1us and 1h"},
 		{"place /p\nsession s\nblock-timeout 3601s\n",
-				"b:3: a program cannot be made to wait for 3601s; use a time between 1us and 1h"},
+				"b:3: 3601s is not between 1us and 1h; use a time between 1us and 1h"},
 		{"place /p\nsession s\nblock-timeout 61min\n",
-				"b:3: a program cannot be made to wait for 61min; use a time between 1us and 1h"},
+				"b:3: 61min is not between 1us and 1h; use a time between 1us and 1h"},
 		{"place /p\nsession s\nblock-timeout 3600000001us\n",
-				"b:3: \"3600000001us\" is no time, or too long; use a time like 10ms or 1s"},
+				"b:3: \"3600000001us\" is not a time, or too long; use a time like 10ms or 1s"},
 		{"place /p\nsession s\nblock-timeout 3600001ms\n",
-				"b:3: a program cannot be made to wait for 3600001ms; use a time between 1us and 1h"},
+				"b:3: 3600001ms is not between 1us and 1h; use a time between 1us and 1h"},
 		{"place /p\nsession s\nblock-timeout 1\n",
-				"b:3: \"1\" has no unit that is known; use us, ms, s or min"},
+				"b:3: \"1\" has an unknown unit; use us, ms, s or min"},
 		{"place /p\nsession s\nblock-timeout 1h\n",
-				"b:3: \"1h\" has no unit that is known; use us, ms, s or min"},
+				"b:3: \"1h\" has an unknown unit; use us, ms, s or min"},
 		{"place /p\nsession s\nblock-timeout s\n",
-				"b:3: \"s\" is no time, or too long; use a time like 10ms or 1s"},
+				"b:3: \"s\" is not a time, or too long; use a time like 10ms or 1s"},
 		{"place /p\nsession s\ncontext nope\n",
-				"b:3: the context \"nope\": no context is called \"nope\": there are vpid, vtid, procname, thread_name, cpu_id, ip, uid, gid, cgroup, net_ns, perf:thread:NAME, $app.PROVIDER:NAME and others; `side help contexts` lists them"},
+				"b:3: the context \"nope\": unknown context \"nope\": use vpid, vtid, procname, thread_name, cpu_id, ip, uid, gid, cgroup, net_ns, perf:thread:NAME, $app.PROVIDER:NAME or others; `side help contexts` lists them"},
 		{"place /p\nsession s\ncontext vpid,,vtid\n",
-				"b:3: there is nothing between two commas; take the comma away, or write what is missing"},
+				"b:3: there is an empty element in the list; remove the comma, or add what is missing"},
 		{"place /p\nsession s\ncontext ,vpid\n",
-				"b:3: there is nothing between two commas; take the comma away, or write what is missing"},
+				"b:3: there is an empty element in the list; remove the comma, or add what is missing"},
 		{"place /p\nsession s\ncontext vpid,\n",
-				"b:3: there is nothing between two commas; take the comma away, or write what is missing"},
+				"b:3: there is an empty element in the list; remove the comma, or add what is missing"},
 		{"place /p\nsession s\nevent a:\n",
-				"b:3: the pattern \"a:\": column 3: no event name behind the \":\"; `side help patterns` describes them"},
+				"b:3: the pattern \"a:\": column 3: missing event name after the \":\"; `side help patterns` describes them"},
 		{"place /p\nsession s\nevent a, ,b\n",
-				"b:3: there is nothing between two commas; take the comma away, or write what is missing"},
+				"b:3: there is an empty element in the list; remove the comma, or add what is missing"},
 		{"place /p\nsession s\nevent a\nexclude b:\n",
-				"b:4: the pattern \"!b:\": column 4: no event name behind the \":\"; `side help patterns` describes them"},
+				"b:4: the pattern \"!b:\": column 4: missing event name after the \":\"; `side help patterns` describes them"},
 		{"place /p\nsession s\nevent a\nexclude ,\n",
-				"b:4: there is nothing between two commas; take the comma away, or write what is missing"},
+				"b:4: there is an empty element in the list; remove the comma, or add what is missing"},
 		{"place /p\nsession s\nexclude a\n",
 				"b:3: exclude belongs to an event; write a line `event PATTERN` before it"},
 		{"place /p\nsession s\nfilter a\n",
@@ -296,9 +296,10 @@ static const struct {
 				"b:5: filter belongs to an event; write a line `event PATTERN` before it"},
 		{"place /p\nsession s\nevent a\nfilter x\nfilter y\n",
 				"b:5: the event has two filters; join them with &&, or write a second event"},
-		{"place /p\nsession s\nevent a\nnope\n", "b:4: unknown word \"nope\"; known words: state-directory, session, output, memory-limit, channel, mode, buffer-size, per-thread, block-timeout, context, event, exclude and filter"},
+		{"place /p\nsession s\nevent a\nnope\n",
+				"b:4: unknown keyword \"nope\"; known keywords: state-directory, session, output, memory-limit, channel, mode, buffer-size, per-thread, block-timeout, context, event, exclude and filter"},
 		{"place /p\nsession s\nevent\n",
-				"b:3: nothing follows \"event\"; write it in the same line"},
+				"b:3: missing value after \"event\"; write it in the same line"},
 };
 
 static void each_mistake_is_refused(void **state)
@@ -419,7 +420,7 @@ static void limits_hold(void **state)
 		strcpy(many, "place /p\n");
 		for (unsigned int i = 0; i < 8 + beyond; i++)
 			add("session s%u\nevent a\n", i);
-		expect(beyond ? "there are more than 8 sessions" : NULL);
+		expect(beyond ? "more than 8 sessions" : NULL);
 		strcpy(many, "place /p\nsession s\n");
 		for (unsigned int i = 0; i < 32 + beyond; i++)
 			add("channel c%u\nevent a\n", i);
@@ -471,10 +472,10 @@ static void printable(void **state)
 
 	(void)state;
 	assert_int_equal(read_bytes(bad, strlen(bad)), -EINVAL);
-	assert_string_equal(error.text, "unknown word \"se?s?\"");
+	assert_string_equal(error.text, "unknown keyword \"se?s?\"");
 	error.hint[0] = 0;
 	boot_error_text(sentence, sizeof(sentence), "\002", &error);
-	assert_string_equal(sentence, "?:2: unknown word \"se?s?\"");
+	assert_string_equal(sentence, "?:2: unknown keyword \"se?s?\"");
 }
 
 static void files_have_names(void **state)

@@ -692,7 +692,7 @@ static void missing_counters(void **state)
 	counter_page.cap_user_rdpmc = 0;
 	expect(2, 5, 0);
 	assert_refused(&cycles,
-			"perf:thread:cycles cannot be recorded: programs may not read it themselves here",
+			"perf:thread:cycles cannot be recorded: programs are not permitted to read it themselves here",
 			"echo 1 > /sys/bus/event_source/devices/cpu/rdpmc");
 	counter_page.cap_user_rdpmc = 1;
 	expect(2, 5, 0);

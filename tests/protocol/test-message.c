@@ -1037,7 +1037,7 @@ static void refusals_have_texts(void **state)
 					!strcmp(wire_probe_state_text(i), wire_probe_state_text(k)),
 					i == k);
 	assert_string_equal(wire_probe_state_text(WIRE_NR_PROBE_STATES), "unknown");
-	assert_string_equal(wire_probe_error_text(0), "nothing is wrong");
+	assert_string_equal(wire_probe_error_text(0), "no reason");
 	assert_string_equal(wire_probe_error_text(ENOENT), "No such file or directory");
 	assert_string_equal(wire_probe_error_text(100000), "unknown reason");
 }

@@ -73,15 +73,15 @@ static void refused_patterns(void **state)
 		const char *text;
 		unsigned int column;
 		const char *reason;
-	} rows[] = {{"", 1, "no name"}, {"!", 2, "no name"},
-			{":a", 1, "no provider name before the \":\""},
-			{"!:a", 2, "no provider name before the \":\""},
-			{"ab:", 4, "no event name behind the \":\""},
-			{"ab:@3", 4, "no event name behind the \":\""},
-			{"a\\", 2, "a \"\\\" with nothing behind it"},
+	} rows[] = {{"", 1, "missing name"}, {"!", 2, "missing name"},
+			{":a", 1, "missing provider name before the \":\""},
+			{"!:a", 2, "missing provider name before the \":\""},
+			{"ab:", 4, "missing event name after the \":\""},
+			{"ab:@3", 4, "missing event name after the \":\""},
+			{"a\\", 2, "missing character after the \"\\\""},
 			{"a[bc", 2, "a set that is not closed by \"]\""},
 			{"ab[\\", 3, "a set that is not closed by \"]\""},
-			{"a[c-b]", 2, "a range whose end is before its begin"},
+			{"a[c-b]", 2, "a range that ends before it begins"},
 			{"a[c-\\", 2, "a set that is not closed by \"]\""}};
 	struct pattern pattern;
 	struct pattern_error why;
@@ -307,7 +307,7 @@ static void memory_is_used_up(void **state)
 	assert_int_equal(boot_config_add_args(&reader, &strings, "", "three", 2, check_pattern),
 			-EINVAL);
 	assert_string_equal(boot_why.text, "more than 2 in one list");
-	assert_string_equal(boot_why.hint, "write less");
+	assert_string_equal(boot_why.hint, "shorten the list");
 }
 
 static void memory_of_structures(void **state)
@@ -319,7 +319,7 @@ static void memory_of_structures(void **state)
 	struct boot_config_reader reader;
 
 	(void)state;
-	/* The session, the channel that needs no name, and the rule. */
+	/* The session, the channel that needs missing name, and the rule. */
 	for (unsigned int part = 0; part < 3; part++) {
 		static const size_t sizes[] = {sizeof(struct boot_session),
 				sizeof(struct boot_channel), sizeof(struct boot_rule)};
@@ -477,7 +477,7 @@ static void fields(void **state)
 	assert_false(piece_is((struct text_slice){"abc", 2}, "ac"));
 }
 
-/* ---- notices to recorders of the kernel's events ---- */
+/* ---- notices to recorders of the kernel events ---- */
 
 static void names_of_notices(void **state)
 {

@@ -91,8 +91,8 @@ static void refusals_point_at_the_column(void **state)
 		unsigned int column;
 		const char *part;
 	} rows[] = {
-			{"", 1, "no name"},
-			{"!", 2, "no name"},
+			{"", 1, "missing name"},
+			{"!", 2, "missing name"},
 			{":x", 1, "provider"},
 			{"!:x", 2, "provider"},
 			{"app:", 5, "event name"},
@@ -100,11 +100,11 @@ static void refusals_point_at_the_column(void **state)
 			{"app:[ab", 5, "not closed"},
 			{"app:[", 5, "not closed"},
 			{"app:x[b-a]", 6, "range"},
-			{"app:x\\", 6, "nothing behind"},
-			{"app:*@LOUD", 7, "no log level"},
-			{"app:*@", 7, "no log level"},
-			{"app:*@=", 8, "no log level"},
-			{"app:*@8", 7, "no log level"},
+			{"app:x\\", 6, "missing character after"},
+			{"app:*@LOUD", 7, "unknown log level"},
+			{"app:*@", 7, "unknown log level"},
+			{"app:*@=", 8, "unknown log level"},
+			{"app:*@8", 7, "unknown log level"},
 	};
 	char sentence[400];
 	char text[600];
