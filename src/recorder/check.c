@@ -33,7 +33,7 @@ int session_check(const struct session_options *options, struct session_error *e
 	ret = channels_take(session, &plain, error);
 	if (!ret && (options->compress < 0 || options->compress > SESSION_COMPRESS_MAX))
 		ret = session_fail(error, SESSION_ERROR_USAGE, EINVAL,
-				"there is no compression level %d: they go from 1 to %d",
+				"unknown compression level %d: levels are 1 to %d",
 				options->compress, SESSION_COMPRESS_MAX);
 	if (!ret)
 		ret = trigger_take(session, &plain, error);

@@ -535,10 +535,10 @@ static int refuse_untracked(struct session *session, struct connection *connecti
 	return -ECONNREFUSED;
 }
 
-#define TOO_LATE "its wait for the rings timed out: the recorder was busy"
+#define TOO_LATE "the recorder was busy and did not answer its request for rings in time"
 #define OTHER_VERSION \
 	"its agent is of another release: restart it with the libside of this recorder"
-#define NO_DESCRIPTOR "the recorder has no descriptor left"
+#define NO_DESCRIPTOR "the recorder has no free file descriptor"
 
 /*
  * Stores only the first message; refusals_report() prints one sentence about all refused processes.
@@ -799,7 +799,7 @@ static int handle_events(struct session *session, struct connection *connection,
 	/* The program has no callback on events for which it received no answer. */
 	if (ret && connection->accepted)
 		report_instance(session, connection->instance, true,
-				"%u events of process %d (%s) are not recorded: its wait for the answer timed out: the recorder was busy",
+				"%u events of process %d (%s) are not recorded: the recorder was busy and did not answer in time",
 				connection->accepted, (int)connection->instance->peer,
 				connection->instance->procname);
 	connection->sequence = connection->accepted = connection->nr_refused = 0;
@@ -853,7 +853,7 @@ static void report_late(struct session *session, const struct connection *connec
 {
 	const char *reason = unrecorded->reason == WIRE_UNRECORDED_LATE_DAEMON
 			? "the daemon did not answer in time"
-			: "the recorder did not answer in time, or a lock of the program was taken";
+			: "the recorder did not answer in time, or a lock of the program was held";
 
 	report_about(session, connection->uid, connection->peer, true,
 			"process %d (%s) joined late: its events of the first %u ms may be missing: %s",
@@ -874,7 +874,7 @@ static int connection_handle_unrecorded(
 	name = instance_clean_name(name ? name + 1 : unrecorded.name);
 	if (unrecorded.reason == WIRE_UNRECORDED_ALLOCATOR) {
 		report_about(session, connection->uid, connection->peer, false,
-				"calls of malloc() and its like in process %d (%s) are not recorded: its own allocator comes before the wrapper",
+				"allocations of process %d (%s) are not recorded: the program's own malloc() comes before the wrapper",
 				(int)connection->peer, name ? name : "?");
 		free(name);
 		return -ECONNRESET;
@@ -887,7 +887,7 @@ static int connection_handle_unrecorded(
 	}
 	if (unrecorded.reason == WIRE_UNRECORDED_COPY) {
 		report_about(session, connection->uid, connection->peer, true,
-				"events of %s in process %d are not recorded: it is linked with libside.a, and the process has another libside\nlink it with -lside",
+				"events of %s in process %d are not recorded: it is linked with libside.a, and the process also has another libside\nlink it with -lside",
 				name ? name : "?", (int)connection->peer);
 		free(name);
 		return -ECONNRESET;

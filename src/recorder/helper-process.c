@@ -27,7 +27,7 @@ int helper_process_hold(struct session *session, struct session_error *error)
 	ret = run_begin(session);
 	if (ret)
 		return session_fail(error, session_error_kind_of(ret), ret,
-				"the recording cannot begin: %s", strerror(-ret));
+				"cannot start the recording: %s", strerror(-ret));
 	ret = helper->begin(helper->user, session->command.pid, session->listener.path, error);
 	while (!ret) {
 		/* Relaxed: only this thread sets it. */
@@ -37,7 +37,7 @@ int helper_process_hold(struct session *session, struct session_error *error)
 		ret = run_turn(session, STEP_MS);
 		if (ret < 0)
 			return session_fail(error, session_error_kind_of(ret), ret,
-					"the recording cannot go on: %s", strerror(-ret));
+					"cannot continue the recording: %s", strerror(-ret));
 		ret = helper->is_ready(helper->user, error);
 	}
 	return ret < 0 ? ret : 0;

@@ -74,7 +74,7 @@ static int live_check_options(struct session *session, const struct session_opti
 
 	if (options->mode != SESSION_RECORD || !live->socket)
 		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
-				"a session without a command needs a socket, and records");
+				"a session without a command needs a socket, and must record");
 	session->mode = SESSION_RECORD;
 	session->drain.rounds = options->rounds;
 	ret = session_begin_clock(session, error);
@@ -164,7 +164,7 @@ static int live_adopt_predecessor(struct session *session, struct session_error 
 	ret = state_directory_save(session, service->generation);
 	if (ret)
 		return session_fail(error, session_error_kind_of(ret), ret,
-				"cannot keep a session in %s: %s", session->buffers.path,
+				"cannot store a session in %s: %s", session->buffers.path,
 				strerror(-ret));
 	totals_read(session);
 	return adopt_all(session, error);
@@ -238,7 +238,7 @@ int session_turn(struct session *session, int timeout_ms, struct session_error *
 	free_finished(session);
 	if (ret < 0)
 		return session_fail(error, session_error_kind_of(ret), ret,
-				"the recording cannot go on: %s", strerror(-ret));
+				"cannot continue the recording: %s", strerror(-ret));
 	return 0;
 }
 
@@ -260,7 +260,7 @@ static void note_generation(struct session *session)
 	int ret = state_directory_save(session, session->service->generation);
 
 	if (ret)
-		report(session, true, "the generation of the rules is not noted in %s: %s",
+		report(session, true, "cannot write the generation of the rules to %s: %s",
 				session->buffers.path, strerror(-ret));
 }
 

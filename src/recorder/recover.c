@@ -27,7 +27,7 @@
 
 static void fail_path(struct session *session, const char *path, const char *why)
 {
-	report(session, true, "nothing of %s can be recovered: %s", path, why);
+	report(session, true, "cannot recover from %s: %s", path, why);
 	report_failure(session, EINVAL);
 }
 
@@ -124,7 +124,7 @@ static void load_directory(struct session *session, const char *path)
 		fail_path(session, path, error_strerror(error));
 	else if (!nr)
 		fail_path(session, path,
-				"it has no folder of side record --buffers (none is left after an orderly end)");
+				"it has no directory of `side record --buffers` (none is left after an orderly end)");
 	for (i = 0; i < nr; i++) {
 		char *whole;
 

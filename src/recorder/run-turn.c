@@ -45,8 +45,7 @@ static void handle_snapshot(struct session *session)
 		drain_snapshot(session);
 		return;
 	}
-	report(session, false,
-			"there is nothing to make a snapshot of: no channel has --mode overwrite");
+	report(session, false, "cannot make a snapshot: no channel has `--mode overwrite`");
 }
 
 static void handle_signals(struct session *session)

@@ -115,7 +115,8 @@ int session_run(struct session *session, struct session_error *error)
 	int ret;
 
 	if (!session->command.pid)
-		return session_fail(error, SESSION_ERROR_USAGE, EINVAL, "there is no command yet");
+		return session_fail(
+				error, SESSION_ERROR_USAGE, EINVAL, "missing command to record");
 	ret = run_begin(session);
 	while (!ret && !record_run_has_ended(session)) {
 		ret = run_turn(session, TICK_MS);
@@ -134,6 +135,6 @@ int session_run(struct session *session, struct session_error *error)
 	buffers_close(session);
 	if (ret)
 		return session_fail(error, session_error_kind_of(ret), ret,
-				"the recording cannot go on: %s", strerror(-ret));
+				"cannot continue the recording: %s", strerror(-ret));
 	return 0;
 }

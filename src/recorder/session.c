@@ -82,7 +82,7 @@ int session_take_format(struct session *session, const struct session_options *o
 	session->output.compress = options->compress;
 	if (options->compress < 0 || options->compress > SESSION_COMPRESS_MAX)
 		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
-				"there is no compression level %d: they go from 1 to %d",
+				"unknown compression level %d: levels are 1 to %d",
 				options->compress, SESSION_COMPRESS_MAX);
 	return 0;
 }

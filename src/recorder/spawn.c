@@ -43,7 +43,7 @@ int spawn_sockets(struct session *session, struct session_error *error)
 		nr++;
 	if (nr > WIRE_SESSIONS_MAX)
 		return session_fail(error, SESSION_ERROR_FAILED, E2BIG,
-				"this runs inside %u recordings already, and a program can be in %d",
+				"cannot record: this process is already in %u recordings, and at most %d are possible",
 				nr - 1, WIRE_SESSIONS_MAX);
 	made = asprintf(&session->spawn.sockets, "%s%s%s", outer ? outer : "",
 			outer && *outer ? ":" : "", session->listener.path);
@@ -250,7 +250,7 @@ int session_spawn(struct session *session, char *const argv[], struct session_er
 
 	if (!argv || !argv[0] || !*argv[0])
 		return session_fail(
-				error, SESSION_ERROR_USAGE, EINVAL, "there is no command to run");
+				error, SESSION_ERROR_USAGE, EINVAL, "missing command to record");
 	if (session->command.pid)
 		return session_fail(error, SESSION_ERROR_USAGE, EBUSY,
 				"the session has a command already");

@@ -157,14 +157,14 @@ static int relay_bytes_open_path(struct byte_sink *bytes, struct error *error)
 				"cannot write to %.200s: it is a symbolic link to a file", path);
 	}
 	if (ret == -ENOENT && (is_device || bytes->sink.no_files))
-		return error_set(error, ret, NULL, "%.200s is not there", path);
+		return error_set(error, ret, NULL, "%.200s does not exist", path);
 	if (!ret && isatty(fd)) {
 		bytes->serial = true;
 		ret = line_raw(fd, bytes->sink.speed);
 	}
 	if (ret) {
 		error_set(error, ret, NULL, "cannot write to %.200s: %s", path,
-				ret == -EINVAL ? "serial lines do not know that speed"
+				ret == -EINVAL ? "this speed is not possible on a serial line"
 					       : line_error(ret));
 		bytes->sink.final_error = true;
 		if (fd >= 0)

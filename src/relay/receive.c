@@ -158,7 +158,7 @@ static bool take_slots(struct receive *receive, uint32_t count)
 	if (count > SLOTS_MAX - receive->slots) {
 		if (!receive->has_reported_full)
 			relay_receive_log(receive,
-					"there are more traces and streams than are taken; the others are lost");
+					"too many traces and streams: further ones are lost");
 		receive->has_reported_full = receive->failed = true;
 		return false;
 	}
@@ -303,7 +303,7 @@ static bool prepare_trace(struct receive *receive, const struct relay_session *s
 	trace->refused = true;
 	if (ret == -EINVAL) {
 		relay_receive_log(receive,
-				"a trace has a name that is no path below the output: it is not taken");
+				"a trace is ignored: its name is not a path below the output");
 		receive->failed = true;
 	} else {
 		relay_receive_set_error(receive, receive->text, ret);

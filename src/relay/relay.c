@@ -193,7 +193,7 @@ static int relay_open(struct sink *sink, struct error *error)
 	ret = create_session(relay);
 	if (ret)
 		error_set(error, ret, NULL,
-				"the relay daemon at %s, port %s, does not make a session: %s",
+				"the relay daemon at %s, port %s, does not create a session: %s",
 				url->host, url->port, line_error(ret));
 	sink->watch_fd = ret ? -1 : relay->control;
 	return ret;

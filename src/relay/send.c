@@ -159,7 +159,7 @@ static void relay_send_save_marks(struct send *send, int ret)
 	if (ret && !send->has_reported_marks)
 		relay_send_log(send, true,
 				"%s/" SEND_MARKS
-				" cannot be written: %s; what is sent until it can be may be sent again after a kill",
+				" cannot be written: %s; until it can, data may be sent twice if the sender is killed",
 				send->options.dir, strerror(-ret));
 	send->has_reported_marks = ret;
 }
@@ -293,7 +293,7 @@ static void relay_send_refuse_trace(struct send *send, struct follow_trace *trac
 {
 	trace->refused = true;
 	send->own.failed = true;
-	relay_send_log(send, true, "%s is not sent: %s", trace->name, why);
+	relay_send_log(send, true, "cannot send %s: %s", trace->name, why);
 }
 
 /* Check that side recorded the trace and that the sink can send it. */
@@ -316,7 +316,7 @@ static int examine(struct send *send, struct follow_trace *trace, const char *te
 		relay_send_refuse_trace(send, trace, "it was not recorded by side");
 	else if (send->sink->ops->ctf1_only && (unsigned char)*text == 0x1e)
 		relay_send_refuse_trace(send, trace,
-				"a relay daemon takes CTF 1.8 only; record with --format ctf1");
+				"a relay daemon accepts only CTF 1.8; record with `--format ctf1`");
 	return 0;
 }
 
@@ -373,7 +373,7 @@ static void damaged(struct send *send, struct follow_stream *stream)
 {
 	send->own.failed = true;
 	relay_send_log(send, true,
-			"the remainder of %s/%s is not sent: no whole packet at byte %llu",
+			"cannot send the remainder of %s/%s: no complete packet at byte %llu",
 			stream->trace->name, stream->name, (unsigned long long)stream->at.offset);
 }
 
@@ -588,11 +588,11 @@ static void relay_send_report_drop(struct send *send, struct spool_entry *entry)
 	entry->is_reported = true;
 	if (entry->is_used)
 		relay_send_log(send, true,
-				"the spool is full: the oldest packets of programs of user %u are given up until %s takes them again",
+				"the spool is full: dropping the oldest packets of programs of user %u until %s accepts data",
 				(unsigned int)entry->uid, send->options.url);
 	else
 		relay_send_log(send, true,
-				"the spool is full: the oldest packets are given up until %s takes them again",
+				"the spool is full: dropping the oldest packets until %s accepts data",
 				send->options.url);
 }
 
@@ -764,7 +764,7 @@ static void relay_send_disconnect(struct send *send, int why)
 	if (send->own.connected && why != -ECANCELED) {
 		error_set(&send->away, why, NULL, "the connection to %s broke: %s",
 				send->options.url, line_error(why));
-		relay_send_log(send, false, "%s; what was not delivered is sent again",
+		relay_send_log(send, false, "%s; side sends again what was not delivered",
 				send->away.text);
 		send->has_reported_absence = true;
 	}
@@ -797,7 +797,7 @@ static int try_connect(struct send *send)
 		return 0;
 	}
 	if (!send->has_reported_absence && ret != -ECANCELED && !send->sink->final_error)
-		relay_send_log(send, false, "%s; it is tried again", send->away.text);
+		relay_send_log(send, false, "%s; side tries again", send->away.text);
 	send->has_reported_absence = true;
 	relay_send_disconnect(send, ret);
 	send->backoff_ms = send->backoff_ms * 2 < BACKOFF_MAX_MS ? send->backoff_ms * 2
@@ -1103,7 +1103,7 @@ int send_start(const struct send_options *options, struct send **ret_send, struc
 		return error_set(error, ret, NULL,
 				ret == -EAGAIN ? "cannot start a thread for the sender: %s"
 					       : "cannot start a sender: %s",
-				ret == -EBUSY ? "another one is at work there" : strerror(-ret));
+				ret == -EBUSY ? "another sender is running there" : strerror(-ret));
 	}
 	*ret_send = send;
 	return 0;

@@ -12,7 +12,8 @@ static int relay_source_set_error(struct error *error, int code, const char *url
 {
 	if (code == -EINVAL)
 		return error_set_kind(error, ERROR_USAGE, code, NULL,
-				"cannot read %.300s: serial lines do not know that speed", url);
+				"cannot read %.300s: this speed is not possible on a serial line",
+				url);
 	return error_set(error, code, NULL, "cannot read %.300s: %s", url, strerror(-code));
 }
 

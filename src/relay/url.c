@@ -190,7 +190,7 @@ static int relay_url_parse_path(const char *text, struct url *url, struct error 
 
 	url->kind = URL_PATH;
 	if (!*text || !relay_url_copy_part(url->path, sizeof(url->path), text, strlen(text)))
-		return relay_url_set_error(error, text, "is no path", "");
+		return relay_url_set_error(error, text, "is not a path", "");
 	if (!relay_url_is_like_host(text, host, port))
 		return 0;
 	open = strchr(host, ':') ? "[" : "";
@@ -211,8 +211,8 @@ int url_parse(const char *text, struct url *ret_url, struct error *error)
 		if (url_parse_host_port(text + 6, ret_url->host, sizeof(ret_url->host),
 				    ret_url->port, sizeof(ret_url->port)) ||
 				!*ret_url->host)
-			return relay_url_set_error(
-					error, text, "is no address", "write `tcp://HOST:PORT`");
+			return relay_url_set_error(error, text, "is not an address",
+					"write `tcp://HOST:PORT`");
 		return 0;
 	}
 	if (strstr(text, "://"))

@@ -173,9 +173,9 @@ static const char *ring_view_head(
 	uint64_t ahead = (ring_head_position(word) - view->tail) & RING_POSITION_MASK;
 
 	if (ahead > size)
-		return "the head is further ahead than the ring is long";
+		return "the head is more than a ring ahead";
 	if (view->tail + ahead < view->head)
-		return "the head went back";
+		return "the head moved backwards";
 	*ret_head = view->tail + ahead;
 	return NULL;
 }
@@ -220,7 +220,7 @@ static const char *ring_view_find_end_once(const struct ring_view *view, uint64_
 	if (error)
 		return error;
 	if (further < ret_end->head)
-		return "the head went back";
+		return "the head moved backwards";
 	ret_end->timestamp = after;
 	if (further == ret_end->head)
 		return NULL;
@@ -245,7 +245,7 @@ static const char *ring_view_find_end(
 		if (error || !again)
 			return error;
 	}
-	return "the clock leaps";
+	return "the clock jumps";
 }
 
 static const char *ring_view_first_time(
@@ -292,7 +292,7 @@ int ring_consumer_peek(struct ring_consumer *consumer, uint32_t ring, struct rin
 	if (error)
 		return ring_view_fail(view, error);
 	if (first < view->end_timestamp || end.timestamp < first)
-		return ring_view_fail(view, "time runs backwards");
+		return ring_view_fail(view, "timestamps decrease");
 	view->head = end.head;
 	view->peeked = end.head;
 	view->peeked_timestamp = end.timestamp;

@@ -81,7 +81,7 @@ static const char *ring_window_scan(
 	/* The head is at most one record before `block_crossed`, or any distance after it. */
 	ahead = (ring_head_position(word) - block_crossed + size) & RING_POSITION_MASK;
 	if (ahead > RING_POSITION_MASK / 2 || block_crossed + ahead < size)
-		return "the head is far from where it was";
+		return "the head is far from its last position";
 	window->head = block_crossed + ahead - size;
 	window->count = 0;
 	for (unsigned int i = 0; i < RING_BLOCKS; i++) {
@@ -114,7 +114,7 @@ static const char *ring_span_check(struct ring_span *span)
 		return "the first record of a window has no full timestamp";
 	span->first_timestamp = ring_record_full_time(span->data);
 	if (span->first_timestamp > span->end_timestamp)
-		return "time runs backwards";
+		return "timestamps decrease";
 	return NULL;
 }
 

@@ -304,7 +304,7 @@ struct mistake {
 
 static const char is_damaged[] = "it is damaged", lists[] = "the list of its channels is damaged",
 		  no_rings[] = "the rings of its channel ring are not in the dump",
-		  another[] = "it is of another version",
+		  another[] = "it has another version",
 		  no_events[] = "the descriptions of its events are damaged",
 		  nothing[] = "no recording is in it";
 
@@ -417,7 +417,7 @@ static void check_mistakes(void)
 	CHECK(strstr(refusal, "it is neither a core dump"));
 	unlink(path);
 	recover("/dev/null");
-	CHECK(strstr(refusal, "it is no file"));
+	CHECK(strstr(refusal, "it is not a file"));
 	recover("/nowhere/at-all");
 	CHECK(strstr(refusal, "No such file or directory"));
 	free(bad);

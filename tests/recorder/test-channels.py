@@ -303,11 +303,11 @@ class Channels(CommandLine):
                             "speed > 3", "--", PROGRAM, "fire", "1", "10")
         self.assertEqual(self.end(process), 7, self.err)
         self.assertIn("speed > 3", self.messages)
-        self.assertIn("fits none of the events", self.messages)
+        self.assertIn("cannot apply the filter `speed > 3` to any of its events", self.messages)
         shutil.rmtree(self.output)
         # One of the events has the field: that is how users write it.
         self.side_record(["-e", "test:*", "--filter", "thread == 0"], "fire", "2", "10", status=7)
-        self.assertNotIn("fits none", self.messages)
+        self.assertNotIn("cannot apply the filter", self.messages)
 
     def test_mistakes_are_shown_where_they_are(self):
         found = self.fails("-e", "a:b", "--filter", "size > > 3")
@@ -321,13 +321,13 @@ class Channels(CommandLine):
         self.assertEqual(found["column"], 11 if found["column"] == 11 else 15)
         for options, part in (
                 (["-e", "a", "--filter", "x > 1", "--filter", "y > 1"], "&&"),
-                (["--channel", "a/b"], "cannot name a channel"),
+                (["--channel", "a/b"], "is not a valid name of a channel"),
                 (["-e", "x", "--channel", "ring"], "two channels"),
                 (["--channel", "a", "--channel", "a"], "two channels"),
                 (["--per-thread=0"], "between 1 and"),
                 (["--block-timeout", "5"], "is not a time"),
-                (["--block-timeout", "5ms"], "does not block"),
-                (["--compress=99"], "levels go from"),
+                (["--block-timeout", "5ms"], "its mode is not block"),
+                (["--compress=99"], "levels are 1 to"),
                 (["--mode", "fast"], "discard, overwrite or block"),
                 (["--buffer-size", "1K"], "is not between 64 KiB and 4 GiB")):
             with self.subTest(options=options):
@@ -367,7 +367,7 @@ class Nested(CommandLine):
         env = {"SIDE_AGENT_SOCKET": ":".join(["/nowhere"] * 8)}
         process = self.side("record", "--json", "-o", self.output, "--", PROGRAM, "kinds", env=env)
         self.assertEqual(self.end(process), 1)
-        self.assertIn("inside 8 recordings", self.messages)
+        self.assertIn("already in 8 recordings", self.messages)
         # The outer recordings may have ended long ago.
         env = {"SIDE_AGENT_SOCKET": ":".join(["/nowhere"] * 7)}
         self.side_record([], "fire", "1", "10", status=7, env=env)
@@ -518,7 +518,7 @@ class Snapshots(CommandLine):
         recorder.stdin.close()
         recorder.stdin = None
         self.assertEqual(self.end(recorder), 0, self.err)
-        self.assertIn("nothing to make a snapshot of", self.messages)
+        self.assertIn("cannot make a snapshot: no channel has `--mode overwrite`", self.messages)
 
 
 class Recovery(CommandLine):
@@ -540,7 +540,7 @@ class Recovery(CommandLine):
         self.side_record(["--buffers", buffers], "fork", "3")
         self.assertEqual(os.listdir(buffers), [])
         self.recover(buffers, status=1)
-        self.assertIn("no folder of side record --buffers", self.messages)
+        self.assertIn("no directory of `side record --buffers", self.messages)
 
     def test_recorder_and_program_are_killed(self):
         buffers = os.path.join(self.dir, "buffers")
@@ -653,7 +653,7 @@ class Recovery(CommandLine):
             process = self.side("record", "--json", "-o", self.output, "--buffers", bad, "--",
                                 PROGRAM, "kinds")
             self.assertIn(self.end(process), (1, 3))
-            self.assertIn(f"cannot keep buffers in {bad}", self.messages)
+            self.assertIn(f"cannot store buffers in {bad}", self.messages)
             self.assertFalse(os.path.exists(self.output))
 
     def size_of_rings(self):
@@ -786,8 +786,8 @@ class Recovery(CommandLine):
         with open(text, "w") as file:
             file.write("hello")
         for path, part in ((text, "neither a core dump"), (SIDE, "not a core dump"),
-                           (self.dir, "no folder of side record"), ("/nowhere", "No such file"),
-                           ("/dev/null", "it is no file")):
+                           (self.dir, "no directory of `side record"), ("/nowhere", "No such file"),
+                           ("/dev/null", "it is not a file")):
             with self.subTest(path=path):
                 self.recover(path, status=1)
                 self.assertIn(part, self.messages)
@@ -799,7 +799,7 @@ class Vandals(CommandLine):
                             "--mode", "overwrite", "--", HOSTILE, "channels")
         self.assertEqual(self.end(process), 0, self.err)
         for part in ("its channel does not exist", "one of its contexts is unknown",
-                     "its number is taken"):
+                     "its id is already used"):
             self.assertIn(part, self.messages)
         read(self.output)
 

@@ -67,7 +67,7 @@ static void test_channels(void)
 			{{.name = "c", .mode = SESSION_BLOCK, .block_timeout_us = 3600000000u},
 					NULL},
 			{{.name = "c", .mode = SESSION_BLOCK, .block_timeout_us = 3600000001u},
-					"a program cannot be made to wait for more than an hour"},
+					"a program cannot wait for more than an hour"},
 			{{.name = "c", .ring_size = 65536}, NULL},
 			{{.name = "c", .ring_size = 65535},
 					"a ring of 65535 bytes (--buffer-size) is not between 64 KiB and 4 GiB"},
@@ -75,14 +75,14 @@ static void test_channels(void)
 					"a ring of 8589934592 bytes (--buffer-size) is not between 64 KiB and 4 GiB"},
 			{{.name = "abcdefghijklmnopqrstuvwxyzABCD_-"}, NULL},
 			{{.name = "abcdefghijklmnopqrstuvwxyzABCD_-0"},
-					"\"abcdefghijklmnopqrstuvwxyzABCD_-0\" cannot name a channel: a name has at most 32 letters, digits, \"_\" and \"-\""},
+					"\"abcdefghijklmnopqrstuvwxyzABCD_-0\" is not a valid name of a channel: a name has at most 32 letters, digits, \"_\" and \"-\""},
 			{{.name = "-c"},
-					"\"-c\" cannot name a channel: a name has at most 32 letters, digits, \"_\" and \"-\""},
-			{{.name = ""}, "\"\" cannot name a channel: a name has at most 32 letters, digits, \"_\" and \"-\""},
+					"\"-c\" is not a valid name of a channel: a name has at most 32 letters, digits, \"_\" and \"-\""},
+			{{.name = ""}, "\"\" is not a valid name of a channel: a name has at most 32 letters, digits, \"_\" and \"-\""},
 			{{.name = NULL},
-					"\"\" cannot name a channel: a name has at most 32 letters, digits, \"_\" and \"-\""},
+					"\"\" is not a valid name of a channel: a name has at most 32 letters, digits, \"_\" and \"-\""},
 			{{.name = "a.b"},
-					"\"a.b\" cannot name a channel: a name has at most 32 letters, digits, \"_\" and \"-\""},
+					"\"a.b\" is not a valid name of a channel: a name has at most 32 letters, digits, \"_\" and \"-\""},
 	};
 	const struct session_channel twice[] = {{.name = "a"}, {.name = "b"}, {.name = "a"}};
 	struct session_options options = {.channels = twice, .nr_channels = 3};
@@ -183,7 +183,7 @@ static void test_triggers(void)
 {
 	static const char form[] =
 			"write event:PATTERN, event:PATTERN where FILTER, rate:PATTERN>N/s, crash or signal:USR1";
-	static const char rate[] = "a rate ends in the number that is too many, like \">1000/s\"";
+	static const char rate[] = "a rate must end in a limit, such as \">1000/s\"";
 	static const char *const good[] = {"crash", "signal:USR1", "signal:SIGUSR1", "event:a:*",
 			"event:a:* where x > 1", "rate:a:*>1/s",
 			"rate:a:* where x > 1>18446744073709551615/s"};
@@ -211,14 +211,13 @@ static void test_triggers(void)
 		check_trigger(bad_rates[i], rate);
 	for (unsigned int i = 0; i <= SESSION_CHANNELS_MAX; i++)
 		many[i] = "event:a:b";
-	check_options(&options,
-			"there is nothing to make a snapshot of (--snapshot-on): no channel has --mode overwrite");
+	check_options(&options, "cannot use --snapshot-on: no channel has `--mode overwrite`");
 	options.channels = &overwrite;
 	options.nr_snapshot_on = SESSION_CHANNELS_MAX - 1;
 	check_options(&options, NULL);
 	options.nr_snapshot_on++;
 	check_options(&options,
-			"--snapshot-on \"event:a:b\": there are more than 32 channels, with those that watch for events");
+			"--snapshot-on \"event:a:b\": there are more than 32 channels, including those for `--snapshot-on`");
 	/* Channels of triggers follow the others. */
 	CHECK(session);
 	options.nr_snapshot_on = 2;
@@ -255,7 +254,7 @@ static void test_memory(void)
 	options.memory_limit = size - 1;
 	CHECK(memory_check(session, &options, &error) == -EINVAL);
 	snprintf(text, sizeof(text),
-			"the rings of the channel of one process take %llu KiB on this machine, more than the session's limit of %llu KiB (--memory-limit)",
+			"the rings of the channel of one process need %llu KiB on this machine, more than the session's limit of %llu KiB (--memory-limit)",
 			(unsigned long long)size / 1024, (unsigned long long)(size - 1) / 1024);
 	CHECK(!strcmp(error.text, text));
 	CHECK(!strcmp(error.hint, "`--buffer-size 512K` is the largest that fits"));
@@ -307,8 +306,7 @@ static void test_track(void)
 	check_track(SESSION_TRACK_GID, 0, NULL, NULL);
 	check_track(SESSION_TRACK_GID, UINT32_MAX, NULL,
 			"there is no group 4294967295: ids go up to 4294967294");
-	check_track(SESSION_TRACK_KINDS, 1, NULL,
-			"processes are not tracked by anything numbered 6");
+	check_track(SESSION_TRACK_KINDS, 1, NULL, "unknown tracking criterion 6");
 	memset(text, 'x', sizeof(text));
 	for (enum session_track_kind kind = SESSION_TRACK_NAME; kind < SESSION_TRACK_KINDS;
 			kind++) {
@@ -326,7 +324,7 @@ static void test_track(void)
 	CHECK(!track_take(many, SESSION_TRACK_MAX, &taken, &error));
 	track_free(taken, SESSION_TRACK_MAX);
 	CHECK(track_take(many, SESSION_TRACK_MAX + 1, &taken, &error) == -E2BIG && !taken);
-	CHECK(!strcmp(error.text, "a session can track at most 1024 things"));
+	CHECK(!strcmp(error.text, "a session can have at most 1024 tracking criteria"));
 	free(many);
 }
 
@@ -518,11 +516,11 @@ static void test_output(void)
 	CHECK(error.code == EEXIST && error.kind == SESSION_ERROR_FAILED);
 	check_output("", false, "the name of the output directory is empty", "", NULL);
 	check_output(played_path("no/new"), false, "cannot write to ",
-			": No such file or directory", "make the directory above it first");
+			": No such file or directory", "create the parent directory first");
 	make("file", "", 0600);
 	check_output(played_path("file"), false, "cannot write to ", ": Not a directory", NULL);
 	check_output("/proc/none", false, "cannot write to ", ": No such file or directory",
-			"make the directory above it first");
+			"create the parent directory first");
 	/* Without a name: the second one in the same second gets a number. */
 	CHECK(session && next && !chdir(played_path("new/x")));
 	for (int i = 0; i < 20; i++) {

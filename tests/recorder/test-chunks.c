@@ -415,16 +415,16 @@ static void test_failed_names(void **unused)
 	arm("rename", EACCES, 1);
 	rotate(session);
 	(void)snprintf(expected, sizeof(expected),
-			"failure(%d)\nreport(1, the chunk %s could not get its final name: %s)\napply\n",
-			-EACCES, in_output(".chunk-0001-" STAMP), strerror(EACCES));
+			"failure(%d)\nreport(1, cannot rename the chunk %s: %s)\napply\n", -EACCES,
+			in_output(".chunk-0001-" STAMP), strerror(EACCES));
 	assert_called(expected);
 	assert_null(rotation->path);
 	CHECK(!rotate_prepare(session, &error));
 	arm("asprintf", ENOMEM, 1);
 	rotate(session);
 	(void)snprintf(expected, sizeof(expected),
-			"failure(%d)\nreport(1, the chunk %s could not get its final name: %s)\napply\n",
-			-ENOMEM, in_output(".chunk-0002-" STAMP), strerror(ENOMEM));
+			"failure(%d)\nreport(1, cannot rename the chunk %s: %s)\napply\n", -ENOMEM,
+			in_output(".chunk-0002-" STAMP), strerror(ENOMEM));
 	assert_called(expected);
 }
 
@@ -473,7 +473,7 @@ static void test_flat(void **unused)
 	arm("rename", EXDEV, 1);
 	rotate(session);
 	(void)snprintf(expected, sizeof(expected),
-			"report(1, the trace %s stays where it is: %s)\nadd(chunk-0002-" STAMP
+			"report(1, cannot move the trace %s: %s)\nadd(chunk-0002-" STAMP
 			", 0)\napply\n",
 			in_output("one-1-1"), strerror(EXDEV));
 	assert_called(expected);
@@ -512,15 +512,15 @@ static void test_clear(void **unused)
 	make("one-1-1");
 	arm("rename", EACCES, 1);
 	rotate_delete_trace(session, "one-1-1");
-	(void)snprintf(expected, sizeof(expected), "report(1, %s stays where it is: %s)\n",
+	(void)snprintf(expected, sizeof(expected), "report(1, cannot move %s: %s)\n",
 			in_output("one-1-1"), strerror(EACCES));
 	assert_called(expected);
 	arm("asprintf", ENOMEM, 2);
 	rotate_delete_trace(session, "one-1-1");
-	assert_called("report(1, one-1-1 stays where it is: Cannot allocate memory)\n");
+	assert_called("report(1, cannot move one-1-1: Cannot allocate memory)\n");
 	arm("asprintf", ENOMEM, 1);
 	rotate_delete_trace(session, "one-1-1");
-	assert_called("report(1, one-1-1 stays where it is: Cannot allocate memory)\n");
+	assert_called("report(1, cannot move one-1-1: Cannot allocate memory)\n");
 	assert_true(is_there("one-1-1"));
 }
 

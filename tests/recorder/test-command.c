@@ -58,7 +58,7 @@ static ssize_t played_fgetxattr(int fd, const char *name, void *value, size_t si
 #include "recorder/core/command.c"
 
 #define STATIC "is statically linked, so the agent cannot be preloaded into it"
-#define OTHER_SIZE "is a program of another word size than the installed agent"
+#define OTHER_SIZE "has another word size (32 or 64 bits) than the installed agent"
 #define RIGHTS \
 	"runs with more rights than its caller (set-user-ID, set-group-ID or file capabilities), so the loader does not preload the agent\nrun it as the user whose rights it gains"
 

@@ -249,7 +249,7 @@ static bool reads(unsigned int at, const char *instead, const char *more,
 	CHECK(!ret ||
 			(ret == -EINVAL &&
 					!strcmp(why.text,
-							"instance: this is not what side record writes there")));
+							"instance: it is not a file of `side record`")));
 	return !ret;
 }
 
@@ -369,7 +369,7 @@ static void check_refused(const char *name, int code, const char *reason, const 
 	char text[600];
 	struct session *session = agent_boot_directory_open_state_dir(name, -code);
 
-	snprintf(text, sizeof(text), "cannot keep a session in %s: %s", played_path(name), reason);
+	snprintf(text, sizeof(text), "cannot store a session in %s: %s", played_path(name), reason);
 	CHECK(!strcmp(error.text, text) && error.code == code);
 	CHECK(hint ? strstr(error.hint, hint) != NULL : !*error.hint);
 	CHECK(!state_directory_is_adopted(session));
@@ -401,7 +401,7 @@ static bool is_saved_read(const char *boot, const char *clock, const char *more,
 	CHECK(session->clock.first.frequency == frequency);
 	if (!is)
 		CHECK(strstr(session->reports.messages[0].text,
-				      "place/session is not what a recorder writes there: output and clock are those of a new session") &&
+				      "place/session is damaged: output and clock are those of a new session") &&
 				session->reports.messages[0].is_error &&
 				!state_directory_output(session) &&
 				!state_directory_generation(session));
@@ -526,7 +526,7 @@ static bool are_totals_read(const char *text)
 	} else {
 		CHECK(session->reports.messages[0].is_error &&
 				strstr(session->reports.messages[0].text,
-						"/totals is not what a recorder writes there: what ended processes have recorded is counted from now on"));
+						"/totals is damaged: what ended processes have recorded is counted from now on"));
 	}
 	session_destroy(session);
 	return are;

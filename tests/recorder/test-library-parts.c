@@ -306,7 +306,7 @@ static void test_refused(void **state)
 		wrapper = (const char *const[]){letters, "", "Libc", "a/b"}[i];
 		assert_int_equal(find_libraries(&wrapper, 1), -EINVAL);
 		(void)snprintf(text, sizeof(text),
-				"\"%s\" is no name of a wrapper (known ones are libc and pthread)",
+				"\"%s\" is not the name of a wrapper (known ones are libc and pthread)",
 				wrapper);
 		check_error(SESSION_ERROR_USAGE, EINVAL, text, "");
 	}

@@ -276,7 +276,7 @@ static void test_folders(void)
 		nr_listed = nr_opened = 0;
 		CHECK(!adopt_all(session, &error));
 		snprintf(text, sizeof(text),
-				"%s has too many folders: not all of them are taken over", work);
+				"%s has too many directories: not all of them are adopted", work);
 		CHECK(reported(session, nr_entries > LIMIT_FOLDERS ? text : NULL));
 		CHECK(nr_listed == nr_entries && nr_opened == 1 + LIMIT_FOLDERS);
 	}
@@ -413,7 +413,7 @@ static void test_records(void)
 	CHECK(LIMIT_RECORDS == 64);
 	core_dump_recover_record(&core, segment.address, (const unsigned char *)&head);
 	CHECK(core.nr_records == 64);
-	CHECK(reported(session, "a recording in /x cannot be recovered: it is of another version"));
+	CHECK(reported(session, "a recording in /x cannot be recovered: it has another version"));
 	core_dump_recover_record(&core, segment.address, (const unsigned char *)&head);
 	CHECK(core.nr_records == 64 && reported(session, NULL));
 	/* A duplicate does not count. */

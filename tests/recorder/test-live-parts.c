@@ -397,7 +397,7 @@ static void test_no_open(void **state)
 	failing = "save";
 	assert_int_equal(open_live(&live, &options), -EROFS);
 	check_error(SESSION_ERROR_PERMISSION, EROFS,
-			"cannot keep a session in /p: Read-only file system");
+			"cannot store a session in /p: Read-only file system");
 	live.state_dir = NULL;
 	failing = "buffers";
 	assert_int_equal(open_live(&live, &options), -EIO);
@@ -413,12 +413,12 @@ static void test_no_open(void **state)
 	live.socket = NULL;
 	assert_int_equal(open_live(&live, &options), -EINVAL);
 	check_error(SESSION_ERROR_USAGE, EINVAL,
-			"a session without a command needs a socket, and records");
+			"a session without a command needs a socket, and must record");
 	live.socket = "/s";
 	options.mode = SESSION_LIST;
 	assert_int_equal(open_live(&live, &options), -EINVAL);
 	check_error(SESSION_ERROR_USAGE, EINVAL,
-			"a session without a command needs a socket, and records");
+			"a session without a command needs a socket, and must record");
 	assert_called("allocate destroy(1) allocate destroy(1) ");
 	lacks_service = true;
 	assert_int_equal(open_live(&live, &options), -ENOMEM);
@@ -444,7 +444,7 @@ static void test_turn(void **state)
 	turn_result = -EACCES;
 	assert_int_equal(session_turn(&session_of_test, 0, &the_error), -EACCES);
 	check_error(SESSION_ERROR_PERMISSION, EACCES,
-			"the recording cannot go on: Permission denied");
+			"cannot continue the recording: Permission denied");
 	assert_called("turn(0) adopt_new(0) ");
 }
 
@@ -490,7 +490,7 @@ static void test_change(void **state)
 			service.track == other);
 	failing = "save";
 	assert_int_equal(session_statedump(&session_of_test), 11);
-	assert_called("save(11) report(1, the generation of the rules is not noted in /place: Read-only file system) ");
+	assert_called("save(11) report(1, cannot write the generation of the rules to /place: Read-only file system) ");
 	assert_int_equal(service.statedump, 11);
 	failing = NULL;
 	assert_int_equal(session_statedump(&session_of_test), 12);

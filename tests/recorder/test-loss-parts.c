@@ -281,8 +281,8 @@ static void test_failures(void **unused)
 		failing_call = i;
 		losses_note(session, &instance);
 		assert_int_equal(failing_call, 0);
-		assert_non_null(strstr(
-				calls, ", , other reasons: there are too many kinds of losses: "));
+		assert_non_null(strstr(calls,
+				", , other reasons: there are too many different reasons: "));
 		*calls = '\0';
 		free(instance.reported);
 		instance.reported = NULL;

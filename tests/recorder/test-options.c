@@ -98,7 +98,7 @@ static void compression(void)
 		if (i == 1 || i == 2)
 			continue;
 		(void)snprintf(expected, sizeof(expected),
-				"there is no compression level %d: they go from 1 to %d", levels[i],
+				"unknown compression level %d: levels are 1 to %d", levels[i],
 				SESSION_COMPRESS_MAX);
 		CHECK(!strcmp(error.text, expected));
 	}

@@ -155,7 +155,7 @@ static void test_commands(void)
 	never_meets(&program, sizeof(Elf32_Ehdr) - 1, 0755, NULL);
 	program.head.e_ident[EI_CLASS] = ELFCLASS32;
 	never_meets(&program, sizeof(program), 0755,
-			"is a program of another word size than the installed agent");
+			"has another word size (32 or 64 bits) than the installed agent");
 	program.head.e_ident[0] = 'x';
 	never_meets(&program, sizeof(program), 0755, NULL);
 	never_meets("#!/bin/sh\n", 10, 0755, NULL);
@@ -451,7 +451,7 @@ static void test_full(void)
 	session->recovers = false;
 	CHECK(full_holds(session, -ENOSPC) && full_waits(session));
 	check_message(session, 0, false,
-			"the disk of /out is full (No space left on device): records wait");
+			"the disk of /out is full (No space left on device): records stay in the rings, and are lost if the rings are full, too");
 	/* The disk is still full: this counts as the same time. */
 	CHECK(full_holds(session, -ENOSPC) && session->full.times == 1);
 	full_over(session);

@@ -183,7 +183,7 @@ static void test_taken(void)
 	/* Refusals. */
 	probe.number = 0;
 	CHECK(session_set_probes(session, &probe, 1, &error) == -EINVAL);
-	check_text(error.text, "a probe has no number, or is for a process and a file");
+	check_text(error.text, "a probe has no number, or names both a process and a file");
 	probe.number = 5;
 	probe.target.pid = 1;
 	CHECK(session_set_probes(session, &probe, 1, &error) == -EINVAL);
@@ -193,7 +193,7 @@ static void test_taken(void)
 			!session->next_tables.list[0].target.exe);
 	probe.fd = -1;
 	CHECK(session_set_probes(session, &probe, 1, &error) == -EBADF);
-	check_text(error.text, "a probe table cannot be taken: Bad file descriptor");
+	check_text(error.text, "cannot use a probe table: Bad file descriptor");
 	/* The previous table stays. */
 	CHECK(session->next_tables.nr == 1);
 	probe.fd = empty;
@@ -206,7 +206,7 @@ static void test_taken(void)
 	probe.others = others;
 	fails_to_read = true;
 	CHECK(session_set_probes(session, &probe, 1, &error) == -EIO);
-	check_text(error.text, "a probe table cannot be read: Input/output error");
+	check_text(error.text, "cannot read a probe table: Input/output error");
 	fails_to_read = false;
 	probe.target.exe = (char *)(uintptr_t) "/x";
 	probe.target.pid = 0;
@@ -267,7 +267,7 @@ static void test_meant(void)
 	start_error = EMFILE;
 	CHECK(!record_probes_table_is_relevant(session, &instance, &kept));
 	CHECK(!strcmp(reported,
-			"cannot read when process 20 began, so it may not take its probes: Too many open files"));
+			"cannot read the start time of process 20, so it gets no probes: Too many open files"));
 	start_error = 0;
 	nr_starts = 0;
 	CHECK(record_probes_table_is_relevant(session, &instance, &kept) &&

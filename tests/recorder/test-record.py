@@ -455,7 +455,7 @@ class Hostile(Case):
 
     def test_kinds(self):
         self.hostile("kinds")
-        for text in "too many events", "is damaged", "is too large", "number is taken":
+        for text in "too many events", "is damaged", "is too large", "id is already used":
             self.assertIn(text, self.messages)
 
     def test_flips(self):
@@ -488,7 +488,7 @@ class Errors(Case):
         self.fails(2, "column 6", "not closed", options=["-e", "test:[a"])
         self.fails(2, "64 KiB", options=["-r", "1000"])
         self.fails(2, "NAME=VALUE", options=["-E", "novalue"])
-        self.fails(2, "no name of a wrapper", options=["-w", "../evil"])
+        self.fails(2, "not the name of a wrapper", options=["-w", "../evil"])
         self.fails(1, "libside-wrap-nothing.so", "SIDE_LIB_DIR", options=["-w", "nothing"])
         self.fails(1, "libside-agent.so", env={"SIDE_LIB_DIR": "/nowhere"})
         self.assertFalse(os.path.exists(self.output))
@@ -500,7 +500,7 @@ class Errors(Case):
         self.fails(1, "is not empty", hint="`--force`")
         self.assertEqual(os.listdir(self.output), ["precious"])
         self.output = "/no/such/place"
-        self.fails(1, "No such file", hint="make the directory above it first")
+        self.fails(1, "No such file", hint="create the parent directory first")
 
     def test_output_not_permitted(self):
         if os.geteuid():

@@ -499,7 +499,8 @@ static void test_sockets(void **state)
 	socket_variable = "/a:/b:/c:/d:/e:/f:/g:/h";
 	assert_int_equal(spawn_sockets(&the_session, &the_error), -E2BIG);
 	check_error(SESSION_ERROR_FAILED, E2BIG,
-			"this runs inside 8 recordings already, and a program can be in 8", "");
+			"cannot record: this process is already in 8 recordings, and at most 8 are possible",
+			"");
 	assert_null(the_session.spawn.sockets);
 	the_session.mode = SESSION_LIST;
 	check_sockets("/a:/b:/c:/d:/e:/f:/g:/h", "/s");
@@ -607,11 +608,11 @@ static void test_spawn(void **state)
 
 	(void)state;
 	assert_int_equal(session_spawn(&the_session, NULL, &the_error), -EINVAL);
-	check_error(SESSION_ERROR_USAGE, EINVAL, "there is no command to run", "");
+	check_error(SESSION_ERROR_USAGE, EINVAL, "missing command to record", "");
 	assert_int_equal(session_spawn(&the_session, none, &the_error), -EINVAL);
-	check_error(SESSION_ERROR_USAGE, EINVAL, "there is no command to run", "");
+	check_error(SESSION_ERROR_USAGE, EINVAL, "missing command to record", "");
 	assert_int_equal(session_spawn(&the_session, empty, &the_error), -EINVAL);
-	check_error(SESSION_ERROR_USAGE, EINVAL, "there is no command to run", "");
+	check_error(SESSION_ERROR_USAGE, EINVAL, "missing command to record", "");
 	assert_called("");
 	/* read() of the other end gets nothing: the command runs. */
 	nr_interrupts = 1;
@@ -791,7 +792,7 @@ static void test_signals(void **state)
 	the_session.channels = channels;
 	the_session.nr_channels = 2;
 	come(1, snapshot, 0);
-	assert_called("report(0, there is nothing to make a snapshot of: no channel has --mode overwrite)\n");
+	assert_called("report(0, cannot make a snapshot: no channel has `--mode overwrite`)\n");
 	channels[1].mode = RING_MODE_OVERWRITE;
 	come(1, snapshot, 0);
 	assert_called("snapshot\n");
@@ -803,7 +804,7 @@ static void test_signals(void **state)
 	channels[1].mode = RING_MODE_OVERWRITE;
 	the_session.nr_channels = 1;
 	come(1, snapshot, 0);
-	assert_called("report(0, there is nothing to make a snapshot of: no channel has --mode overwrite)\n");
+	assert_called("report(0, cannot make a snapshot: no channel has `--mode overwrite`)\n");
 	the_session.mode = SESSION_LIST;
 	come(1, snapshot, 0);
 	assert_called("");
@@ -983,7 +984,7 @@ static void test_run(void **state)
 {
 	(void)state;
 	assert_int_equal(session_run(&the_session, &the_error), -EINVAL);
-	check_error(SESSION_ERROR_USAGE, EINVAL, "there is no command yet", "");
+	check_error(SESSION_ERROR_USAGE, EINVAL, "missing command to record", "");
 	assert_called("");
 	the_session.command.name = strdup("command");
 	the_session.command.pid = COMMAND;
@@ -1005,8 +1006,8 @@ static void test_run(void **state)
 	nr_survivors = 1;
 	the_session.instances.list = (struct instance *)(void *)&the_session;
 	assert_int_equal(session_run(&the_session, &the_error), -EBADF);
-	check_error(SESSION_ERROR_FAILED, EBADF, "the recording cannot go on: Bad file descriptor",
-			"");
+	check_error(SESSION_ERROR_FAILED, EBADF,
+			"cannot continue the recording: Bad file descriptor", "");
 	assert_called("turn(250)\nprogress(7,8,9)\ncompanion_end\nturn(0)\n"
 		      "report(0, 1 process of the command still runs; what it does from now on is not recorded\n`--wait` waits for all)\n" LAST);
 	the_session.instances.list = NULL;
@@ -1015,7 +1016,7 @@ static void test_run(void **state)
 	begin_result = -EPERM;
 	assert_int_equal(session_run(&the_session, &the_error), -EPERM);
 	check_error(SESSION_ERROR_PERMISSION, EPERM,
-			"the recording cannot go on: Operation not permitted", "");
+			"cannot continue the recording: Operation not permitted", "");
 	assert_called("add(80,1)\nadd(-1,2)\ndrain_start\n" SETTLE NOTHING LAST);
 }
 

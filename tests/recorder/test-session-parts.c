@@ -362,7 +362,7 @@ static void test_options(void **state)
 		if (is_good)
 			continue;
 		(void)snprintf(text, sizeof(text),
-				"there is no compression level %d: they go from 1 to %d", level,
+				"unknown compression level %d: levels are 1 to %d", level,
 				SESSION_COMPRESS_MAX);
 		check_error(SESSION_ERROR_USAGE, EINVAL, text);
 	}

@@ -234,7 +234,7 @@ static void test_missed(void)
 			{WIRE_UNRECORDED_LATE_DAEMON, true,
 					"joined late: its events of the first 17 ms may be missing: the daemon did not answer in time"},
 			{WIRE_UNRECORDED_LATE_RECORDER, true,
-					"joined late: its events of the first 17 ms may be missing: the recorder did not answer in time, or a lock of the program was taken"},
+					"joined late: its events of the first 17 ms may be missing: the recorder did not answer in time, or a lock of the program was held"},
 	};
 	struct session *session = open_session(NULL, NULL, 0);
 	char text[400];
@@ -257,11 +257,11 @@ static void test_missed(void)
 					cases[i].text);
 		else if (i == nr)
 			snprintf(text, sizeof(text),
-					"calls of malloc() and its like in process %d (na_me) are not recorded: its own allocator comes before the wrapper",
+					"allocations of process %d (na_me) are not recorded: the program's own malloc() comes before the wrapper",
 					getpid());
 		else
 			snprintf(text, sizeof(text),
-					"events of na_me in process %d are not recorded: it is linked with libside.a, and the process has another libside",
+					"events of na_me in process %d are not recorded: it is linked with libside.a, and the process also has another libside",
 					getpid());
 		check_message(session, i != nr, text);
 		CHECK(session->refusals.nr_processes == (i < 8 ? i + 1 : 8));

@@ -640,8 +640,8 @@ class Triggers(Store):
 
     def test_mistakes(self):
         for text, sentence in (("event", "write event:PATTERN"), ("event:", "write event:PATTERN"),
-                               ("event:crowd:[a", "not closed"), ("rate:crowd:tick", "a rate ends in"),
-                               ("rate:crowd:tick>5", "a rate ends in"), ("rate:x>0/s", "a rate ends in"),
+                               ("event:crowd:[a", "not closed"), ("rate:crowd:tick", "a rate must end in"),
+                               ("rate:crowd:tick>5", "a rate must end in"), ("rate:x>0/s", "a rate must end in"),
                                ("event:crowd:tick where sequence >", "filter"),
                                ("signal:USR2", "write event:PATTERN")):
             process = self.start("--mode", "overwrite", "--snapshot-on", text,
@@ -651,7 +651,7 @@ class Triggers(Store):
             self.assertIn("--snapshot-on", self.messages)
             self.assertFalse(os.path.exists(self.output))
         self.end(self.start("--snapshot-on", "crash", command=["fire", "1", "1", "1"]), status=2)
-        self.assertIn("no channel has --mode overwrite", self.messages)
+        self.assertIn("no channel has `--mode overwrite`", self.messages)
 
 
 if __name__ == "__main__":

@@ -297,7 +297,7 @@ static void test_events(void **unused)
 		triggers[0].done = 0;
 		turn(true);
 		assert_called(i ? ""
-				: "report(0, 4 automatic snapshots were taken: the limit of --snapshot-max is reached, no more are taken)\n");
+				: "report(0, made 4 automatic snapshots: the limit of --snapshot-max is reached, so side makes no more)\n");
 		assert_int_equal(triggers[0].done, 3);
 	}
 	assert_true(session->triggers.exhausted);
@@ -571,7 +571,7 @@ static void test_samples(void **unused)
 
 		crash_check(session, instance);
 		(void)snprintf(expected, sizeof(expected),
-				"report(0, whether process %d (prog) crashed is not known: its parent has taken its exit status already, which Linux 6.15 keeps for others, too)\n",
+				"report(0, cannot determine whether process %d (prog) crashed: its parent has already reaped it (Linux 6.15 or later keeps the exit status))\n",
 				pid);
 		assert_called(i ? "" : expected);
 		assert_true(session->triggers.blind);
@@ -643,7 +643,7 @@ static void test_helper_process(void **unused)
 	(void)snprintf(session->listener.path, sizeof(session->listener.path), "/s");
 	begin_result = -EMFILE;
 	assert_int_equal(helper_process_hold(session, &error), -EMFILE);
-	assert_string_equal(error.text, "the recording cannot begin: Too many open files");
+	assert_string_equal(error.text, "cannot start the recording: Too many open files");
 	assert_called("begin\n");
 	begin_result = 0;
 	turns_until = 2;
@@ -655,7 +655,7 @@ static void test_helper_process(void **unused)
 	helper_result = 0;
 	turn_result = -EIO;
 	assert_int_equal(helper_process_hold(session, &error), -EIO);
-	assert_string_equal(error.text, "the recording cannot go on: Input/output error");
+	assert_string_equal(error.text, "cannot continue the recording: Input/output error");
 	assert_called("begin\ncompanion(me, 47, /s)\nturn\n");
 	turn_result = 1;
 	atomic_store(&session->drain.stop, true);

@@ -202,11 +202,11 @@ static void test_paths(void)
 	/* The file does not exist, has no reader, is a directory, or cannot be opened. */
 	bytes = begin(URL_PATH, "/dev/x");
 	opened[0] = -ENOENT;
-	CHECK(opens(bytes, -ENOENT, "/dev/x is not there", false));
+	CHECK(opens(bytes, -ENOENT, "/dev/x does not exist", false));
 	bytes = begin(URL_PATH, "/x");
 	bytes->sink.no_files = true;
 	opened[0] = -ENOENT;
-	CHECK(opens(bytes, -ENOENT, "/x is not there", false));
+	CHECK(opens(bytes, -ENOENT, "/x does not exist", false));
 	bytes = begin(URL_PATH, "/x");
 	opened[0] = -ENOENT;
 	CHECK(opens(bytes, -ENOENT, "cannot write to /x: No such file or directory", true));
@@ -260,8 +260,8 @@ static void test_terminals(void)
 	is_terminal = true;
 	opened[0] = 0;
 	raw_result = -EINVAL;
-	CHECK(opens(bytes, -EINVAL, "cannot write to /a: serial lines do not know that speed",
-			true));
+	CHECK(opens(bytes, -EINVAL,
+			"cannot write to /a: this speed is not possible on a serial line", true));
 	CHECK(has_noted("open /a create itself 644;raw 0 9600;close 0;"));
 	bytes = begin(URL_PATH, "/a");
 	is_terminal = true;

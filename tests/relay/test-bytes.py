@@ -158,7 +158,7 @@ class Running(unittest.TestCase):
         port, = ports(1)
         done = side("record", "--to", f"tcp://127.0.0.1:{port}", "--timeout", "100ms", "--", TALKER, "10", check=False)
         self.assertEqual(done.returncode, 1, done.stderr)
-        kept = done.stderr.decode().split("what was recorded is in ")[1].split("\n")[0]
+        kept = done.stderr.decode().split("the recorded data is in ")[1].split("\n")[0]
         self.assertEqual(len(traces(kept)), 1)
         shutil.rmtree(kept)
 
@@ -584,14 +584,14 @@ class Ends(unittest.TestCase):
 
     def remains(self, sender, number, target):
         err = self.ended(sender, number, 1)
-        self.assertRegex(err, r"not everything was delivered: [\d.,]+ \S+ remain, and what was recorded is in " + re.escape(self.trace))
+        self.assertRegex(err, r"not everything was delivered: [\d.,]+ \S+ remain, and the recorded data is in " + re.escape(self.trace))
         self.assertIn(f"`side send {self.trace} {target}` sends it again", err)
 
     def test_no_receiver(self):
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             target = f"tcp://127.0.0.1:{ports(1)[0]}"
             sender = start(SIDE, "send", self.trace, target)
-            self.assertIn(b"it is tried again", sender.stderr.readline())
+            self.assertIn(b"side tries again", sender.stderr.readline())
             self.remains(sender, number, target)
 
     def test_a_receiver_that_takes_nothing(self):

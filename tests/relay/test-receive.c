@@ -717,7 +717,7 @@ static void test_files_refused(void **unused)
 		}
 		assert_int_equal(nr_reported, 1);
 		assert_string_equal(reported,
-				"a trace has a name that is no path below the output: it is not taken");
+				"a trace is ignored: its name is not a path below the output");
 		close_receiver("sessions 1 unended 1 frames 3 failed ", "");
 	}
 	/*
@@ -936,8 +936,7 @@ static void test_many_entries(void **unused)
 		put_stream(62, 65537);
 		assert_int_equal(nr_reported, beyond);
 		assert_string_equal(reported,
-				beyond ? "there are more traces and streams than are taken; the others are lost"
-				       : "");
+				beyond ? "too many traces and streams: further ones are lost" : "");
 		(void)snprintf(expected, sizeof(expected),
 				"sessions 1 unended 1 frames 66 traces 64 packets %u events %u incomplete 64 %s",
 				64 - beyond, 64 - beyond, beyond ? "failed " : "");
@@ -991,8 +990,8 @@ static void test_end_of_refused(void **unused)
 	framing_put(&writer, uuid, sizeof(uuid));
 	framing_put_u8(&writer, LARGE);
 	deliver(&writer, FRAME_TRACE_END);
-	assert_string_equal(reported,
-			"a trace has a name that is no path below the output: it is not taken");
+	assert_string_equal(
+			reported, "a trace is ignored: its name is not a path below the output");
 	close_receiver("sessions 1 unended 1 frames 2 failed ", "");
 }
 

@@ -187,7 +187,7 @@ static void test_opened(void)
 static void test_refused(void)
 {
 	static const char sentence[] =
-			"the relay daemon at there, port 11, does not make a session: the peer speaks another protocol";
+			"the relay daemon at there, port 11, does not create a session: the peer speaks another protocol";
 	struct relay *relay = begin();
 
 	connections[0] = -ECONNREFUSED;
@@ -213,7 +213,7 @@ static void test_refused(void)
 			CHECK(opens(relay, -EPROTO, sentence));
 		else
 			CHECK(opens(relay, -EPIPE,
-					"the relay daemon at there, port 11, does not make a session: the last reader has closed it"));
+					"the relay daemon at there, port 11, does not create a session: the last reader has closed it"));
 		CHECK(relay->sink.watch_fd == -1 && relay->control == 0);
 		CHECK(!strstr(log_text, "351") == (i == 0 || i == 2));
 		relay_free(&relay->sink);

@@ -254,7 +254,7 @@ static void refuse_session(uint32_t version, enum command refused, unsigned int 
 	refused_command = refused;
 	assert_int_equal(sink->ops->open(sink, &send_error), -EPROTO);
 	(void)snprintf(expected, sizeof(expected),
-			"the relay daemon at 127.0.0.1, port %s, does not make a session: the peer speaks another protocol",
+			"the relay daemon at 127.0.0.1, port %s, does not create a session: the peer speaks another protocol",
 			sink->url.port);
 	assert_string_equal(send_error.text, expected);
 	assert_int_equal(sink->watch_fd, -1);

@@ -250,8 +250,8 @@ static void test_refused(void **unused)
 		options.marks = options.live = true;
 		assert_int_equal(send_start(&options, &send, &error), 0);
 		assert_int_equal(send_start(&options, &other, &error), -EBUSY);
-		assert_string_equal(
-				error.text, "cannot start a sender: another one is at work there");
+		assert_string_equal(error.text,
+				"cannot start a sender: another sender is running there");
 		assert_false(send_wait(send, 0));
 		assert_false(send_wait(send, 1));
 		send_stop(send, NULL);
@@ -288,13 +288,13 @@ static void test_not_sent(void **unused)
 	status = send_all(&options);
 	check_status(&status, 0, 0, 0, 0, 0);
 	assert_true(status.failed);
-	assert_string_equal(messages, "t is not sent: it was not recorded by side\n");
+	assert_string_equal(messages, "cannot send t: it was not recorded by side\n");
 	make_trace(CTF_FORMAT_1);
 	command("printf 'no metadata };\n\n' > $ROOT/traces/t/metadata");
 	options = options_of(path_of("out"));
 	status = send_all(&options);
 	assert_true(status.failed);
-	assert_string_equal(messages, "t is not sent: it was not recorded by side\n");
+	assert_string_equal(messages, "cannot send t: it was not recorded by side\n");
 	/* The last packet is cut. */
 	make_trace(CTF_FORMAT_1);
 	size = size_of("traces/t/ring_3");
@@ -308,7 +308,7 @@ static void test_not_sent(void **unused)
 	size -= 84 + 7 * TRACE_RECORD;
 	assert_int_equal(status.bytes, size);
 	(void)snprintf(expected, sizeof(expected),
-			"the remainder of t/ring_3 is not sent: no whole packet at byte %d\n",
+			"cannot send the remainder of t/ring_3: no complete packet at byte %d\n",
 			(int)size);
 	assert_memory_equal(messages, expected, strlen(expected));
 }
@@ -399,7 +399,7 @@ static void test_unreachable(void **unused)
 			"cannot reach 127.0.0.1, port %s: Connection refused", port);
 	assert_string_equal(status.why, expected);
 	(void)snprintf(expected, sizeof(expected),
-			"(cannot reach 127.0.0.1, port %s: Connection refused; it is tried again\n"
+			"(cannot reach 127.0.0.1, port %s: Connection refused; side tries again\n"
 			"%d bytes were not delivered to %s: cannot reach 127.0.0.1, port %s: Connection refused\n",
 			port, (int)size, options.url, port);
 	assert_string_equal(messages, expected);
@@ -461,11 +461,11 @@ static void test_spool(void **unused)
 				84 + second);
 		if (is_known)
 			(void)snprintf(expected, sizeof(expected),
-					"\nthe spool is full: the oldest packets of programs of user 1234 are given up until %s takes them again\n",
+					"\nthe spool is full: dropping the oldest packets of programs of user 1234 until %s accepts data\n",
 					options.url);
 		else
 			(void)snprintf(expected, sizeof(expected),
-					"\nthe spool is full: the oldest packets are given up until %s takes them again\n",
+					"\nthe spool is full: dropping the oldest packets until %s accepts data\n",
 					options.url);
 		assert_non_null(strstr(messages, expected));
 		assert_null(strstr(strstr(messages, expected) + 2, "the spool is full"));

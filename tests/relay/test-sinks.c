@@ -499,20 +499,20 @@ static void test_paths_refused(void **unused)
 				": it is a symbolic link to a file", true);
 		refuse_path("link", false, -ELOOP, "cannot write to ",
 				": it is a symbolic link to a file", true);
-		refuse_path("dangling", true, -ENOENT, "", " is not there", false);
+		refuse_path("dangling", true, -ENOENT, "", " does not exist", false);
 		refuse_path("dangling", false, -ENOENT, "cannot write to ",
 				": No such file or directory", true);
-		refuse_path("none", true, -ENOENT, "", " is not there", false);
+		refuse_path("none", true, -ENOENT, "", " does not exist", false);
 		refuse_path("no/file", false, -ENOENT, "cannot write to ",
 				": No such file or directory", true);
-		refuse_path("/dev/side-none", false, -ENOENT, "", " is not there", false);
+		refuse_path("/dev/side-none", false, -ENOENT, "", " does not exist", false);
 		refuse_path("folder", false, -EISDIR, "cannot write to ", ": Is a directory", true);
 		refuse_path("pipe", false, -ENXIO, "cannot write to ", ": no process reads from it",
 				false);
 		refuse_path("pipelink", true, -ENXIO, "cannot write to ",
 				": no process reads from it", false);
 		refuse_path(terminal, false, -EINVAL, "cannot write to ",
-				": serial lines do not know that speed", true);
+				": this speed is not possible on a serial line", true);
 	}
 	assert_int_equal(access(path_of("nothing"), F_OK), -1);
 	assert_int_equal(access(path_of("none"), F_OK), -1);

@@ -121,7 +121,7 @@ int main(void)
 			-EIO);
 	raw = -EINVAL;
 	CHECK(take("/a/file", false, "/a/file\nraw\n",
-			      "cannot read /a/file: serial lines do not know that speed") ==
+			      "cannot read /a/file: this speed is not possible on a serial line") ==
 			-EINVAL);
 	raw = 0;
 	/* Descriptor 0 is valid like any other. */

@@ -444,7 +444,7 @@ static void test_marks(void)
 			has_noted("head 33834 0 0;"));
 	sink.connections = 4;
 	note_connection(send);
-	CHECK(has_noted("head 33834 5 0;!/dir/.sending cannot be written: Input/output error; what is sent until it can be may be sent again after a kill;"));
+	CHECK(has_noted("head 33834 5 0;!/dir/.sending cannot be written: Input/output error; until it can, data may be sent twice if the sender is killed;"));
 	/* Once, until it succeeded. */
 	relay_send_save_marks(send, -EIO);
 	CHECK(has_noted(""));
@@ -580,7 +580,7 @@ static void test_packets(void)
 			has_noted("mark s0;packet s0 200 0;passed s0;"));
 	peek_result = -EBADMSG;
 	CHECK(!send_packet(send, &streams[0]) && send->own.failed);
-	CHECK(has_noted("!the remainder of t/s0 is not sent: no whole packet at byte 200;"));
+	CHECK(has_noted("!cannot send the remainder of t/s0: no complete packet at byte 200;"));
 	peek_result = -EIO;
 	CHECK(send_packet(send, &streams[0]) == -EIO);
 	peek_result = 1;
@@ -665,7 +665,7 @@ static void test_meet(void)
 	sink_result = 0;
 	peek_result = -EBADMSG;
 	CHECK(!meet_all(send) && send->own.failed);
-	CHECK(has_noted("!the remainder of t/s1 is not sent: no whole packet at byte 0;"));
+	CHECK(has_noted("!cannot send the remainder of t/s1: no complete packet at byte 0;"));
 	peek_result = 0;
 	CHECK(!meet_all(send) && has_noted(""));
 	peek_result = -EIO;
@@ -846,7 +846,7 @@ static void test_spool(void)
 	CHECK(streams[0].dropped_events == 6 && streams[0].dropped_packets == 1 &&
 			streams[0].dropped_bytes == 100 && streams[0].header_size == 80 &&
 			!streams[0].at.events);
-	CHECK(has_noted("!the spool is full: the oldest packets are given up until tcp://there takes them again;"));
+	CHECK(has_noted("!the spool is full: dropping the oldest packets until tcp://there accepts data;"));
 	drop_packet(send, entry, &streams[0]);
 	CHECK(has_noted("") && streams[0].dropped_bytes == 200 && streams[0].counted.packets == 11);
 	drop_packet(send, entry, &streams[0]);
@@ -854,7 +854,7 @@ static void test_spool(void)
 	CHECK(send->own.dropped_users[SEND_SPOOL_USERS - 1].packets == 2);
 	*entry = (struct spool_entry){.is_used = true, .uid = 42};
 	relay_send_report_drop(send, entry);
-	CHECK(has_noted("!the spool is full: the oldest packets of programs of user 42 are given up until tcp://there takes them again;"));
+	CHECK(has_noted("!the spool is full: dropping the oldest packets of programs of user 42 until tcp://there accepts data;"));
 	/* Nothing while a packet is written, and without a limit. */
 	keep_spool(send);
 	CHECK(has_noted(""));
@@ -894,7 +894,7 @@ static void test_connections(void)
 			send->has_reported_absence);
 	CHECK(send->own.since == 1050000000007);
 	CHECK(!strncmp(log_text, "close;.the connection to tcp://there broke: ", 43));
-	CHECK(strstr(log_text, "; what was not delivered is sent again;"));
+	CHECK(strstr(log_text, "; side sends again what was not delivered;"));
 	*log_text = '\0';
 	played_ms = 60000;
 	send->has_reported_absence = false;

@@ -108,19 +108,19 @@ static void test_tcp(void **unused)
 	accepted("tcp://h:1", URL_TCP, "h", "1", "", "");
 	accepted("tcp://h:65535", URL_TCP, "h", "65535", "", "");
 	accepted("tcp://[fe80::2]:00080", URL_TCP, "fe80::2", "00080", "", "");
-	refused("tcp://h", "is no address", hint);
-	refused("tcp://h:0", "is no address", hint);
-	refused("tcp://h:65536", "is no address", hint);
-	refused("tcp://h:99999", "is no address", hint);
-	refused("tcp://h:000080", "is no address", hint);
-	refused("tcp://h:8/", "is no address", hint);
-	refused("tcp://h:8:9", "is no address", hint);
-	refused("tcp://h:/8", "is no address", hint);
-	refused("tcp://h:8:", "is no address", hint);
-	refused("tcp://h:8;", "is no address", hint);
-	refused("tcp://:8", "is no address", hint);
+	refused("tcp://h", "is not an address", hint);
+	refused("tcp://h:0", "is not an address", hint);
+	refused("tcp://h:65536", "is not an address", hint);
+	refused("tcp://h:99999", "is not an address", hint);
+	refused("tcp://h:000080", "is not an address", hint);
+	refused("tcp://h:8/", "is not an address", hint);
+	refused("tcp://h:8:9", "is not an address", hint);
+	refused("tcp://h:/8", "is not an address", hint);
+	refused("tcp://h:8:", "is not an address", hint);
+	refused("tcp://h:8;", "is not an address", hint);
+	refused("tcp://:8", "is not an address", hint);
 	/* An address that is permitted for listening only. */
-	refused("tcp://8", "is no address", hint);
+	refused("tcp://8", "is not an address", hint);
 }
 
 static void test_host_port(void **unused)
@@ -156,7 +156,7 @@ static void test_paths(void **unused)
 	accepted("a:b", URL_PATH, "", "", "", "");
 	accepted("/a/b", URL_PATH, "", "", "", "");
 	accepted("8080", URL_PATH, "", "", "", "");
-	refused("", "is no path", "");
+	refused("", "is not a path", "");
 	refused("ftp://h", "has an unknown scheme",
 			"the addresses are tcp://HOST:PORT, net://HOST (a relay daemon), a path, and `-`");
 	memset(path, 'p', sizeof(path) - 1);
@@ -165,7 +165,7 @@ static void test_paths(void **unused)
 	accepted(path, URL_PATH, "", "", "", "");
 	path[4095] = 'p';
 	assert_int_equal(url_parse(path, &url, &error), -EINVAL);
-	assert_non_null(strstr(error.text, "` is no path"));
+	assert_non_null(strstr(error.text, "` is not a path"));
 }
 
 #define HINT(tcp, net, path)                                                                  \
@@ -202,7 +202,7 @@ static void test_sources(void **unused)
 			"`net://h` is a relay daemon, from which viewers read: write tcp://HOST:PORT, a path, or `-`");
 	assert_false(answers);
 	assert_int_equal(send_source("tcp://h", 0, -1, &answers, &error), -EINVAL);
-	assert_string_equal(error.text, "`tcp://h` is no address");
+	assert_string_equal(error.text, "`tcp://h` is not an address");
 	assert_int_equal(send_source("/nowhere/at-all", 0, -1, &answers, &error), -ENOENT);
 	assert_string_equal(error.text, "cannot read /nowhere/at-all: No such file or directory");
 	/* Port 1 (tcpmux) is not served. */
@@ -226,7 +226,8 @@ static void test_sources(void **unused)
 		const char *name = ptsname(fd);
 
 		assert_int_equal(send_source(name, 12345, -1, &answers, &error), -EINVAL);
-		assert_non_null(strstr(error.text, ": serial lines do not know that speed"));
+		assert_non_null(strstr(
+				error.text, ": this speed is not possible on a serial line"));
 		other = send_source(name, 4000000, -1, &answers, &error);
 		assert_true(other >= 0);
 		close(other);

@@ -340,7 +340,7 @@ static void test_view_end(void)
 	act_at = 3;
 	nr_steps = 0;
 	set_head(100, 0);
-	is_error(ring_view_find_end_once(view, SIZE, &end, &again), "the head went back");
+	is_error(ring_view_find_end_once(view, SIZE, &end, &again), "the head moved backwards");
 }
 
 static unsigned int nr_leaps;
@@ -393,7 +393,7 @@ static void test_always_leaps(void)
 	acts = leap_always;
 	act_at = 1;
 	leap_epochs = (uint64_t)RING_EPOCH_MASK + 1;
-	is_error(ring_view_find_end(&consumer->views[0], SIZE, &end), "the clock leaps");
+	is_error(ring_view_find_end(&consumer->views[0], SIZE, &end), "the clock jumps");
 	CHECK(nr_steps == 16);
 	/* At the limit of the known range of epochs. */
 	consumer = make_consumer(RING_MODE_DISCARD);
@@ -469,7 +469,7 @@ static void test_window(void)
 			window.count == 0);
 	controls[0].head += UINT64_C(1) << RING_EPOCH_BITS;
 	is_error(ring_window_scan(&controls[0], SIZE, &window),
-			"the head is far from where it was");
+			"the head is far from its last position");
 	/* The first block counts, and so does the last one. */
 	controls[0].block_crossed = 0;
 	set_head(100, 0);
@@ -543,7 +543,7 @@ static void test_once(void)
 	is_error(error, "the head is beyond the last record that was begun");
 	controls[0].block_crossed = UINT64_C(1) << 39;
 	CHECK(once(SIZE, &span, &error) == -EBADMSG);
-	is_error(error, "the head is far from where it was");
+	is_error(error, "the head is far from its last position");
 }
 
 /* A faster producer: the attempts become shorter, and end. */

@@ -231,10 +231,11 @@ static void test_view_head(void)
 
 	CHECK(!ring_view_head(&view, SIZE, UINT64_C(0x2000) << 24, &head) && head == 0x2000, "all");
 	is_error(ring_view_head(&view, SIZE, UINT64_C(0x2001) << 24, &head),
-			"the head is further ahead than the ring is long");
+			"the head is more than a ring ahead");
 	CHECK(!ring_view_head(&view, SIZE, UINT64_C(0x1100) << 24, &head) && head == 0x1100,
 			"as it was");
-	is_error(ring_view_head(&view, SIZE, UINT64_C(0x10ff) << 24, &head), "the head went back");
+	is_error(ring_view_head(&view, SIZE, UINT64_C(0x10ff) << 24, &head),
+			"the head moved backwards");
 }
 
 static void test_first_time(void)
@@ -302,12 +303,12 @@ static void test_spans(void)
 	put_extended(&scene, 39, 1006);
 	set_head(&scene, 52, 1008);
 	CHECK(ring_consumer_peek(scene.consumer, 0, &span) == -EBADMSG, "earlier than the last");
-	is_error(ring_consumer_error(scene.consumer, 0), "time runs backwards");
+	is_error(ring_consumer_error(scene.consumer, 0), "timestamps decrease");
 	CHECK(!ring_consumer_error(scene.consumer, 1), "the other ring");
 	scene_again(&scene);
 	put_extended(&scene, 39, 1009);
 	CHECK(ring_consumer_peek(scene.consumer, 0, &span) == -EBADMSG, "later than its span");
-	is_error(ring_consumer_error(scene.consumer, 0), "time runs backwards");
+	is_error(ring_consumer_error(scene.consumer, 0), "timestamps decrease");
 	scene_end(&scene);
 }
 
@@ -572,12 +573,14 @@ static void test_window_head(void)
 	control.head = UINT64_C(4096) << RING_EPOCH_BITS;
 	CHECK(!ring_window_scan(&control, SIZE, &window) && window.head == 4096, "a ring before");
 	control.head = UINT64_C(4095) << RING_EPOCH_BITS;
-	is_error(ring_window_scan(&control, SIZE, &window), "the head is far from where it was");
+	is_error(ring_window_scan(&control, SIZE, &window),
+			"the head is far from its last position");
 	control.block_crossed = 0;
 	control.head = 0;
 	CHECK(!ring_window_scan(&control, SIZE, &window) && window.head == 0, "the beginning");
 	control.head = UINT64_MAX << RING_EPOCH_BITS;
-	is_error(ring_window_scan(&control, SIZE, &window), "the head is far from where it was");
+	is_error(ring_window_scan(&control, SIZE, &window),
+			"the head is far from its last position");
 }
 
 static void test_window_span(void)
@@ -590,7 +593,7 @@ static void test_window_span(void)
 	span.size = 13;
 	CHECK(!ring_span_check(&span) && span.first_timestamp == 500, "one record");
 	ring_header_write(bytes, RING_EXTENDED_BYTES, 7, 501);
-	is_error(ring_span_check(&span), "time runs backwards");
+	is_error(ring_span_check(&span), "timestamps decrease");
 	ring_header_write(bytes, RING_COMPACT_BYTES, 7, 500);
 	is_error(ring_span_check(&span), "the first record of a window has no full timestamp");
 }

@@ -229,7 +229,7 @@ static int check_filter_context(void *user, const char *name)
 	const char *bare = name, *found;
 
 	if (context_parse(name, &spec, &where))
-		snprintf(text, sizeof(text), "the context %s cannot be had: %s", name, where.text);
+		snprintf(text, sizeof(text), "cannot record the context %s: %s", name, where.text);
 	else if (context_check(&spec, &where))
 		return 0;
 	else
@@ -347,7 +347,7 @@ static int record_channel_set_rings(struct session *session, struct channel *cha
 				"%u threads are more than %d", channel->rings, SESSION_THREADS_MAX);
 	if (options->block_timeout_us > SESSION_BLOCK_MAX_US)
 		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
-				"a program cannot be made to wait for more than an hour");
+				"a program cannot wait for more than an hour");
 	if (channel->mode == RING_MODE_BLOCK)
 		channel->block_timeout_us = options->block_timeout_us ? options->block_timeout_us
 								      : SESSION_BLOCK_DEFAULT_US;
@@ -367,7 +367,7 @@ static int record_channel_set_options(struct session *session, struct channel *c
 
 	if (!options->name || !channel_is_name(options->name))
 		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
-				"\"%s\" cannot name a channel: a name has at most %d letters, digits, \"_\" and \"-\"",
+				"\"%s\" is not a valid name of a channel: a name has at most %d letters, digits, \"_\" and \"-\"",
 				options->name ? options->name : "", SESSION_CHANNEL_NAME_MAX);
 	if (nr > WIRE_RULES_MAX)
 		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
@@ -458,14 +458,14 @@ static int check_change(const struct channel *wanted, const struct channel *now,
 			wanted->rings != now->rings || wanted->ring_size != now->ring_size ||
 			wanted->block_timeout_us != now->block_timeout_us)
 		return session_fail(error, SESSION_ERROR_USAGE, EBUSY,
-				"mode and size of the channel %s stay what they are once the session has begun",
+				"cannot change the mode or size of the channel %s: the session was started",
 				name);
 	if (!are_same_contexts(&wanted->contexts, &now->contexts)) {
 		session_fail(error, SESSION_ERROR_USAGE, EBUSY,
-				"the contexts of the channel %s cannot change once the session has begun",
+				"cannot change the contexts of the channel %s: the session was started",
 				name);
 		return session_hint(error,
-				"`side enable-event --context` gives events more of their own");
+				"`side enable-event --context` adds contexts to single events");
 	}
 	return 0;
 }
@@ -488,8 +488,7 @@ static int record_channel_prepare_change(struct session *session, struct channel
 		i++;
 	if (i == session->nr_channels)
 		return session_fail(error, SESSION_ERROR_USAGE, ENOENT,
-				"the session has no channel %s, and gets none once it has begun",
-				name);
+				"cannot add the channel %s: the session was started", name);
 	if (changes[i].now)
 		return session_fail(error, SESSION_ERROR_USAGE, EEXIST,
 				"two channels are called \"%s\"", name);
@@ -542,7 +541,7 @@ int channels_add_counter(struct session *session, const struct session_rule *rul
 
 	if (i == SESSION_CHANNELS_MAX)
 		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
-				"there are more than %d channels, with those that watch for events",
+				"there are more than %d channels, including those for `--snapshot-on`",
 				SESSION_CHANNELS_MAX);
 	session->nr_all_channels++;
 	session->channels[i].counts = true;
@@ -636,12 +635,11 @@ static void report_filter(struct session *session, const struct rule *rule)
 	if (!rule->program || rule->met)
 		return;
 	if (rule->missing)
-		report(session, false,
-				"the filter `%s` fits none of the events that it was meant for: %s",
+		report(session, false, "cannot apply the filter `%s` to any of its events: %s",
 				rule->filter, rule->missing);
 	else
 		report(session, false,
-				"the filter `%s` fits none of the events that it was meant for: there was none, or none that has the fields that it names",
+				"cannot apply the filter `%s` to any of its events: there was no event, or none that has the fields of the filter",
 				rule->filter);
 }
 

@@ -74,7 +74,7 @@ static const char *why_never(int fd)
 	if (gains_rights(fd))
 		return "runs with more rights than its caller (set-user-ID, set-group-ID or file capabilities), so the loader does not preload the agent\nrun it as the user whose rights it gains";
 	if (ident[EI_CLASS] != (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32))
-		return "is a program of another word size than the installed agent";
+		return "has another word size (32 or 64 bits) than the installed agent";
 	if (!has_loader(fd, ident))
 		return "is statically linked, so the agent cannot be preloaded into it";
 	return NULL;

@@ -119,7 +119,7 @@ void crash_check(struct session *session, struct instance *instance)
 	}
 	if (!session->triggers.blind)
 		report_instance(session, instance, false,
-				"whether process %d (%s) crashed is not known: its parent has taken its exit status already, which Linux 6.15 keeps for others, too",
+				"cannot determine whether process %d (%s) crashed: its parent has already reaped it (Linux 6.15 or later keeps the exit status)",
 				(int)instance->peer, instance->procname);
 	session->triggers.blind = true;
 }

@@ -296,7 +296,7 @@ int libraries_find(struct session *session, const struct session_options *option
 	for (i = 0; i < options->nr_wrappers && !ret; i++) {
 		if (!is_wrapper_name(options->wrappers[i]))
 			return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
-					"\"%s\" is no name of a wrapper (known ones are libc and pthread)",
+					"\"%s\" is not the name of a wrapper (known ones are libc and pthread)",
 					options->wrappers[i]);
 		snprintf(file, sizeof(file), "libside-wrap-%s.so", options->wrappers[i]);
 		ret = add_preload(session, existing, options->wrappers[i], file, error);

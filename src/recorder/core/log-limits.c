@@ -103,7 +103,7 @@ void lines_end(struct log_line_budget *lines)
 
 void lines_describe(char text[LINES_TEXT], uid_t uid, uint64_t suppressed)
 {
-	char user[32] = "further users";
+	char user[32] = "other users";
 
 	if (uid != LINES_OTHERS)
 		snprintf(user, sizeof(user), "user %u", (unsigned int)uid);

@@ -299,7 +299,7 @@ static void try_huge_pages(struct session *session)
 		report(session, false, "this kernel has no huge pages: ordinary ones are used");
 	else
 		report(session, false,
-				"there are no huge pages (%s): ordinary ones are used\n`sysctl vm.nr_hugepages=N` makes them",
+				"there are no huge pages (%s): ordinary ones are used\n`sysctl vm.nr_hugepages=N` reserves some",
 				strerror(-ret));
 }
 
@@ -318,7 +318,7 @@ static int check_file_size(struct session *session, struct session_error *error)
 
 		if (size > limit.rlim_max) {
 			session_fail(error, SESSION_ERROR_USAGE, EFBIG,
-					"the rings of one process take %llu KiB, and no file may have more than %llu KiB here (ulimit -f)",
+					"the rings of one process need %llu KiB, and a file may have at most %llu KiB here (ulimit -f)",
 					(unsigned long long)size / 1024,
 					(unsigned long long)limit.rlim_max / 1024);
 			return session_hint(error,
@@ -404,7 +404,7 @@ int memory_check(struct session *session, const struct session_options *options,
 			options->memory_limit ? options->memory_limit : SESSION_MEMORY_DEFAULT;
 	if (session->memory.huge_pages && options->buffers) {
 		report(session, false,
-				"rings in files have the pages of their file system: --huge-pages changes nothing");
+				"--huge-pages has no effect: rings in files have the page size of their file system");
 		session->memory.huge_pages = false;
 	}
 	if (session->memory.huge_pages)
@@ -413,7 +413,7 @@ int memory_check(struct session *session, const struct session_options *options,
 	if (size && size <= session->memory.limit)
 		return check_file_size(session, error);
 	ret = session_fail(error, SESSION_ERROR_USAGE, EINVAL,
-			"the rings of %s of one process take %llu KiB on this machine, more than the session's limit of %llu KiB%s",
+			"the rings of %s of one process need %llu KiB on this machine, more than the session's limit of %llu KiB%s",
 			session->nr_channels == 1 ? "the channel" : "all channels",
 			(unsigned long long)size / 1024,
 			(unsigned long long)session->memory.limit / 1024,

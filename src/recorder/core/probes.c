@@ -55,10 +55,10 @@ static int record_probes_copy_table(
 	*ret_taken = fcntl(table, F_DUPFD_CLOEXEC, 0);
 	if (*ret_taken < 0)
 		return session_fail(error, SESSION_ERROR_FAILED, errno,
-				"a probe table cannot be taken: %s", strerror(errno));
+				"cannot use a probe table: %s", strerror(errno));
 	if (fstat(*ret_taken, &status))
 		return session_fail(error, SESSION_ERROR_FAILED, errno,
-				"a probe table cannot be read: %s", strerror(errno));
+				"cannot read a probe table: %s", strerror(errno));
 	if (status.st_size <= 0)
 		return session_fail(error, SESSION_ERROR_USAGE, EINVAL, "the probe table is empty");
 	*ret_size = (uint64_t)status.st_size;
@@ -73,7 +73,7 @@ static int session_tables_append(struct session_tables *tables,
 
 	if (!requested->number || (requested->target.pid && requested->target.exe))
 		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
-				"a probe has no number, or is for a process and a file");
+				"a probe has no number, or names both a process and a file");
 	*table = *requested;
 	table->fd = table->others = -1;
 	table->target.exe = requested->target.exe ? strdup(requested->target.exe) : NULL;
@@ -169,7 +169,7 @@ static uint64_t record_probes_process_start_time(
 
 	if (!ticks && errno != ENOENT && errno != ESRCH)
 		report_instance(session, instance, true,
-				"cannot read when process %d began, so it may not take its probes: %s",
+				"cannot read the start time of process %d, so it gets no probes: %s",
 				(int)instance->peer, strerror(errno));
 	return ticks;
 }

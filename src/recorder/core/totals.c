@@ -195,7 +195,7 @@ void totals_read(struct session *session)
 	} else {
 		report(session, true,
 				"%s/" TOTALS_FILE
-				" is not what a recorder writes there: what ended processes have recorded is counted from now on",
+				" is damaged: what ended processes have recorded is counted from now on",
 				session->buffers.path);
 	}
 	free(reading.last);

@@ -50,8 +50,8 @@ static int track_check_options(const struct session_track *track, struct session
 				SESSION_TRACK_TEXT_MAX);
 	case SESSION_TRACK_KINDS: break;
 	}
-	return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
-			"processes are not tracked by anything numbered %d", (int)track->kind);
+	return session_fail(error, SESSION_ERROR_USAGE, EINVAL, "unknown tracking criterion %d",
+			(int)track->kind);
 }
 
 int track_take(const struct session_track *track, size_t nr, struct session_track **ret_copy,
@@ -64,7 +64,8 @@ int track_take(const struct session_track *track, size_t nr, struct session_trac
 	*ret_copy = NULL;
 	if (nr > SESSION_TRACK_MAX)
 		return session_fail(error, SESSION_ERROR_USAGE, E2BIG,
-				"a session can track at most %d things", SESSION_TRACK_MAX);
+				"a session can have at most %d tracking criteria",
+				SESSION_TRACK_MAX);
 	copy = calloc(nr + 1, sizeof(*copy));
 	if (!copy)
 		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");

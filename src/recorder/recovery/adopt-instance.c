@@ -111,7 +111,7 @@ void adopt_add(struct session *session, struct instance *instance, int process)
 		/* It is drained as long as it lives, but the recorder cannot send it rules. */
 		instance->token = 0;
 		report_instance(session, instance, true,
-				"process %d (%s) has other channels than the session: its rules stay as they are",
+				"cannot change the rules of process %d (%s): its channels differ from those of the session",
 				(int)instance->peer, instance->procname);
 	}
 	if (instance->state == INSTANCE_LIVE) {

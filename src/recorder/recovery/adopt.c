@@ -219,7 +219,7 @@ static int recovery_adopt_rings(
 			close(fds[nr]);
 	if (ret)
 		return recovery_adopt_set_error(error, ret, name,
-				ret == -EPROTO ? "there are no rings of this version in it"
+				ret == -EPROTO ? "it has no rings of this version"
 						: ret == -ENOSPC
 						? "they are larger than the session's memory"
 						: NULL);
@@ -421,7 +421,7 @@ static int adopt_found(struct session *session, struct recovery_facts *found, in
 
 	if (!is_folder_of(found, name))
 		return recovery_adopt_set_error(
-				error, -EINVAL, FOUND_FILE, "it is that of another folder");
+				error, -EINVAL, FOUND_FILE, "it belongs to another directory");
 	instance = found_instance(found);
 	if (!instance)
 		return recovery_adopt_set_error(error, -ENOMEM, FOUND_FILE, NULL);
@@ -443,7 +443,7 @@ static int adopt_folder(struct session *session, int folder, const char *name, s
 
 	if (fstat(folder, &status) || status.st_uid != state_directory_owner(session))
 		return recovery_adopt_set_error(
-				error, -EPERM, "the folder", "it belongs to another user");
+				error, -EPERM, "the directory", "it belongs to another user");
 	if (faccessat(folder, FOUND_FILE, F_OK, AT_SYMLINK_NOFOLLOW) && errno == ENOENT)
 		return 1;
 	found = calloc(1, sizeof(*found));
@@ -505,7 +505,7 @@ static void adopt_entry(struct session *session, const char *name)
 	if (folder < 0 && (errno == ENOTDIR || errno == ELOOP || errno == ENOENT))
 		return;
 	if (folder < 0) {
-		ret = recovery_adopt_set_error(&error, -errno, "the folder", NULL);
+		ret = recovery_adopt_set_error(&error, -errno, "the directory", NULL);
 	} else {
 		error_set_no_memory(&error);
 		ret = adopt_folder(session, folder, name, &error);
@@ -513,8 +513,8 @@ static void adopt_entry(struct session *session, const char *name)
 	if (ret > 0)
 		remove_leftovers(session->buffers.fd, name, folder);
 	else if (ret < 0)
-		report(session, true, "%s/%s cannot be taken over: %s%s%s", session->buffers.path,
-				name, error.text, *error.hint ? "\n" : "", error.hint);
+		report(session, true, "cannot adopt %s/%s: %s%s%s", session->buffers.path, name,
+				error.text, *error.hint ? "\n" : "", error.hint);
 	if (ret < 0 && session->service)
 		remember_useless(session->service, name);
 	if (folder >= 0)
@@ -587,10 +587,10 @@ int adopt_all(struct session *session, struct session_error *error)
 	/* Sorted, so that the order does not depend on the file system. */
 	nr = list_entries(directory, names, LIMIT_FOLDERS + 1, &code);
 	if (code)
-		report(session, true, "not all folders of %s are taken over: %s",
+		report(session, true, "not all directories of %s are adopted: %s",
 				session->buffers.path, strerror(code));
 	if (nr > LIMIT_FOLDERS) {
-		report(session, true, "%s has too many folders: not all of them are taken over",
+		report(session, true, "%s has too many directories: not all of them are adopted",
 				session->buffers.path);
 		free(names[--nr]);
 	}

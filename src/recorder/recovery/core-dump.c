@@ -128,7 +128,7 @@ static const char *check_head(const struct recovery_head *head, uint64_t address
 		return ""; /* a copy of a head, or other bytes */
 	if (head->version != RECOVERY_VERSION || head->head_size != sizeof(*head) ||
 			head->channel_size != sizeof(struct recovery_channel))
-		return "it is of another version";
+		return "it has another version";
 	if (head->valid != 1)
 		return "it was being changed";
 	if (head->clock > RING_CLOCK_MONOTONIC || !head->nr_channels ||
@@ -169,7 +169,7 @@ static int import_rings(struct core *core, struct instance *instance, uint32_t i
 	if (ret)
 		return error_set(error, ret, NULL,
 				ret == -EPROTO ? "the rings of its channel %s are damaged"
-					       : "the rings of its channel %s are not in the dump: shared memory is there only with bit 1 in /proc/PID/coredump_filter (bit 3 for --buffers, whose directory has them, too)",
+					       : "the rings of its channel %s are not in the dump: it includes shared memory only with bit 1 in /proc/PID/coredump_filter (bit 3 for --buffers, whose directory has them, too)",
 				own->name);
 	ret = recover_map(&instance->channels[index], own, fd);
 	close(fd);
@@ -411,7 +411,7 @@ int core_load(struct session *session, const char *path, struct error *error)
 		return ret;
 	}
 	wrong = S_ISREG(status.st_mode) ? core_dump_open_elf(&core, &elf, (uint64_t)status.st_size)
-					: "it is no file";
+					: "it is not a file";
 	if (!wrong) {
 		ret = core_scan(&core);
 		if (ret)

@@ -134,7 +134,7 @@ static struct instance *recover_folder_load_instance(struct session *session, in
 		ret = load_rings(session, &instance->channels[i], own, folder);
 		if (ret) {
 			error_set(error, ret, NULL, "%s.rings: %s", own->name,
-					ret == -EPROTO ? "there are no rings of this version in it"
+					ret == -EPROTO ? "it has no rings of this version"
 						       : strerror(-ret));
 			break;
 		}

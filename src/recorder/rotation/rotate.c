@@ -230,8 +230,7 @@ static void rotate_delete_trace(struct session *session, const char *name)
 	if (ret == -ENOENT)
 		ret = 0;
 	if (ret)
-		report(session, true, "%s stays where it is: %s", from ? from : name,
-				strerror(-ret));
+		report(session, true, "cannot move %s: %s", from ? from : name, strerror(-ret));
 	free(from);
 	free(to);
 }
@@ -325,8 +324,8 @@ static void finish_chunk(struct session *session)
 	ret = rotate_rename_directory(session);
 	if (ret) {
 		report_failure(session, ret);
-		report(session, true, "the chunk %s could not get its final name: %s",
-				rotation->path, strerror(-ret));
+		report(session, true, "cannot rename the chunk %s: %s", rotation->path,
+				strerror(-ret));
 	}
 	free(rotation->path);
 	rotation->path = NULL;
@@ -353,7 +352,7 @@ static void rotate_collect(struct session *session)
 		if (asprintf(&to, "%s/%s", rotation->path, rotation->flat[i]) < 0)
 			to = NULL;
 		if (from && to && rename(from, to))
-			report(session, true, "the trace %s stays where it is: %s", from,
+			report(session, true, "cannot move the trace %s: %s", from,
 					strerror(errno));
 		free(from);
 		free(to);

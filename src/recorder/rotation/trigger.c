@@ -79,7 +79,7 @@ static int take_limit(struct trigger *trigger, char *text, struct session_error 
 	trigger->limit = at && at[1] >= '0' && at[1] <= '9' ? strtoull(at + 1, &end, 10) : 0;
 	if (!trigger->limit || errno || strcmp(end, "/s"))
 		return trigger_set_error(error, trigger->text,
-				"a rate ends in the number that is too many, like \">1000/s\"");
+				"a rate must end in a limit, such as \">1000/s\"");
 	*at = '\0';
 	return 0;
 }
@@ -154,7 +154,7 @@ int trigger_take(struct session *session, const struct session_options *options,
 		overwrites |= channel_overwrites(&session->channels[k]);
 	if (!overwrites)
 		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
-				"there is nothing to make a snapshot of (--snapshot-on): no channel has --mode overwrite");
+				"cannot use --snapshot-on: no channel has `--mode overwrite`");
 	triggers->list = calloc(options->nr_snapshot_on, sizeof(*triggers->list));
 	if (!triggers->list)
 		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
@@ -295,7 +295,7 @@ static bool has_budget(struct session *session)
 		return true;
 	if (!triggers->exhausted)
 		report(session, false,
-				"%u automatic snapshots were taken: the limit of --snapshot-max is reached, no more are taken",
+				"made %u automatic snapshots: the limit of --snapshot-max is reached, so side makes no more",
 				triggers->made);
 	triggers->exhausted = true;
 	return false;

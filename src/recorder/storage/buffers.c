@@ -66,12 +66,12 @@ int buffers_open(struct session *session, const struct session_options *options,
 	if (session->buffers.fd < 0 || faccessat(session->buffers.fd, ".", W_OK | X_OK, 0)) {
 		code = session->buffers.fd < 0 ? code : errno;
 		return session_fail(error, session_error_kind_of(code), code,
-				"cannot keep buffers in %s: %s", options->buffers, strerror(code));
+				"cannot store buffers in %s: %s", options->buffers, strerror(code));
 	}
 	code = buffers_probe(session->buffers.fd);
 	if (code) {
 		session_fail(error, session_error_kind_of(code), code,
-				"cannot keep buffers in %s: %s", options->buffers, strerror(code));
+				"cannot store buffers in %s: %s", options->buffers, strerror(code));
 		return session_hint(error, "`--buffers DIRECTORY` names another one");
 	}
 	session->buffers.path = realpath(options->buffers, NULL);

@@ -49,7 +49,7 @@ static void disk_full_begin_pause(struct session *session, int code)
 	if (full->times > 1)
 		return;
 	report(session, false,
-			"the disk of %s is full (%s): records wait in their rings, and are lost when those are full, too\nfree some space there",
+			"the disk of %s is full (%s): records stay in the rings, and are lost if the rings are full, too\nfree some space there",
 			session->output.path, strerror(-code));
 }
 
@@ -99,12 +99,12 @@ void full_end(struct session *session)
 	tenths = ns / 100000000;
 	if (full->code)
 		report(session, true,
-				"the disk of %s is still full, after %llu.%llu s: what waits in the rings is written as far as there is room",
+				"the disk of %s is still full, after %llu.%llu s: records in the rings are written as space becomes free",
 				session->output.path, (unsigned long long)(tenths / 10),
 				(unsigned long long)(tenths % 10));
 	else
 		report(session, false,
-				"the disk of %s was full %u time%s, %llu.%llu s in all; recording went on when there was room",
+				"the disk of %s was full %u time%s, %llu.%llu s in all; recording continued when there was space",
 				session->output.path, full->times, full->times == 1 ? "" : "s",
 				(unsigned long long)(tenths / 10),
 				(unsigned long long)(tenths % 10));
@@ -118,7 +118,7 @@ void full_report(struct session *session)
 		return;
 	report_failure(session, -ENOSPC);
 	report(session, true,
-			"%llu record%s of %u ring%s found no space in the rings while the disk was full, and are among those that were lost",
+			"%llu record%s of %u ring%s found no space in the rings while the disk was full, and are lost",
 			(unsigned long long)full->lost, full->lost == 1 ? "" : "s", full->streams,
 			full->streams == 1 ? "" : "s");
 }

@@ -160,7 +160,7 @@ int found_read(int folder, struct recovery_facts *found, struct error *error)
 		ret = errno == ENOMEM ? -ENOMEM : -EINVAL;
 		error_set(error, ret, NULL, FOUND_FILE ": %s",
 				ret == -ENOMEM ? "out of memory"
-					       : "this is not what side record writes there");
+					       : "it is not a file of `side record`");
 	}
 	free(text);
 	return ret;

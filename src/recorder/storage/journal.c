@@ -493,7 +493,7 @@ static void journal_adopt_mapped_rings(struct journal_adoption *adoption)
 		cut_stream(adoption, SESSION_STREAM, 0);
 	if (adoption->unknown)
 		report_instance(adoption->session, instance, true,
-				"of %u rings of process %u (%s) it is not known what was written: their last packets may be in two traces, or in none",
+				"cannot determine what was written of %u rings of process %u (%s): their last packets may be in two traces, or in none",
 				adoption->unknown, instance->pid, instance->procname);
 	if (adoption->path && ctf_repair_metadata(adoption->path, &error))
 		report_instance(adoption->session, instance, true, "%s", error.text);
@@ -530,8 +530,7 @@ static int begin_life(const struct journal_adoption *adoption)
 static int journal_set_error(struct error *error, int code)
 {
 	return error_set(error, code, NULL, JOURNAL_FILE ": %s",
-			code == -EINVAL ? "this is not what a recorder writes there"
-					: strerror(-code));
+			code == -EINVAL ? "it is not a file of a recorder" : strerror(-code));
 }
 
 int journal_adopt(

@@ -190,7 +190,7 @@ static void losses_add_remainder(struct lost_list *list)
 
 	if (remainder)
 		losses_add(list, KEY_REMAINDER, "", strdup(""),
-				"other reasons: there are too many kinds of losses", remainder,
+				"other reasons: there are too many different reasons", remainder,
 				false);
 }
 

@@ -24,7 +24,7 @@ static int fail_output(struct session_error *error, int code, const char *path)
 	session_fail(error, kind, code, "cannot write to %s: %s", path, strerror(code));
 	if (kind == SESSION_ERROR_PERMISSION)
 		return session_hint(error, "`-o DIRECTORY` names another one");
-	return code == ENOENT ? session_hint(error, "make the directory above it first")
+	return code == ENOENT ? session_hint(error, "create the parent directory first")
 			      : -error->code;
 }
 

@@ -27,7 +27,7 @@ static int create_rings(struct session *session, struct instance *instance,
 		return ret;
 	if (session->memory.huge_pages)
 		report(session, false,
-				"no huge pages left (%s): ordinary ones are used\n`sysctl vm.nr_hugepages=N` keeps more of them",
+				"no huge pages left (%s): ordinary ones are used\n`sysctl vm.nr_hugepages=N` reserves more of them",
 				strerror(-ret));
 	session->memory.huge_pages = false;
 	channel->geometry.flags &= ~(uint32_t)RING_HUGE_PAGES;

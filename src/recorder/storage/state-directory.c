@@ -122,7 +122,7 @@ static bool read_saved(struct session *session, struct saved *saved)
 	if (!good)
 		report(session, true,
 				"%s/" SESSION_FILE
-				" is not what a recorder writes there: output and clock are those of a new session",
+				" is damaged: output and clock are those of a new session",
 				session->state_dir->path);
 	return good;
 }
@@ -187,7 +187,7 @@ static int state_directory_fail(
 		struct session_error *error, int code, const char *path, const char *why)
 {
 	return session_fail(error, session_error_kind_of(code), code,
-			"cannot keep a session in %s: %s", path, why);
+			"cannot store a session in %s: %s", path, why);
 }
 
 static int state_directory_check(int fd, const char *path, uid_t owner, struct session_error *error)

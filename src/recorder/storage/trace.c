@@ -366,7 +366,7 @@ void trace_report_damage(
 	if (of->geometry.flags & RING_COUNTS)
 		return; /* The rings come from a core dump. */
 	report_instance(session, instance, true,
-			"process %d (%s) has damaged its ring %s_%u (%s); what it recorded there afterwards is lost",
+			"process %d (%s) has damaged its ring %s_%u (%s); later events in this ring are lost",
 			(int)instance->peer, instance->procname, of->channel->name, ring,
 			ring_consumer_error(of->rings, ring));
 }

@@ -323,7 +323,7 @@ static void describe_new(struct agent_batch *batch, struct visit_buffer *stream)
 			event->recorded = false;
 			stream->size = begin;
 			count_failed(event);
-			agent_debug("more than %u events: the others are not recorded",
+			agent_debug("more than %u events: further ones are not recorded",
 					channel->session->config.max_events);
 		}
 	}
@@ -362,7 +362,7 @@ static void mark_refused(void *user, const struct wire_refused *one)
 			event->refused = true;
 		}
 	}
-	agent_debug("event %u of channel %u is refused: %s", one->id, one->channel,
+	agent_debug("the recorder refuses event %u of channel %u: %s", one->id, one->channel,
 			wire_refusal_text(one->reason));
 }
 
@@ -481,7 +481,7 @@ void agent_event_register(struct agent_event *event)
 		ret = side_tracer_callback_register(description, event->callback, event, key);
 	event->registered = ret == SIDE_ERROR_OK;
 	if (!event->registered)
-		agent_debug("libside refuses our callback: error %d", ret);
+		agent_debug("cannot register a callback with libside: error %d", ret);
 }
 
 /* Each call reaches the old one or the new one. */
@@ -500,7 +500,7 @@ void agent_event_replace(struct agent_event *old, struct agent_event *event)
 	event->registered = ret == SIDE_ERROR_OK;
 	old->registered = !event->registered;
 	if (!event->registered)
-		agent_debug("libside does not take our new callback: error %d", ret);
+		agent_debug("cannot replace a callback in libside: error %d", ret);
 }
 
 void agent_event_unregister(struct agent_event *event)
@@ -572,7 +572,7 @@ static void batch_disappears(struct agent_session *session, struct side_event_de
 		if (event->recorded)
 			agent_recycled_ids_put(&event->channel->spares, event->hash, event->id);
 	}
-	agent_debug("%u events are gone", batch->nr_events);
+	agent_debug("%u events were unregistered", batch->nr_events);
 	agent_batch_defer_free(batch);
 }
 

@@ -155,7 +155,7 @@ static int agent_boot_make_rings(struct agent_session *session, int *ring_fds)
 	if (!ret)
 		boot_state_dir_store_config(config, config_text, config_size);
 	if (is_too_early(ret)) {
-		agent_debug("%s cannot have the rings (error %d): they are in memory of the process alone; `side adopt %ld` finds them there",
+		agent_debug("the state directory %s cannot hold the rings (error %d): they are in the memory of the process; `side adopt %ld` finds them there",
 				config->state_dir, -ret, raw_call(SYS_getpid));
 		for (i = 0; i < session->nr_channels; i++) {
 			wire_close(ring_fds[i]);

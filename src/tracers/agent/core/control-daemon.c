@@ -208,7 +208,7 @@ static int take_welcome(const char *message, size_t size, struct wire_welcome *w
 		return ret;
 	nr = keep_ours(wanted, nr);
 	*ret_update = agent_sessions_update(wanted, nr, may_wait, ret_grace);
-	agent_debug("%u sessions as the daemon wants them: %d", nr, *ret_update);
+	agent_debug("joined %u sessions of the daemon: %d", nr, *ret_update);
 	return 0;
 }
 
@@ -276,7 +276,7 @@ int control_refresh(enum wire_control mode, bool may_wait, unsigned int timeout_
 	control_memory_unmap(memory);
 	if (ret) {
 		control_changes_applied(false);
-		agent_debug("the daemon is not reached: error %d", -ret);
+		agent_debug("cannot reach the daemon: error %d", -ret);
 	}
 	return ret;
 }

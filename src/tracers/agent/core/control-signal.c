@@ -90,8 +90,8 @@ static void control_signal_refresh(void)
 	} else {
 		ret = control_refresh(WIRE_CONTROL_SIGNAL, false, AGENT_CONNECT_TIMEOUT_MS);
 		if (ret)
-			agent_debug("asked by signal: error %d%s", -ret,
-					ret == -EBUSY ? ", again when the lock is free" : "");
+			agent_debug("update by signal: error %d%s", -ret,
+					ret == -EBUSY ? ", tried again when the lock is free" : "");
 	}
 	if (control.mode == WIRE_CONTROL_SIGNAL && side_tracer_trylock()) {
 		if (agent_probes_due())
@@ -126,7 +126,7 @@ bool control_signal_install(uint32_t signal)
 	if (sigaction((int)signal, NULL, &before))
 		return false;
 	if (before.sa_flags & SA_SIGINFO || before.sa_handler != SIG_DFL) {
-		agent_debug("signal %u is the program's: it is not used for control", signal);
+		agent_debug("the program uses signal %u: side does not use it for control", signal);
 		return false;
 	}
 	/* Handlers that may interrupt an exchange may also emit events, so they are blocked. */

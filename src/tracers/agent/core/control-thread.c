@@ -655,7 +655,7 @@ static void talk_for_ever(struct control_memory *memory, size_t size)
 			continue;
 		}
 		control_thread_disconnect();
-		agent_debug("the daemon is gone: error %d", -ret);
+		agent_debug("the daemon has exited: error %d", -ret);
 		if (ret == -EACCES || ret == -ECANCELED)
 			return;
 		/* One that hangs up on us at once must not keep us busy. */
@@ -832,7 +832,7 @@ static bool create_or_give_up(void)
 
 	if (!ret)
 		return true;
-	agent_debug("no thread for control: error %d", -ret);
+	agent_debug("cannot start the control thread: error %d", -ret);
 	/* Relaxed: there is no thread whose work could be read. */
 	__atomic_store_n(&thread.state, THREAD_NONE, __ATOMIC_RELAXED);
 	return false;
@@ -1161,7 +1161,7 @@ static void create_beside(void)
 	ret = control_thread_create();
 	if (!ret)
 		return;
-	agent_debug("no thread for control: error %d", -ret);
+	agent_debug("cannot start the control thread: error %d", -ret);
 	go_on_without_thread();
 	control_thread_set_state(THREAD_NONE);
 }
@@ -1209,7 +1209,7 @@ static bool start_beside(void)
 		ret = control_thread_create();
 	if (ret >= 0)
 		return true;
-	agent_debug("no thread for control: error %d", -ret);
+	agent_debug("cannot start the control thread: error %d", -ret);
 	control_starter_call(control_thread_send_without_thread);
 	/* Relaxed: the release of the state below orders it. */
 	__atomic_store_n(&thread.asked, 1, __ATOMIC_RELAXED);

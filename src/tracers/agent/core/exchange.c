@@ -473,7 +473,7 @@ static int agent_exchange_receive_update(struct agent_session *session, void *me
 	if (ret)
 		return ret;
 	if (!config->accepted) {
-		agent_debug("the recorder at %s ends the connection: %s", session->path,
+		agent_debug("the recorder at %s closed the connection: %s", session->path,
 				config->reason);
 		return -EACCES;
 	}
@@ -577,7 +577,7 @@ int agent_refresh(struct agent_session *session, struct agent_wanted *wanted,
 		session->pushed = NULL;
 		if (!ret)
 			return 0;
-		agent_debug("%s: what was pushed is of no use: error %d", session->path, -ret);
+		agent_debug("%s: cannot use the update message: error %d", session->path, -ret);
 	}
 	return agent_exchange_take_update(session, wanted, ret_generation);
 }

@@ -70,7 +70,7 @@ static int join_map_rings(struct agent_session *session, uint64_t parent_token,
 		wire_close(ring_fds[i]);
 	}
 	if (ret) {
-		agent_debug("the rings cannot be mapped: error %d", -ret);
+		agent_debug("cannot map the rings: error %d", -ret);
 		agent_hang_up(session);
 		agent_report_limit(session, ret);
 	}
@@ -240,5 +240,5 @@ void agent_session_rejoin(struct agent_session *session, bool sandboxed, bool wi
 	for (i = 0; i < session->nr_channels && !within; i++)
 		if (old[i])
 			ring_producer_unmap(old[i]);
-	agent_debug("forked: %s", session->gone ? "not recording" : "recording on");
+	agent_debug("forked: %s", session->gone ? "not recording" : "continues to record");
 }

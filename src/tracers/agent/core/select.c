@@ -117,9 +117,9 @@ static ssize_t link_size(const struct agent_rule *rule, const struct side_event_
 	ssize_t size = filter_link_size(rule->filter, rule->filter_size, event, &names, &error);
 
 	if (size < 0)
-		agent_debug("a filter is not for %s:%s: %s%s%s", side_ptr_get(event->provider_name),
-				side_ptr_get(event->event_name), error.text,
-				*error.hint ? "; " : "", error.hint);
+		agent_debug("cannot apply a filter to %s:%s: %s%s%s",
+				side_ptr_get(event->provider_name), side_ptr_get(event->event_name),
+				error.text, *error.hint ? "; " : "", error.hint);
 	return size;
 }
 
@@ -232,7 +232,7 @@ static uint32_t find_extra(const struct agent_channel *channel,
 			if (nr + channel->nr_contexts < CONTEXT_SET_MAX)
 				ret_found[nr++] = spec;
 			else
-				agent_debug("context %s is one too many", spec->name);
+				agent_debug("too many contexts: %s is left out", spec->name);
 		}
 	}
 	return nr;

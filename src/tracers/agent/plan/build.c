@@ -49,7 +49,7 @@ int plan_push(struct plan_builder *builder, const struct plan_op *op)
 	if (plan_build_merge_op(builder, op))
 		return 0;
 	if (builder->count >= builder->capacity)
-		return plan_refuse(builder, E2BIG, "the types are too many");
+		return plan_refuse(builder, E2BIG, "there are too many types");
 	builder->last_at = builder->count++;
 	if (builder->count > builder->peak)
 		builder->peak = builder->count;

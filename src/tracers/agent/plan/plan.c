@@ -197,7 +197,7 @@ const char *plan_reason_text(enum plan_reason reason)
 {
 	switch (reason) {
 	case PLAN_REASON_NONE: return "none";
-	case PLAN_REASON_TOO_BIG: return "the record is too big";
+	case PLAN_REASON_TOO_BIG: return "the record is too large";
 	case PLAN_REASON_ARGUMENT_COUNT: return "the number of arguments is wrong";
 	case PLAN_REASON_ARGUMENT_LABEL: return "an argument has another type";
 	case PLAN_REASON_LENGTH: return "a length does not fit";

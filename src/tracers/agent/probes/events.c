@@ -107,7 +107,8 @@ static int probes_event_make(struct probes_table *table, uint32_t index)
 	if (ret)
 		return ret;
 	if (side_builder_finish(event->builder) != SIDE_ERROR_OK) {
-		agent_debug("an event of probes: %s", side_builder_error(event->builder));
+		agent_debug("cannot create the event of a probe: %s",
+				side_builder_error(event->builder));
 		return -EPROTO;
 	}
 	description = side_builder_description(event->builder);

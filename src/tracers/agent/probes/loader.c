@@ -71,7 +71,8 @@ void probes_loader_start(void)
 		return;
 	memcpy(site.bytes, code, PROBE_JUMP_BYTES);
 	if (patch_set(&setup, 1))
-		agent_debug("libraries that are loaded later are not seen: error %d", -setup.error);
+		agent_debug("cannot watch for libraries that are loaded later: error %d",
+				-setup.error);
 	probe = setup.patch;
 }
 

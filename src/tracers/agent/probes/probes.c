@@ -150,7 +150,7 @@ static int probes_table_map(struct probes_table *table, uint64_t declared_size, 
 	table->size = size;
 	ret = probe_table_open(&table->table, table->bytes, size, &reason);
 	if (ret)
-		agent_debug("a table of probes is refused: %s", reason);
+		agent_debug("cannot use a probe table: %s", reason);
 	return ret;
 }
 
@@ -408,7 +408,7 @@ void agent_probes_update(struct agent_session *session, bool may_wait)
 				: probes_table_fill(table, incoming.tables[i].size,
 						  incoming.tables[i].fd);
 		if (table->error)
-			agent_debug("a table of probes cannot be used: error %d", -table->error);
+			agent_debug("cannot use a probe table: error %d", -table->error);
 	}
 	agent_probes_begin();
 }
