@@ -259,7 +259,7 @@ static void sided_agent_handle_arrive(
 		struct daemon *daemon, struct sided_agent *agent, const void *message, size_t size)
 {
 	struct wire_arrive arrive;
-	const char *reason = "the message cannot be understood";
+	const char *reason = "cannot parse the message";
 	struct sided_program *program = NULL;
 
 	/* If the process has exited, its process id can belong to another program by now. */
@@ -377,7 +377,8 @@ static void sided_agent_handle_message(
 	} else if (type == WIRE_PASS) {
 		sided_agent_refuse(daemon, agent, "protocol error: PASS after ARRIVE");
 	} else {
-		sided_agent_refuse(daemon, agent, "protocol error: no message for the daemon");
+		sided_agent_refuse(daemon, agent,
+				"protocol error: a message that is not for the daemon");
 	}
 }
 

@@ -117,7 +117,7 @@ static void sided_boot_adopt_session(struct daemon *daemon, const struct boot_so
 	if (entry)
 		return;
 	if (sided_boot_is_destroyed(state_dir)) {
-		log_message("the session %s of %s was destroyed: it begins anew when %s/" BOOT_OVER
+		log_message("the session %s of %s was destroyed: it starts again when %s/" BOOT_OVER
 			    " is removed",
 				boot->name, source->path, state_dir);
 		return;

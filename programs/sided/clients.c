@@ -330,7 +330,7 @@ static int check_peer(struct daemon *daemon, int fd, struct peer *ret_peer, stru
 				daemon->system ? "the system" : "another user");
 	if (!sided_client_claim_quota(daemon, ret_peer->uid))
 		return error_set_kind(error, ERROR_BUSY, -EBUSY, "close some",
-				"there are too many connections to the daemon: at most %d, and %d of one user",
+				"too many connections to the daemon: at most %d, and %d of one user",
 				LIMIT_CLIENTS, LIMIT_CLIENTS_OF_USER);
 	return 0;
 }

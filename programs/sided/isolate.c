@@ -100,7 +100,7 @@ static void refuse_calls(bool owned)
 	isolate_rules_call(&rules, "setfsuid", EPERM);
 	add_network_rules(&rules);
 	if (!isolate_rules_load(&rules, 0))
-		log_message("the session's process has no filter of system calls");
+		log_message("cannot install a filter of system calls in the session's process");
 }
 #else
 static void refuse_calls(bool owned)

@@ -61,7 +61,7 @@ static void sided_report_suppressed(struct daemon *daemon, struct timer *timer)
 	lines_end(&daemon->lines);
 	while (lines_suppressed(&daemon->lines, loop_now(), &uid, &suppressed))
 		if (uid == LINES_OTHERS)
-			log_message("suppressed %llu messages about further users: too many within a minute",
+			log_message("suppressed %llu messages about other users: too many within a minute",
 					(unsigned long long)suppressed);
 		else
 			log_message("suppressed %llu messages about sessions of user %u: too many within a minute",
@@ -267,7 +267,7 @@ static int open_daemon(
 		ret = sided_watch_signals(daemon);
 	if (ret)
 		return error_set_kind(
-				error, ERROR_FAILED, ret, NULL, "cannot begin: %s", strerror(-ret));
+				error, ERROR_FAILED, ret, NULL, "cannot start: %s", strerror(-ret));
 	ret = runtime_open(daemon, options->runtime, error);
 	if (!ret)
 		ret = sessions_restore(daemon);
@@ -342,7 +342,7 @@ static int sided_run(struct daemon *daemon, const struct sided_options *options,
 	ret = loop_run(daemon);
 	notify("STOPPING=1");
 	if (ret)
-		log_message("cannot go on: %s", strerror(-ret));
+		log_message("cannot continue: %s", strerror(-ret));
 	close_daemon(daemon);
 	return ret ? EXIT_FAILURE : 0;
 }
@@ -365,7 +365,7 @@ int main(int argc, char **argv)
 	daemon.system = options.system;
 	set_user(&daemon);
 	if (daemon.system && daemon.uid) {
-		log_message("--system is for root: a daemon of your own needs no options");
+		log_message("cannot use --system: it requires root; your own daemon needs no options");
 		return EXIT_PERMISSION;
 	}
 	if (options.output && *options.output != '/') {

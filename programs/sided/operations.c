@@ -348,7 +348,7 @@ static void recorder_failed(
 	 */
 	if (!strcmp(operation->verb, "destroy") && entry->error) {
 		log_about(daemon, entry->uid,
-				"the session %s is destroyed without its recorder; what was not written stays in %s",
+				"the session %s is destroyed without its recorder; unwritten data stays in %s",
 				entry->definition->name, entry->state_dir);
 		operation->changed = true;
 		session_gone(daemon, operation);
@@ -503,7 +503,7 @@ static void begin_defined(struct daemon *daemon, struct operation *operation)
 		session_remove(daemon, entry);
 		operation_finish(daemon, operation);
 	} else {
-		error_set_kind(&error, ERROR_USAGE, -EINVAL, "`side start` it first",
+		error_set_kind(&error, ERROR_USAGE, -EINVAL, "run `side start` first",
 				"the session %s has not been started", entry->definition->name);
 		operation_set_error(daemon, operation, &error);
 	}
@@ -635,7 +635,7 @@ void operations_refuse(struct daemon *daemon, struct session_entry *entry)
 
 	forget_entry(daemon, entry, daemon->waiting);
 	error_set_kind(&error, ERROR_NOT_FOUND, -ENOENT, NULL,
-			"the session %s has been destroyed meanwhile", entry->definition->name);
+			"the session %s was destroyed meanwhile", entry->definition->name);
 	while (entry->queue) {
 		struct operation *operation = entry->queue;
 

@@ -167,7 +167,7 @@ static struct sided_program *program_new(
 	const struct peer *peer = &agent->peer;
 	struct sided_program *program;
 
-	*ret_reason = "the daemon has no room for more programs";
+	*ret_reason = "the daemon has too many programs";
 	if (!shares_left(&daemon->program_shares, peer->uid) ||
 			shares_used(&daemon->program_shares, peer->uid) >= LIMIT_PROGRAMS_OF_USER)
 		return NULL;

@@ -477,7 +477,7 @@ static void keep_closed(struct daemon *daemon, const struct rendezvous *facts, i
 	struct closed_rendezvous *closed = malloc(sizeof(*closed));
 
 	log_about(daemon, LINES_OTHERS,
-			"programs that see what process %d sees cannot come back: %s: %s",
+			"programs in the mount namespace of process %d cannot reconnect: %s: %s",
 			facts->pid, facts->path, strerror(-error));
 	if (!closed)
 		return;

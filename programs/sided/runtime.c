@@ -72,7 +72,7 @@ static int sided_runtime_choose_directory(
 	if (strlen(path) >= sizeof(daemon->runtime))
 		return error_set_kind(error, ERROR_USAGE, -ENAMETOOLONG,
 				"name a shorter one with --runtime",
-				"the runtime directory %s has more than %zu bytes: sockets in it would have no name",
+				"the runtime directory %s has more than %zu bytes, which is too long for the path of a socket",
 				path, sizeof(daemon->runtime) - 1);
 	strcpy(daemon->runtime, path);
 	return 0;
@@ -148,7 +148,7 @@ static int fail_lock(struct daemon *daemon, const char *path, int code, struct e
 		return sided_runtime_set_path_error(error, code, "lock", path);
 	pid[size > 0 ? strspn(pid, "0123456789") : 0] = 0;
 	return error_set_kind(error, ERROR_BUSY, -EBUSY,
-			"use that one, or end it first, or name another directory with --runtime",
+			"use that daemon, or stop it first, or name another directory with --runtime",
 			"a daemon serves %s already: process %s", daemon->runtime,
 			*pid ? pid : "unknown");
 }

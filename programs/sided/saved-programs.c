@@ -121,7 +121,7 @@ static int sided_restart_parse_facts(struct json_object *facts, struct sided_pro
 	if (!token || *end || (control != WIRE_CONTROL_SIGNAL && control != WIRE_CONTROL_SYNC) ||
 			(control == WIRE_CONTROL_SIGNAL) != (number != 0))
 		return error_set_kind(error, ERROR_FAILED, -EINVAL, NULL,
-				"its token, its control mode or its signal is not one of ours");
+				"its token, control mode or signal is not valid");
 	program->uid = (uid_t)uid;
 	program->control = control;
 	program->control_signal = (uint32_t)number;
@@ -143,7 +143,7 @@ static void sided_restart_restore_program(struct daemon *daemon, uint32_t number
 		ret = sided_restart_parse_facts(json, &facts, &started, &error);
 	json_object_put(json);
 	if (ret)
-		log_message("the program in %s is forgotten: %s", path, error.text);
+		log_message("cannot restore the program in %s: %s", path, error.text);
 	/* Open the pidfd first: it then refers to the process that is checked. */
 	pidfd = ret ? -1 : (int)syscall(SYS_pidfd_open, pid, 0);
 	if (pidfd < 0 || !started || session_process_start(pid) != started ||

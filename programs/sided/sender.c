@@ -208,7 +208,7 @@ static int isolate(struct sender_state *sending, bool no_files, const struct ses
 		writable[limits.nr_writable++] = access(to, F_OK) ? "/dev" : to;
 	}
 	if (!isolate_parser(&limits))
-		log_message("the sending process has no filter of system calls");
+		log_message("cannot install a filter of system calls in the sending process");
 	return 0;
 }
 

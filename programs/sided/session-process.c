@@ -236,7 +236,8 @@ static int read_opening(struct json_object *request, struct session_process_opti
 	if (!ret)
 		ret = read_owner(request, opening, error);
 	if (!ret && !json_object_object_get_ex(request, "definition", &definition))
-		ret = error_set_kind(error, ERROR_FAILED, -EINVAL, NULL, "there is no definition");
+		ret = error_set_kind(error, ERROR_FAILED, -EINVAL, NULL,
+				"the request has no \"definition\"");
 	return ret ? ret : definition_parse(definition, &opening->definition, error);
 }
 
@@ -521,7 +522,7 @@ static int take_flush(struct recording *recording, struct json_object *request,
 	(void)request;
 	if (ret)
 		keep_message(recording,
-				"not all records were on the disk in time: they are written later",
+				"not all records were written to the disk in time: they are written later",
 				NULL);
 	return session_sums(recording->session, answer) && put_messages(recording, answer)
 			? 0
@@ -539,11 +540,11 @@ static int take_snapshot(struct recording *recording, struct json_object *reques
 	(void)request;
 	if (ret == -EINVAL)
 		return error_set_kind(error, ERROR_USAGE, ret,
-				"`side enable-channel --mode overwrite` makes one",
-				"the session has no channel that overwrites: there is nothing to take a snapshot of");
+				"create one with `side enable-channel --mode overwrite`",
+				"cannot take a snapshot: the session has no channel with `--mode overwrite`");
 	if (ret)
 		return error_set_kind(error, ERROR_FAILED, ret, NULL,
-				"the snapshot is not there yet: %s", strerror(-ret));
+				"the snapshot is not complete yet: %s", strerror(-ret));
 	ret = session_snapshot_error(recording->session);
 	if (ret)
 		return error_set_kind(error, ERROR_FAILED, ret, NULL,
@@ -577,7 +578,7 @@ static int take_rotate(struct recording *recording, struct json_object *request,
 {
 	(void)request;
 	return await_rotation(recording, session_rotate(recording->session),
-			"the chunk is not finished yet; it comes later", answer, error);
+			"the chunk is not complete yet; it appears later", answer, error);
 }
 
 static int take_clear(struct recording *recording, struct json_object *request,
@@ -588,10 +589,10 @@ static int take_clear(struct recording *recording, struct json_object *request,
 	/* Data that must be sent to another machine must not be dropped. */
 	if (recording->sender)
 		return error_set_kind(error, ERROR_USAGE, -EBUSY,
-				"`side rotate` begins a new chunk",
+				"use `side rotate` to begin a new chunk",
 				"the session is sent (--to), so it cannot be cleared");
 	return await_rotation(recording, session_clear(recording->session),
-			"it is not cleared yet, because the disk is full or slow; that comes later",
+			"the session is not cleared yet, because the disk is full or slow; it is cleared later",
 			NULL, error);
 }
 
@@ -687,7 +688,7 @@ static int take_request(struct recording *recording, struct json_object *request
 		if (!strcmp(kinds[i].verb, verb) && kinds[i].opens == !recording->session)
 			return kinds[i].take(recording, request, answer, error);
 	return error_set_kind(
-			error, ERROR_FAILED, -EINVAL, NULL, "\"%.40s\" cannot be asked now", verb);
+			error, ERROR_FAILED, -EINVAL, NULL, "cannot execute \"%.40s\" now", verb);
 }
 
 /* ---- the loop ---- */
@@ -824,7 +825,7 @@ int session_process(void)
 	if (event_loop_open(&recording.loop) || fcntl(DAEMON_FD, F_SETFD, FD_CLOEXEC) ||
 			event_source_add(&recording.loop, &recording.daemon_source, DAEMON_FD,
 					EPOLLIN, session_process_daemon_ready)) {
-		log_message("--session-process is for the daemon itself");
+		log_message("do not use --session-process: the daemon uses it");
 		end_recording(&recording);
 		return EXIT_FAILURE;
 	}

@@ -64,7 +64,7 @@ static int fail_name_in_use(
 
 	if (!session_is_of_member(daemon, entry))
 		return error_set_kind(error, ERROR_BUSY, -EEXIST,
-				"choose another name, or destroy it",
+				"choose another name, or run `side destroy`",
 				"there is a session %s already", name);
 	snprintf(hint, sizeof(hint), "`side destroy %s` as root or as that user", name);
 	return error_set_kind(error, ERROR_BUSY, -EEXIST, hint,
@@ -82,13 +82,15 @@ int session_add(struct daemon *daemon, struct definition *definition,
 	if (entry)
 		return fail_name_in_use(daemon, entry, error);
 	if (daemon->nr_sessions >= LIMIT_SESSIONS)
-		return error_set_kind(error, ERROR_BUSY, -EBUSY, "destroy some",
-				"there are %d sessions, and no more are possible", LIMIT_SESSIONS);
+		return error_set_kind(error, ERROR_BUSY, -EBUSY,
+				"remove sessions with `side destroy`",
+				"cannot create a session: the limit of %d sessions is reached",
+				LIMIT_SESSIONS);
 	if (!runtime_path(daemon, path, sizeof(path), WIRE_RUNTIME_SESSIONS "/%s.sock",
 			    definition->name))
 		return error_set_kind(error, ERROR_USAGE, -ENAMETOOLONG, "choose a shorter name",
-				"the name %s is too long for a socket in %s", definition->name,
-				daemon->runtime);
+				"the name %s is too long for the path of a socket in %s",
+				definition->name, daemon->runtime);
 	entry = calloc(1, sizeof(*entry));
 	if (!entry)
 		return error_set_no_memory(error);
@@ -236,7 +238,7 @@ static int base_directory(struct daemon *daemon, char *path, size_t capacity, st
 	}
 	if (!home || *home != '/')
 		return error_set_kind(error, ERROR_FAILED, -ENOENT, "name one with --output",
-				"there is no home directory for traces");
+				"cannot write traces: there is no home directory");
 	snprintf(path, capacity, "%s/side-traces", home);
 	return 0;
 }
@@ -497,7 +499,7 @@ void session_save(struct daemon *daemon, struct session_entry *entry)
 		ret = -errno;
 	if (ret)
 		log_about(daemon, entry->uid,
-				"the session %s would not come back after a restart: cannot write %s: %s",
+				"the session %s would be lost at a restart: cannot write %s: %s",
 				entry->definition->name, path, strerror(-ret));
 	control_text_free(&text);
 	json_object_put(state);
@@ -515,7 +517,7 @@ struct json_object *state_read(const char *path, size_t max, struct error *error
 			(status.st_uid != geteuid() && status.st_uid != 0) ||
 			(size_t)status.st_size > max) {
 		error_set_kind(error, ERROR_FAILED, -EINVAL, NULL,
-				"it cannot be opened, is no file of ours, or is too large");
+				"it cannot be opened, is not a file of side, or is too large");
 		if (fd >= 0)
 			close(fd);
 		return NULL;
@@ -596,7 +598,7 @@ static int sided_session_restore(
 		error_set_kind(error, ERROR_FAILED, ret, NULL, "it has no definition");
 	if (!ret && strcmp(definition->name, name) != 0)
 		ret = error_set_kind(error, ERROR_FAILED, -EINVAL, NULL,
-				"it is that of the session %s", definition->name);
+				"it belongs to the session %s", definition->name);
 	if (!ret)
 		ret = definition_check(definition, error);
 	if (!ret)

@@ -38,7 +38,7 @@ static int check_table(int fd, size_t *ret_size, struct error *error)
 		return error_set_kind(error, ERROR_USAGE, -EPERM, NULL,
 				"the descriptor of the request is not a probe table: a sealed memfd");
 	if (status.st_size > DEFINITION_PROBE_TABLE_MAX)
-		return error_set_kind(error, ERROR_USAGE, -EFBIG, "ask for fewer probes at once",
+		return error_set_kind(error, ERROR_USAGE, -EFBIG, "request fewer probes at once",
 				"the probe table has %lld bytes, more than %u MiB",
 				(long long)status.st_size, DEFINITION_PROBE_TABLE_MAX >> 20);
 	*ret_size = (size_t)status.st_size;
@@ -66,8 +66,8 @@ static int sided_table_check_size(const char *directory, size_t size, struct err
 {
 	if (tables_bytes(directory) + size <= DEFINITION_PROBE_TABLES_MAX)
 		return 0;
-	return error_set_kind(error, ERROR_BUSY, -ENOSPC, "disable some, or use another session",
-			"the probes of the session would have tables of more than %u MiB",
+	return error_set_kind(error, ERROR_BUSY, -ENOSPC, "disable probes, or use another session",
+			"the probe tables of the session would exceed %u MiB",
 			DEFINITION_PROBE_TABLES_MAX >> 20);
 }
 
@@ -96,7 +96,7 @@ static int check_share(const struct daemon *daemon, const struct session_entry *
 	if (size <= left)
 		return 0;
 	return error_set_kind(error, ERROR_BUSY, -ENOSPC, "`side disable-event` removes probes",
-			"cannot keep the probe table: your sessions can have tables of %llu MiB more, and this one has %zu MiB",
+			"cannot keep the probe table: your sessions have %llu MiB left for tables, and this one has %zu MiB",
 			(unsigned long long)left >> 20, size >> 20);
 }
 

@@ -45,7 +45,7 @@ static int check_permitted(struct request *request, const struct session_entry *
 	if (session_permits(request->daemon, &request->client->peer, entry))
 		return 0;
 	return error_set_kind(&request->error, ERROR_PERMISSION, -EPERM,
-			"`side create NAME` makes a session of yours",
+			"`side create NAME` creates your own session",
 			"the session %s belongs to user %u", entry->definition->name,
 			(unsigned int)entry->uid);
 }
@@ -129,7 +129,7 @@ static int need_name(struct request *request)
 	if (request->session)
 		return 0;
 	return error_set_kind(&request->error, ERROR_USAGE, -EINVAL, NULL,
-			"the request names no session: \"session\"");
+			"the request has no \"session\"");
 }
 
 static int take_create(struct request *request)
@@ -162,7 +162,7 @@ static int rename_definition(struct request *request, struct definition *definit
 		return 0;
 	if (!definition_is_name(request->session))
 		return error_set_kind(&request->error, ERROR_USAGE, -EINVAL, NULL,
-				"\"%.80s\" cannot name a session", request->session);
+				"\"%.80s\" is not a valid name of a session", request->session);
 	name = strdup(request->session);
 	if (!name)
 		return error_set_no_memory(&request->error);
@@ -188,13 +188,13 @@ static int sided_verb_load_session(struct request *request)
 	struct session_entry *entry = NULL;
 	struct json_object *json;
 	bool force = false;
-	int ret = json_only(request->json, members, "a request of this kind", &request->error);
+	int ret = json_only(request->json, members, "this request", &request->error);
 
 	if (!ret)
 		ret = json_flag(request->json, "force", &force, &request->error);
 	if (!ret && !json_object_object_get_ex(request->json, "definition", &json))
 		ret = error_set_kind(&request->error, ERROR_USAGE, -EINVAL, NULL,
-				"there is no \"definition\" to load");
+				"the request has no \"definition\"");
 	if (!ret)
 		ret = definition_parse(json, &definition, &request->error);
 	if (ret)
@@ -219,15 +219,15 @@ static int take_save(struct request *request)
 	struct json_object *answer, *list;
 	struct session_entry *entry = NULL;
 	bool is_whole;
-	int ret = json_only(request->json, members, "a request of this kind", &request->error);
+	int ret = json_only(request->json, members, "this request", &request->error);
 
 	if (ret)
 		return ret;
 	entry = request->session ? session_find(request->daemon, request->session) : NULL;
 	if (request->session && !entry)
 		return error_set_kind(&request->error, ERROR_NOT_FOUND, -ENOENT,
-				"`side list` shows those that are there",
-				"there is no session %.80s", request->session);
+				"`side list` lists the sessions", "there is no session %.80s",
+				request->session);
 	if (entry && check_permitted(request, entry))
 		return -EPERM;
 	answer = json_object_new_object();
@@ -259,13 +259,13 @@ static int take_operation(struct request *request)
 
 	/* Other verbs check their members when they change the definition. */
 	if (!ret && !definition_is_change(request->verb))
-		ret = json_only(request->json, members, "a request of this kind", &request->error);
+		ret = json_only(request->json, members, "this request", &request->error);
 	if (ret)
 		return ret;
 	entry = session_find(request->daemon, request->session);
 	if (!entry)
 		return error_set_kind(&request->error, ERROR_NOT_FOUND, -ENOENT,
-				"`side list` shows those that are there; `side create` makes one",
+				"`side list` lists the sessions; `side create` creates one",
 				"there is no session %.80s", request->session);
 	ret = check_permitted(request, entry);
 	if (ret)
@@ -280,7 +280,7 @@ static int take_ping(struct request *request)
 {
 	static const char *const members[] = {"version", "verb", NULL};
 	struct json_object *answer;
-	int ret = json_only(request->json, members, "a request of this kind", &request->error);
+	int ret = json_only(request->json, members, "this request", &request->error);
 
 	if (ret)
 		return ret;
@@ -311,7 +311,7 @@ static int sided_verb_check_process(struct request *request, uint64_t pid)
 	if (!peer->uid || status.st_uid == peer->uid || request->daemon->uid == peer->uid)
 		return 0;
 	return error_set_kind(&request->error, ERROR_PERMISSION, -EPERM, "be root",
-			"the process %u is another user's", (unsigned int)pid);
+			"the process %u belongs to another user", (unsigned int)pid);
 }
 
 static int sided_verb_add_rendezvous(
@@ -341,7 +341,7 @@ static int sided_verb_take_rendezvous(struct request *request)
 	const char *path = NULL;
 	struct json_object *answer;
 	uint64_t pid = 0, started;
-	int ret = json_only(request->json, members, "a request of this kind", &request->error);
+	int ret = json_only(request->json, members, "this request", &request->error);
 
 	if (!ret)
 		ret = json_number(request->json, "pid", INT32_MAX, &pid, &request->error);
@@ -373,7 +373,7 @@ static int check_looking(struct request *request)
 {
 	static const char *const members[] = {OF_EVERY_REQUEST, "interval", NULL};
 	const struct session_entry *entry;
-	int ret = json_only(request->json, members, "a request of this kind", &request->error);
+	int ret = json_only(request->json, members, "this request", &request->error);
 
 	if (ret || !request->session)
 		return ret;
@@ -381,7 +381,7 @@ static int check_looking(struct request *request)
 	if (entry)
 		return check_permitted(request, entry);
 	return error_set_kind(&request->error, ERROR_NOT_FOUND, -ENOENT,
-			"`side list` shows those that are there", "there is no session %.80s",
+			"`side list` lists the sessions", "there is no session %.80s",
 			request->session);
 }
 
@@ -415,7 +415,7 @@ static int take_top(struct request *request)
 		return ret;
 	if (interval < 10000000)
 		return error_set_kind(&request->error, ERROR_USAGE, -EINVAL, NULL,
-				"an interval is 10ms at least");
+				"an interval must be 10ms or longer");
 	status_top(request->daemon, request->client, request->session, interval);
 	return 0;
 }
@@ -466,13 +466,13 @@ static int sided_verb_parse_request(struct request *request)
 	if (version != PROTOCOL_VERSION)
 		return error_set_kind(&request->error, ERROR_USAGE, -EPROTONOSUPPORT,
 				"use the `side` that came with this daemon",
-				"the daemon knows version %d of its protocol, and this is version %llu",
+				"this daemon has version %d of the protocol, and the request version %llu",
 				PROTOCOL_VERSION, (unsigned long long)version);
 	for (i = 0; i < sizeof(verbs) / sizeof(*verbs); i++)
 		if (request->verb && !strcmp(verbs[i].name, request->verb))
 			return verbs[i].take(request);
-	return error_set_kind(&request->error, ERROR_USAGE, -EINVAL, NULL,
-			"there is no verb \"%.60s\"", request->verb ? request->verb : "");
+	return error_set_kind(&request->error, ERROR_USAGE, -EINVAL, NULL, "unknown verb \"%.60s\"",
+			request->verb ? request->verb : "");
 }
 
 void verb_take(struct daemon *daemon, struct client *client, struct json_object *json)

@@ -78,7 +78,7 @@ static void sided_worker_on_restart_timeout(struct daemon *daemon, struct timer 
 	struct sided_worker *worker = container_of(timer, struct sided_worker, timeout);
 
 	log_about(daemon, worker->entry->uid,
-			"the process %d that records the session %s does not answer, and is started anew",
+			"the process %d that records the session %s does not answer, and is restarted",
 			worker->pid, worker->entry->definition->name);
 	worker_kill(worker);
 	worker_died(daemon, worker);
@@ -100,7 +100,7 @@ static bool sided_worker_send_request(struct daemon *daemon, struct sided_worker
 {
 	if (!request || frame_put(&worker->out, request)) {
 		log_about(daemon, worker->entry->uid,
-				"out of memory: cannot ask the process that records the session %s",
+				"out of memory: cannot send a request to the process that records the session %s",
 				worker->entry->definition->name);
 		return false;
 	}
@@ -289,8 +289,8 @@ static void worker_died(struct daemon *daemon, struct sided_worker *worker)
 	worker->failures = healthy ? 0 : worker->failures + 1;
 	worker->restarts++;
 	if (worker->calls && worker->calls->attempts >= ATTEMPTS) {
-		error_set_kind(&error, ERROR_FAILED, -EPIPE, "read its log",
-				"the process that records the session %s ended again and again",
+		error_set_kind(&error, ERROR_FAILED, -EPIPE, "see the daemon's log",
+				"the process that records the session %s ended repeatedly",
 				entry->definition->name);
 		finish_call(daemon, worker, NULL, &error);
 	}
@@ -461,7 +461,7 @@ void worker_close(struct daemon *daemon, struct session_entry *entry)
 	/* The process exits when it sees the end of the connection. */
 	sided_worker_disconnect(daemon, worker);
 	entry->worker = NULL;
-	error_set_kind(&error, ERROR_NOT_FOUND, -ENOENT, NULL, "the session %s has gone",
+	error_set_kind(&error, ERROR_NOT_FOUND, -ENOENT, NULL, "the session %s no longer exists",
 			entry->definition->name);
 	while (worker->calls)
 		finish_call(daemon, worker, NULL, &error);

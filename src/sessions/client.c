@@ -146,7 +146,7 @@ static int fail_connect(int code, const char *path, bool system, struct error *e
 		return error_set_kind(error, ERROR_PERMISSION, code,
 				system ? "be root, or a member of the group " WIRE_RUNTIME_GROUP
 				       : NULL,
-				"cannot talk to the daemon at %s: that is not permitted", path);
+				"no permission to connect to the daemon at %s", path);
 	return error_set_kind(error, ERROR_FAILED, code, NULL,
 			"cannot talk to the daemon at %s: %s", path, strerror(-code));
 }
@@ -238,7 +238,7 @@ static int fail_talk(int code, struct control_client *client, struct error *erro
 				"the daemon at %s does not answer", client->path);
 	if (code == -EPIPE || code == -ECONNRESET)
 		return error_set_kind(error, ERROR_FAILED, -EPIPE,
-				"if it was restarted, try again; read its log",
+				"if it was restarted, try again; see the daemon's log",
 				"the daemon at %s has closed the connection", client->path);
 	return error_set_kind(error, ERROR_FAILED, code, NULL,
 			"cannot talk to the daemon at %s: %s", client->path, strerror(-code));

@@ -21,8 +21,8 @@
 static int definition_change_set_fixed_error(struct definition_edit *change, const char *name)
 {
 	return error_set_kind(change->error, ERROR_BUSY, -EBUSY,
-			"make another session, or destroy this one and create it anew",
-			"the session %s has been started, and its channels stay as they are: \"%.80s\" cannot be added or changed",
+			"create another session, or destroy this one and create it again",
+			"cannot add or change channels of the session %s after its start: \"%.80s\"",
 			change->definition->name, name);
 }
 
@@ -118,7 +118,7 @@ static int definition_change_disable_pattern(struct definition_edit *change,
 
 	if (*pattern == '!')
 		return error_set_kind(change->error, ERROR_USAGE, -EINVAL, NULL,
-				"\"%.80s\": name what is no longer wanted, without \"!\"", pattern);
+				"\"%.80s\": give the pattern to disable, without \"!\"", pattern);
 	if (asprintf(&exception, "!%s", pattern) < 0)
 		return error_set_no_memory(change->error);
 	for (i = channel->nr_rules; i-- > 0 && !ret;) {
@@ -189,7 +189,7 @@ static int definition_change_enable_channel(struct definition_edit *change)
 	if (channel)
 		return error_set_kind(change->error, ERROR_BUSY, -EEXIST,
 				"`enable-event` and `add-context` change what it records",
-				"the session %s has a channel \"%.80s\" already",
+				"the session %s already has a channel \"%.80s\"",
 				change->definition->name, name);
 	if (change->fixed)
 		return definition_change_set_fixed_error(change, name);
@@ -277,7 +277,8 @@ static int definition_change_add_contexts(struct definition_edit *change,
 {
 	if (!contexts->count)
 		return error_set_kind(change->error, ERROR_USAGE, -EINVAL,
-				"`side help contexts` lists them", "there is no context to add");
+				"`side help contexts` lists them",
+				"missing operand: the contexts to add");
 	if (patterns->count)
 		return definition_change_add_to_rules(change, channel, patterns, contexts);
 	/*
@@ -354,7 +355,7 @@ static int definition_change_track_one(
 		if (!track)
 			return error_set_kind(change->error, ERROR_NOT_FOUND, -ENOENT,
 					"`side list` shows what a session tracks",
-					"the session %s does not name %s %.80s among those that it tracks",
+					"the session %s does not track %s %.80s",
 					change->definition->name,
 					definition_track_names[wanted->kind],
 					wanted->text ? wanted->text : number);
@@ -396,7 +397,7 @@ static int definition_change_read_track_number(struct definition_edit *change, c
 	if (*ret_number <= UINT32_MAX)
 		return 0;
 	return error_set_kind(change->error, ERROR_USAGE, -EINVAL, NULL,
-			"\"%s\" has an element that is not a number of that kind", name);
+			"\"%s\" has an element that is not a number in its range", name);
 }
 
 static int definition_change_track_numbers(
@@ -562,8 +563,8 @@ int definition_change(struct definition *definition, const char *name, struct js
 	*ret_changed = false;
 	if (!verb)
 		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
-				"\"%.60s\" changes no definition", name);
-	ret = json_only(request, verb->members, "a request of this kind", error);
+				"\"%.60s\" does not change a definition", name);
+	ret = json_only(request, verb->members, "this request", error);
 	if (!ret)
 		ret = definition_copy(definition, &change.definition, error);
 	if (ret)

@@ -168,7 +168,7 @@ static int read_timeout(
 	if (channel->mode != SESSION_BLOCK)
 		return error_set_kind(error, ERROR_USAGE, -EINVAL,
 				"write `--mode block`, or leave it out",
-				"\"block-timeout\" means nothing in the channel %s, which does not block",
+				"\"block-timeout\" has no effect in the channel %s: its mode is not block",
 				channel->name);
 	channel->block_timeout_us = (uint32_t)(ns / 1000);
 	return 0;
@@ -285,7 +285,7 @@ static int read_track(struct definition *definition, struct json_object *json, s
 		return ret;
 	if (found != 1 || (!text && !definition_track_is_number(track->kind)))
 		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
-				"an element of \"track\" has not exactly one of pid, uid, gid, name, cgroup and container");
+				"an element of \"track\" must have exactly one of pid, uid, gid, name, cgroup and container");
 	if (text) {
 		track->text = strdup(text);
 		if (!track->text)
@@ -329,7 +329,7 @@ static int definition_json_parse_begin(
 		return ret;
 	if (version != DEFINITION_VERSION)
 		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
-				"a definition of version %llu is not known here, only version %d",
+				"unknown version %llu of a definition: only version %d is supported",
 				(unsigned long long)version, DEFINITION_VERSION);
 	return definition_create(name ? name : "", ret_definition, error);
 }

@@ -17,7 +17,7 @@ int definition_create(const char *name, struct definition **ret_definition, stru
 	*ret_definition = NULL;
 	if (!definition_is_name(name))
 		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
-				"\"%.80s\" cannot name a session: a name has 1 to %d letters, digits, \"_\", \".\" and \"-\", and begins with none of the last two",
+				"\"%.80s\" is not a valid name of a session: a name has 1 to %d letters, digits, \"_\", \".\" and \"-\", and does not begin with \".\" or \"-\"",
 				name, DEFINITION_NAME_MAX);
 	*ret_definition = calloc(1, sizeof(**ret_definition));
 	if (*ret_definition)
@@ -147,8 +147,8 @@ struct definition_probe *definition_add_probe(struct definition *definition, str
 	struct definition_probe *probes;
 
 	if (definition->nr_probes == DEFINITION_PROBES_MAX) {
-		error_set_kind(error, ERROR_USAGE, -E2BIG, "disable some",
-				"the session %s has %d probes, and no more are possible",
+		error_set_kind(error, ERROR_USAGE, -E2BIG, "disable probes",
+				"the session %s has %d probes, which is the limit",
 				definition->name, DEFINITION_PROBES_MAX);
 		return NULL;
 	}

@@ -25,7 +25,7 @@ static int definition_probe_check_event(const char *event, struct error *error)
 	return error_set_kind(error, ERROR_USAGE, -EINVAL,
 			"write PROVIDER:NAME, or a NAME alone for " DEFINITION_PROBE_PROVIDER
 			"NAME",
-			"\"%.80s\" cannot name the event of a probe", event);
+			"\"%.80s\" is not a valid name for the event of a probe", event);
 }
 
 static int definition_probe_copy_text(char **ret_copy, const char *from, struct error *error)
@@ -50,7 +50,7 @@ static int read_target(
 	probe->target.pid = (uint32_t)pid;
 	if (!pid != !probe->target.started || (pid && exe))
 		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
-				"a probe is for a process, which has \"pid\" and \"started\", or for a file, \"exe\", or for all programs");
+				"a probe must name a process (\"pid\" and \"started\"), a file (\"exe\"), or all programs");
 	if (exe && *exe != '/')
 		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"the program %.256s is not an absolute path", exe);
@@ -66,7 +66,7 @@ int definition_read_probe(
 
 	if (!ret && (!probe->events.count || probe->events.count > DEFINITION_PROBE_EVENTS_MAX))
 		ret = error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
-				"a probe makes 1 to %d events: \"event\"",
+				"a probe has 1 to %d events: \"event\"",
 				DEFINITION_PROBE_EVENTS_MAX);
 	for (i = 0; i < probe->events.count && !ret; i++)
 		ret = definition_probe_check_event(probe->events.items[i], error);

@@ -202,17 +202,18 @@ static int check_sending(const struct definition *definition, struct error *erro
 	if (!definition->to)
 		return definition->spool || definition->speed || definition->send_timeout_ns
 				? error_set_kind(error, ERROR_USAGE, -EINVAL, "add `--to URL`",
-						  "`--spool`, `--speed` and `--send-timeout` belong to `--to`")
+						  "cannot use `--spool`, `--speed` or `--send-timeout` without `--to`")
 				: 0;
 	ret = url_check(definition->to, &ctf1_only, error);
 	if (ret)
 		return ret;
 	if (!strstr(definition->to, "://") && *definition->to != '/')
-		return error_set_kind(error, ERROR_USAGE, -EINVAL, "write a URL or a whole path",
-				"a daemon cannot send to `%.200s`", definition->to);
+		return error_set_kind(error, ERROR_USAGE, -EINVAL,
+				"write a URL or an absolute path",
+				"the daemon cannot send to `%.200s`", definition->to);
 	if (ctf1_only && definition->format != SESSION_FORMAT_CTF1)
 		return error_set_kind(error, ERROR_USAGE, -EINVAL, "leave `--format` out",
-				"a relay daemon takes CTF 1.8 only");
+				"a relay daemon accepts only CTF 1.8");
 	return 0;
 }
 

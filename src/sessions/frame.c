@@ -237,11 +237,12 @@ static int take_piece(
 	if (!json_object_object_get_ex(object, "part", &part) ||
 			!json_object_object_get_ex(object, "more", NULL))
 		return in->more ? error_set_kind(error, ERROR_USAGE, -EPROTO, NULL,
-						  "a message came between the pieces of another one")
+						  "a message came between the parts of another one")
 				: 2;
 	ret = json_flag(object, "more", &more, error);
 	if (ret || !json_object_is_type(part, json_type_string))
-		return error_set_kind(error, ERROR_USAGE, -EPROTO, NULL, "a piece is no text");
+		return error_set_kind(error, ERROR_USAGE, -EPROTO, NULL,
+				"a part of a message is not a text");
 	size = (size_t)json_object_get_string_len(part);
 	if (in->size + size > max)
 		return error_set_kind(error, ERROR_USAGE, -E2BIG, NULL,

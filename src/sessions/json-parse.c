@@ -375,7 +375,7 @@ struct json_object *json_parse_deep(const char *text, size_t size, unsigned int 
 	} else if (!json_object_is_type(object, json_type_object) ||
 			(!ret_size && parser.at != parser.end)) {
 		error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
-				"this is not one JSON object and nothing else");
+				"this is not a single JSON object");
 	} else {
 		if (ret_size)
 			*ret_size = (size_t)(parser.at - text);

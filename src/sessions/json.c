@@ -87,7 +87,7 @@ static int json_get_string(struct json_object *value, const char *name, const ch
 	if (size > JSON_WORD_MAX)
 		return json_set_error(error, "\"%s\" is longer than 16 KiB", name);
 	if (strlen(*ret_text) != size)
-		return json_set_error(error, "\"%s\" has a NUL in it", name);
+		return json_set_error(error, "\"%s\" contains a NUL", name);
 	return 0;
 }
 
@@ -109,7 +109,7 @@ int json_number(struct json_object *object, const char *name, uint64_t max, uint
 	/* json-c would return 0 for a negative number. */
 	if (!json_object_is_type(value, json_type_int) ||
 			(json_object_get_int64(value) < 0 && !json_object_get_uint64(value)))
-		return json_set_error(error, "\"%s\" is not a whole number from 0 on", name);
+		return json_set_error(error, "\"%s\" is not an integer of 0 or more", name);
 	if (json_object_get_uint64(value) > max)
 		return error_set_kind(error, ERROR_USAGE, -ERANGE, NULL,
 				"\"%.60s\" is %" PRIu64 ", which is more than %" PRIu64, name,
@@ -146,8 +146,8 @@ int json_choice(struct json_object *object, const char *name, const char *const 
 		return 0;
 	}
 	return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
-			"\"%.60s\" is \"%.60s\", which is none of its words (\"%s\", ...)", name,
-			text, choices[0]);
+			"\"%.60s\" is \"%.60s\", which is not one of its values (\"%s\", ...)",
+			name, text, choices[0]);
 }
 
 int json_array(struct json_object *object, const char *name, size_t max,

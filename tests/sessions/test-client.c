@@ -89,7 +89,7 @@ static void test_no_daemon(void **unused)
 	listener = listen_at();
 	assert_int_equal(chmod(directory, 0777), 0);
 	assert_no_client(CONTROL_USER, -EPERM, ERROR_PERMISSION,
-			"cannot talk to the daemon at @: that is not permitted", "");
+			"no permission to connect to the daemon at @", "");
 	assert_int_equal(chmod(directory, 0700), 0);
 	assert_int_equal(control_connect(CONTROL_USER, false, &client, &error), 0);
 	assert_string_equal(control_path(client), address.sun_path);
@@ -200,7 +200,7 @@ static void test_calls(void **unused)
 	assert_null(got);
 	assert_int_equal(call(NULL, -1, 10000, &got), -EPIPE);
 	assert_error("the daemon at @ has closed the connection");
-	assert_string_equal(error.hint, "if it was restarted, try again; read its log");
+	assert_string_equal(error.hint, "if it was restarted, try again; see the daemon's log");
 	assert_int_equal(call("", -1, 1, &got), -ETIMEDOUT);
 	assert_error("the daemon at @ does not answer");
 	assert_int_equal(error.kind, ERROR_FAILED);

@@ -340,7 +340,7 @@ static void test_bytes_behind(void **unused)
 	}
 	assert_int_equal(parse("{\"version\":1,\"name\":\"s\"}{}", &definition), -EINVAL);
 	assert_int_equal(parse("{\"version\":1,\"name\":\"s\"} x", &definition), -EINVAL);
-	assert_string_equal(error.text, "this is not one JSON object and nothing else");
+	assert_string_equal(error.text, "this is not a single JSON object");
 }
 
 static void test_triggers(void **unused)
@@ -519,7 +519,7 @@ static void test_probes(void **unused)
 	(void)snprintf(request, sizeof(request), "{\"event\":[\"%0220d[b-a]\"]}", 0);
 	assert_int_equal(change(s, "disable-probe", true, request), -EINVAL);
 	(void)snprintf(text, sizeof(text),
-			"pattern \"%0200d\", column 221: a range whose end is before its begin", 0);
+			"pattern \"%0200d\", column 221: a range that ends before it begins", 0);
 	assert_string_equal(error.text, text);
 	assert_int_equal(change(s, "disable-channel", true, "{}"), 1);
 	assert_int_equal(s->nr_probes, 0);

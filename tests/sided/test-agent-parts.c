@@ -597,7 +597,7 @@ static void test_arrive(void **state)
 	((struct wire_header *)(void *)message_of_test)->size--;
 	receive(agent);
 	assert_called("send " GONE);
-	check_refused("the message cannot be understood");
+	check_refused("cannot parse the message");
 	/* The program watches its process, or the connection does. */
 	for (int i = 0; i < 2; i++) {
 		arriving = &program_of_test;
@@ -863,7 +863,7 @@ static void test_done(void **state)
 		}
 		assert_called("send release(process) release(socket) close(1,0) left disconnected(1) ");
 		check_refused(i < 3 ? "protocol error: the DONE of another program"
-				    : "protocol error: no message for the daemon");
+				    : "protocol error: a message that is not for the daemon");
 		agent = come_quietly();
 		receive_arrive(agent);
 		*calls = '\0';

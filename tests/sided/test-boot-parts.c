@@ -444,7 +444,7 @@ static void test_refused(void **state)
 	assert_called("");
 	boot_adopt(&daemon_of_test, config_path());
 	(void)snprintf(expected, sizeof(expected),
-			"find(one)\nsay(the session one of %s was destroyed: it begins anew when %s/over is removed)\n",
+			"find(one)\nsay(the session one of %s was destroyed: it starts again when %s/over is removed)\n",
 			config_path(), session_place);
 	assert_called(expected);
 	/* A file has the path of the directory. */
@@ -599,7 +599,8 @@ static void test_session(void **state)
 #ifdef HAVE_SECCOMP
 	loads_rules = false;
 	assert_int_equal(isolate_session(paths, true, NULL), 0);
-	assert_called(KEPT RULES("") "say(the session's process has no filter of system calls)\n");
+	assert_called(KEPT RULES(
+			"") "say(cannot install a filter of system calls in the session's process)\n");
 	loads_rules = true;
 #endif
 }

@@ -267,7 +267,7 @@ static const char *after(const char *first)
 static void test_accept(void **state)
 {
 	static const char busy[] =
-			"there are too many connections to the daemon: at most 256, and 64 of one user";
+			"too many connections to the daemon: at most 256, and 64 of one user";
 	struct resources before = resources_now();
 	struct client *client;
 	socklen_t size = sizeof(int);

@@ -10,21 +10,20 @@
 
 static void test_requests(void)
 {
-	static const char
-			there[] = "`side list` shows those that are there",
-			makes[] = "`side list` shows those that are there; `side create` makes one";
+	static const char there[] = "`side list` lists the sessions",
+			  makes[] = "`side list` lists the sessions; `side create` creates one";
 	static const struct {
 		const char *request, *kind, *text, *hint;
 	} cases[] = {
 			{"{\"version\":2,\"verb\":\"ping\"}", "usage",
-					"the daemon knows version 1 of its protocol, and this is version 2",
+					"this daemon has version 1 of the protocol, and the request version 2",
 					"use the `side` that came with this daemon"},
 			{"{\"verb\":\"ping\"}", "usage",
-					"the daemon knows version 1 of its protocol, and this is version 0",
+					"this daemon has version 1 of the protocol, and the request version 0",
 					"use the `side` that came with this daemon"},
-			{"{\"version\":1}", "usage", "there is no verb \"\"", ""},
-			{GO "\"none\"}", "usage", "there is no verb \"none\"", ""},
-			{GO "\"start\"}", "usage", "the request names no session: \"session\"", ""},
+			{"{\"version\":1}", "usage", "unknown verb \"\"", ""},
+			{GO "\"none\"}", "usage", "unknown verb \"none\"", ""},
+			{GO "\"start\"}", "usage", "the request has no \"session\"", ""},
 			{GO "\"start\",\"session\":\"none\"}", "not-found",
 					"there is no session none", makes},
 			{GO "\"save\",\"session\":\"none\"}", "not-found",
@@ -36,14 +35,14 @@ static void test_requests(void)
 			{GO "\"top\",\"session\":\"none\"}", "not-found",
 					"there is no session none", there},
 			{GO "\"top\",\"interval\":9999999}", "usage",
-					"an interval is 10ms at least", ""},
+					"an interval must be 10ms or longer", ""},
 			{GO "\"top\",\"interval\":3600000000001}", "usage",
 					"\"interval\" is 3600000000001, which is more than 3600000000000",
 					""},
-			{GO "\"load\"}", "usage", "there is no \"definition\" to load", ""},
+			{GO "\"load\"}", "usage", "the request has no \"definition\"", ""},
 			{GO "\"create\",\"session\":\"one\"}", "busy",
 					"there is a session one already",
-					"choose another name, or destroy it"},
+					"choose another name, or run `side destroy`"},
 			{GO "\"door\",\"pid\":2147483647}", "not-found",
 					"there is no process 2147483647", ""},
 			{GO "\"door\",\"pid\":1,\"path\":\"/x\"}", "usage",
@@ -112,8 +111,8 @@ static void test_sessions(void)
 			check_good(answer);
 		else
 			check_answer(answer, "busy",
-					"there are 256 sessions, and no more are possible",
-					"destroy some");
+					"cannot create a session: the limit of 256 sessions is reached",
+					"remove sessions with `side destroy`");
 	}
 	CHECK(the_daemon.nr_sessions == LIMIT_SESSIONS);
 	for (int i = 0; i < LIMIT_SESSIONS; i++) {
@@ -153,7 +152,7 @@ static void test_clients(void)
 	check_good(ask(fds[0], GO "\"top\",\"interval\":10000000}"));
 	fds[LIMIT_CLIENTS_OF_USER] = dial("run/control.sock");
 	check_answer(hear(fds[LIMIT_CLIENTS_OF_USER]), "busy",
-			"there are too many connections to the daemon: at most 256, and 64 of one user",
+			"too many connections to the daemon: at most 256, and 64 of one user",
 			"close some");
 	CHECK(is_hung_up(fds[LIMIT_CLIENTS_OF_USER]));
 	for (int i = 0; i <= LIMIT_CLIENTS_OF_USER; i++)
@@ -203,7 +202,7 @@ static void test_protocol(void)
 	check_protocol(fd, "protocol error: DONE before ARRIVE");
 	fd = dial("run/agents.sock");
 	send_message(fd, wire_encode_bye(message, sizeof(message), &bye));
-	check_protocol(fd, "protocol error: no message for the daemon");
+	check_protocol(fd, "protocol error: a message that is not for the daemon");
 	/* No session has this socket: the connection ends without an answer. */
 	fd = dial("run/agents.sock");
 	send_message(fd, wire_encode_pass(message, sizeof(message), &pass));
@@ -349,8 +348,7 @@ static void test_remembered(void)
 	/* The file has one byte too many; a wrong signal, control mode or token. */
 	snprintf(name, sizeof(name), "%s", program_file);
 	for (int i = 0; i < 6; i++) {
-		static const char others[] =
-				"its token, its control mode or its signal is not one of ours";
+		static const char others[] = "its token, control mode or signal is not valid";
 
 		CHECK(!(i == 0 ? is_restored("61a0", "sync", 0, started, 16385)
 						: i == 1
@@ -362,10 +360,10 @@ static void test_remembered(void)
 						: i == 4
 						? is_restored("61g0", "sync", 0, started, 0)
 						: is_restored("61a0", "off", 0, started, 0)));
-		snprintf(expected, sizeof(expected), "sided: the program in %s is forgotten: %s\n",
-				in_work(name),
+		snprintf(expected, sizeof(expected),
+				"sided: cannot restore the program in %s: %s\n", in_work(name),
 				i ? others
-				  : "it cannot be opened, is no file of ours, or is too large");
+				  : "it cannot be opened, is not a file of side, or is too large");
 		check_text(reported(), expected);
 	}
 	CHECK(!is_restored("61a0", "signal", WIRE_SIGNAL_MAX + 1, started, 0) && *reported());
@@ -469,7 +467,7 @@ static void check_restored(const char *more, size_t size, const char *reason)
 
 static void test_restored(void)
 {
-	static const char large[] = "it cannot be opened, is no file of ours, or is too large";
+	static const char large[] = "it cannot be opened, is not a file of side, or is too large";
 	const size_t max = DEFINITION_TEXT_MAX + 65536;
 	struct resources before = resources_now();
 
@@ -481,7 +479,7 @@ static void test_restored(void)
 	check_restored("", 0, NULL);
 	check_restored("", max, NULL);
 	check_restored("", max + 1, large);
-	check_restored("!", 0, "it is that of the session two");
+	check_restored("!", 0, "it belongs to the session two");
 	check_restored(",\"output\":\"out\"", 0, "\"output\" is not an absolute path");
 	check_restored(",\"place\":\"place\"", 0, "\"place\" is not an absolute path");
 	check_restored(",\"state-directory\":\"x\"", 0,
@@ -657,7 +655,7 @@ static void test_runtime(void)
 	path[0] = '/';
 	path[sizeof(daemon.runtime)] = 0;
 	snprintf(text, sizeof(text),
-			"the runtime directory %s has more than 79 bytes: sockets in it would have no name",
+			"the runtime directory %s has more than 79 bytes, which is too long for the path of a socket",
 			path);
 	check_runtime(path, ERROR_USAGE, text, "name a shorter one with --runtime");
 	snprintf(path, sizeof(path), "%s/%0*d", work,
@@ -682,7 +680,7 @@ static void test_runtime(void)
 	snprintf(text, sizeof(text), "a daemon serves %s already: process %d", in_work("run"),
 			getpid());
 	check_runtime(in_work("run"), ERROR_BUSY, text,
-			"use that one, or end it first, or name another directory with --runtime");
+			"use that daemon, or stop it first, or name another directory with --runtime");
 	CHECK(mode_of("run") == 0700 && mode_of("run/sessions") == 0700 &&
 			mode_of("run/state") == 0700 && mode_of("run/places") == 0700 &&
 			mode_of("run/control.sock") == 0600 && mode_of("run/agents.sock") == 0600);

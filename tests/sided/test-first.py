@@ -16,7 +16,7 @@ from harness import Case, Program, wait_until
 
 SIDE = os.environ["SIDE"]
 DAEMON = "the daemon did not answer in time"
-RECORDER = "the recorder did not answer in time, or a lock of the program was taken"
+RECORDER = "the recorder did not answer in time, or a lock of the program was held"
 WAITS = "futex,poll,ppoll,pselect6,epoll_wait,epoll_pwait,nanosleep,clock_nanosleep,recvmsg,recvfrom"
 WAIT = re.compile(r"^(?:poll|ppoll|pselect6|epoll_\w+|nanosleep|clock_nanosleep|recv\w+)\(|^futex\([^,]+, FUTEX_(?:WAIT|LOCK)")
 ALLOCATES = re.compile(r"^(?:clone3|brk|socket|connect|open|openat)\(")

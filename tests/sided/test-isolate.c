@@ -201,7 +201,7 @@ int main(void)
 	remove_all();
 	CHECK(access(base, F_OK) && errno == ENOENT);
 	if (!WIFEXITED(status)) {
-		fprintf(stderr, "the process was ended by signal %d\n", WTERMSIG(status));
+		fprintf(stderr, "the process was killed by signal %d\n", WTERMSIG(status));
 		return 1;
 	}
 	return WEXITSTATUS(status);

@@ -428,7 +428,7 @@ static void test_programs_of_user(void)
 	shares_charge(shares, geteuid(), 16384);
 	fd = arrive();
 	CHECK(has_welcome(fd, &welcome) && !welcome.accepted);
-	CHECK(is(welcome.reason, "the daemon has no room for more programs"));
+	CHECK(is(welcome.reason, "the daemon has too many programs"));
 	CHECK(is_hung_up(fd) && !programs_count(&the_daemon, SCOPE_ALL));
 	close(fd);
 	end_programs();
@@ -557,8 +557,8 @@ static void note_failure(struct daemon *daemon, struct session_entry *entry,
 	(void)daemon;
 	(void)user;
 	CHECK(!answer && !strcmp(entry->definition->name, "one") && error->kind == ERROR_FAILED);
-	CHECK(is(error->text, "the process that records the session one ended again and again"));
-	CHECK(is(error->hint, "read its log"));
+	CHECK(is(error->text, "the process that records the session one ended repeatedly"));
+	CHECK(is(error->hint, "see the daemon's log"));
 	nr_failed++;
 }
 

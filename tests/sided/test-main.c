@@ -313,7 +313,7 @@ static void test_options(void **unused)
 	assert_int_equal(run_main("--session-process", NULL, NULL), 47);
 	assert_called("umask(77)\nsession_process\n");
 	assert_int_equal(run_main("--system", "--foreground", NULL), 3);
-	assert_called("umask(77)\nlog: sided: --system is for root: a daemon of your own needs no options\n");
+	assert_called("umask(77)\nlog: sided: cannot use --system: it requires root; your own daemon needs no options\n");
 	assert_int_equal(run_main("--output=x", "--foreground", NULL), 2);
 	assert_called("umask(77)\nlog: sided: the output directory x is not an absolute path\n");
 	assert_int_equal(run_main("--boot=y", "--foreground", NULL), 2);
@@ -351,7 +351,7 @@ static void test_run(void **unused)
 	assert_int_equal(run_main("--foreground", "--system", "--boot=/b"), 1);
 	assert_called("umask(77)\nchdir(/)\n" PARTS
 		      "runtime_open\n(none)\nsessions_restore\nboot_adopt(/b)\n" RESTORED
-		      "loop_run(1 1 0)\nnotify(STOPPING=1)\nlog: sided: cannot go on: Input/output error\n" CLOSED);
+		      "loop_run(1 1 0)\nnotify(STOPPING=1)\nlog: sided: cannot continue: Input/output error\n" CLOSED);
 	arm("chdir", -1);
 	forget();
 	assert_int_equal(run_main("--foreground", NULL, NULL), 0);
@@ -377,7 +377,7 @@ static void test_failed_steps(void **unused)
 	user = 5;
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
 		const char *last = strstr(all, steps[i]);
-		const char *text = i < 5 ? "cannot begin: Out of streams resources"
+		const char *text = i < 5 ? "cannot start: Out of streams resources"
 				: i == 5 ? "no directory\nhint: be root"
 				: i == 6 ? ""
 					 : "no socket";
@@ -397,7 +397,7 @@ static void test_failed_steps(void **unused)
 	}
 	arm("signalfd", -EMFILE);
 	assert_int_equal(run_main("--foreground", NULL, NULL), 1);
-	assert_non_null(strstr(calls, "err: sided: cannot begin: Too many open files\n"));
+	assert_non_null(strstr(calls, "err: sided: cannot start: Too many open files\n"));
 	*calls = '\0';
 	/* Restored sessions stay saved. */
 	opened->sessions = (struct session_entry *)(uintptr_t)1;
@@ -594,7 +594,7 @@ static void test_log(void **unused)
 			"log: sided: suppressed 2 messages about sessions of user 5: too many within a minute\n"));
 	assert_non_null(strstr(calls,
 			"log: sided: suppressed 1 messages about sessions of user 100: too many within a minute\n"));
-	assert_non_null(strstr(calls, " messages about further users: too many within a minute\n"));
+	assert_non_null(strstr(calls, " messages about other users: too many within a minute\n"));
 	*calls = '\0';
 	sided_report_suppressed(&daemon, NULL);
 	assert_called("");

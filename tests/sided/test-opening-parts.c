@@ -684,7 +684,7 @@ static void test_hear(void **state)
 	hear(1, "{\"verb\":\"open\"}");
 	assert_called("put put exit(1) ");
 	assert_string_equal(answer_of_test,
-			"{\"ok\":false,\"kind\":\"failed\",\"error\":\"\\\"open\\\" cannot be asked now\",\"hint\":\"\",\"mend\":\"\"}");
+			"{\"ok\":false,\"kind\":\"failed\",\"error\":\"cannot execute \\\"open\\\" now\",\"hint\":\"\",\"mend\":\"\"}");
 	recording.session = NULL;
 	hear(1, "{}");
 	assert_called("put ");
@@ -780,14 +780,16 @@ static void test_process(void **state)
 	(void)state;
 	fail_call("epoll_create1", EMFILE);
 	assert_int_equal(run_process(), EXIT_FAILURE);
-	assert_called(BEGUN "say(--session-process is for the daemon itself) " ENDED "close(-1) ");
+	assert_called(BEGUN "say(do not use --session-process: the daemon uses it) " ENDED
+			    "close(-1) ");
 	fail_call("fcntl", EBADF);
 	assert_int_equal(run_process(), EXIT_FAILURE);
-	assert_called(BEGUN "say(--session-process is for the daemon itself) " ENDED "close(50) ");
+	assert_called(BEGUN "say(do not use --session-process: the daemon uses it) " ENDED
+			    "close(50) ");
 	fail_call("epoll 3", EPERM);
 	assert_int_equal(run_process(), EXIT_FAILURE);
 	assert_called(BEGUN
-			"epoll(add,3,1,1) say(--session-process is for the daemon itself) " ENDED
+			"epoll(add,3,1,1) say(do not use --session-process: the daemon uses it) " ENDED
 			"close(50) ");
 	failing = NULL;
 	/* The daemon has exited. */

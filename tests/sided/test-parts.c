@@ -178,14 +178,14 @@ static void test_tables(void **unused)
 	store(entries, make_table(10, ALL_SEALS), 0, NULL);
 	unlink(path);
 	store(entries, make_table(11, ALL_SEALS), -ENOSPC,
-			"the probes of the session would have tables of more than 128 MiB");
+			"the probe tables of the session would exceed 128 MiB");
 	assert_int_equal(size_of("one.probes/7"), -1);
 	/* All sessions of members share one limit. A session of root does not count. */
 	the_daemon.system = true;
 	make_file("one.probes/8", 0);
 	make_file("one.probes/9", (off_t)LIMIT_TABLES_OF_MEMBERS);
 	store(&entries[1], make_table(1000, ALL_SEALS), -ENOSPC,
-			"cannot keep the probe table: your sessions can have tables of 0 MiB more, and this one has 0 MiB");
+			"cannot keep the probe table: your sessions have 0 MiB left for tables, and this one has 0 MiB");
 	assert_int_equal(size_of("two.probes/7"), -1);
 	entries[0].uid = 0;
 	store(&entries[1], make_table(1000, ALL_SEALS), 0, NULL);

@@ -326,10 +326,10 @@ static void test_requests(void **unused)
 	snapshot_error = -ENOSPC;
 	ask("{\"verb\":\"snapshot\"}", "cannot write the snapshot: No space left on device");
 	snapshot_result = -ETIMEDOUT;
-	ask("{\"verb\":\"snapshot\"}", "the snapshot is not there yet: Connection timed out");
+	ask("{\"verb\":\"snapshot\"}", "the snapshot is not complete yet: Connection timed out");
 	snapshot_result = -EINVAL;
 	ask("{\"verb\":\"snapshot\"}",
-			"the session has no channel that overwrites: there is nothing to take a snapshot of");
+			"cannot take a snapshot: the session has no channel with `--mode overwrite`");
 	ask("{\"verb\":\"status\"}", "{\"bytes\":48,\"over\":false," NO_MESSAGES "}");
 	has_probes = true;
 	recording.sender = (struct sender *)(uintptr_t)1;
@@ -338,16 +338,16 @@ static void test_requests(void **unused)
 			"}");
 	ask("{\"verb\":\"clear\"}", "the session is sent (--to), so it cannot be cleared");
 	recording.sender = NULL;
-	ask("{\"verb\":\"open\"}", "\"open\" cannot be asked now");
-	ask("{}", "\"\" cannot be asked now");
+	ask("{\"verb\":\"open\"}", "cannot execute \"open\" now");
+	ask("{}", "cannot execute \"\" now");
 	ask("{\"verb\":5}", "\"verb\" is not a text");
 	recording.session = NULL;
-	ask("{\"verb\":\"hello\"}", "\"hello\" cannot be asked now");
+	ask("{\"verb\":\"hello\"}", "cannot execute \"hello\" now");
 	recording.session = a_session;
 	assert_called("");
 	flush_result = -ETIMEDOUT;
 	ask("{\"verb\":\"flush\"}",
-			"{\"recorded\":47,\"messages\":[\"not all records were on the disk in time: they are written later\"],\"message-hints\":[\"\"],\"messages-unkept\":0,\"messages-of-users\":[]}");
+			"{\"recorded\":47,\"messages\":[\"not all records were written to the disk in time: they are written later\"],\"message-hints\":[\"\"],\"messages-unkept\":0,\"messages-of-users\":[]}");
 }
 
 static void test_rotations(void **unused)
@@ -363,10 +363,10 @@ static void test_rotations(void **unused)
 	turns_until = 6;
 	ask("{\"verb\":\"rotate\"}", "{\"path\":\"chunk-1\"}");
 	turns_until = 7;
-	ask("{\"verb\":\"rotate\"}", "the chunk is not finished yet; it comes later");
+	ask("{\"verb\":\"rotate\"}", "the chunk is not complete yet; it appears later");
 	turns_until = 7;
 	ask("{\"verb\":\"clear\"}",
-			"it is not cleared yet, because the disk is full or slow; that comes later");
+			"the session is not cleared yet, because the disk is full or slow; it is cleared later");
 	turns_until = 1;
 	turn_result = -EIO;
 	ask("{\"verb\":\"rotate\"}", "cannot go on");
@@ -463,7 +463,7 @@ static void test_opening(void **unused)
 	check_opening("{}", "the request has no \"socket\"");
 	check_opening("{\"socket\":\"/s\"}", "the request has no \"lock\"");
 	check_opening("{\"socket\":5}", "\"socket\" is not a text");
-	check_opening("{" MEMBERS "}", "there is no definition");
+	check_opening("{" MEMBERS "}", "the request has no \"definition\"");
 	check_opening("{" MEMBERS ",\"again\":5}", "\"again\" is neither true nor false");
 	check_opening("{" MEMBERS ",\"active\":5}", "\"active\" is neither true nor false");
 	check_opening("{" MEMBERS ",\"any-user\":5}", "\"any-user\" is neither true nor false");

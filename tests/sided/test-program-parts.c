@@ -360,7 +360,7 @@ static void check_refused(struct sided_agent *agent, const char *expected)
 
 static void test_refused(void **state)
 {
-	static const char full[] = "the daemon has no room for more programs",
+	static const char full[] = "the daemon has too many programs",
 			  unwatched[] = "the process cannot be watched";
 	unsigned int before = resources_descriptors();
 	struct sided_agent *agent;

@@ -347,10 +347,10 @@ static void test_start(void)
 			!worker_pid(one()) && !worker_restarts(one()));
 	ask_one("rotate", "");
 	check_answer(hear(client), "usage", "the session one has not been started",
-			"`side start` it first");
+			"run `side start` first");
 	ask_one("stop", "");
 	check_answer(hear(client), "usage", "the session one has not been started",
-			"`side start` it first");
+			"run `side start` first");
 	ask_one("start", "");
 	check_opening(false, true, 1);
 	CHECK(one()->state == SESSION_STARTING && one()->active && !worker_is_ready(one()));
@@ -510,8 +510,7 @@ static void test_changes(void)
 	check_done(0, false, 8);
 	check_no_request();
 	ask_one("untrack", ",\"pid\":[6]");
-	check_answer(hear(client), "not-found",
-			"the session one does not name pid 6 among those that it tracks",
+	check_answer(hear(client), "not-found", "the session one does not track pid 6",
 			"`side list` shows what a session tracks");
 	CHECK(!one()->operation);
 	stop();
@@ -753,8 +752,7 @@ static void test_queue(void)
 		CHECK(!access(text_of(found, "output"), F_OK));
 		check_good(found);
 	}
-	check_answer(hear(others[2]), "not-found", "the session one has been destroyed meanwhile",
-			"");
+	check_answer(hear(others[2]), "not-found", "the session one was destroyed meanwhile", "");
 	CHECK(is_hung_up(recorder) && !exists("run/state/one.json"));
 	for (int i = 0; i < 3; i++)
 		close(others[i]);
@@ -793,7 +791,7 @@ static void test_destroy(void)
 	answer(BAD);
 	check_heard("{\"ok\":true,\"session\":\"one\",\"programs\":0,\"changed\":true,\"pending\":[],\"unchanged\":[]}");
 	snprintf(expected, sizeof(expected),
-			"sided: the session one cannot be recorded: no good\nsided: the session one is destroyed without its recorder; what was not written stays in %s\n",
+			"sided: the session one cannot be recorded: no good\nsided: the session one is destroyed without its recorder; unwritten data stays in %s\n",
 			state_dir);
 	check_text(reported(), expected);
 	CHECK(!one());
@@ -866,8 +864,8 @@ static void test_deaths(void)
 		check_text(session_state_word(one()), "restarting");
 		if (i == 3)
 			check_answer(hear(client), "failed",
-					"the process that records the session one ended again and again",
-					"read its log");
+					"the process that records the session one ended repeatedly",
+					"see the daemon's log");
 		CHECK(resources_now().descriptors == before.descriptors - 3);
 		pass_time(pauses[i] - 1);
 		CHECK(worker()->restart.base.is_set);
@@ -899,7 +897,7 @@ static void test_deaths(void)
 /* A process that does not answer is killed. */
 static void test_silent(void)
 {
-	static const char silent[] = "does not answer, and is started anew";
+	static const char silent[] = "does not answer, and is restarted";
 
 	start();
 	ask_one("snapshot", "");
@@ -1073,7 +1071,8 @@ static void user_done(struct daemon *daemon, struct session_entry *entry, struct
 {
 	CHECK(daemon == &the_daemon && entry == one() && !found && error);
 	check_text(error->text,
-			removes_session && user != users ? "the session one has gone" : "no good");
+			removes_session && user != users ? "the session one no longer exists"
+							 : "no good");
 	sprintf(done_calls + strlen(done_calls), "%d,", (int)(user - users));
 	if (user == users && removes_session)
 		worker_close(&the_daemon, entry);
@@ -1139,7 +1138,7 @@ static void test_refused_calls(void)
 static void test_no_memory(void)
 {
 	static const char cannot_ask[] =
-			"sided: out of memory: cannot ask the process that records the session one\n";
+			"sided: out of memory: cannot send a request to the process that records the session one\n";
 	bool is_done = false;
 
 	begin_session();

@@ -690,7 +690,7 @@ static void check_closed(const char *error)
 	if (!error)
 		return;
 	(void)snprintf(expected, sizeof(expected),
-			"say(programs that see what process 1234 sees cannot come back: " PATH
+			"say(programs in the mount namespace of process 1234 cannot reconnect: " PATH
 			": %s)\n",
 			error);
 	assert_non_null(strstr(calls, expected));

@@ -307,7 +307,7 @@ static void test_choice(void **state)
 	assert_int_equal(sided_runtime_choose_directory(&the_daemon, longest, &the_error),
 			-ENAMETOOLONG);
 	check_error(ERROR_USAGE, -ENAMETOOLONG, "name a shorter one with --runtime",
-			"the runtime directory %s has more than 79 bytes: sockets in it would have no name",
+			"the runtime directory %s has more than 79 bytes, which is too long for the path of a socket",
 			longest);
 }
 
@@ -412,7 +412,7 @@ static void test_trust(void **state)
 static void check_locked(const char *text, const char *process)
 {
 	static const char hint[] =
-			"use that one, or end it first, or name another directory with --runtime";
+			"use that daemon, or stop it first, or name another directory with --runtime";
 	int fd = open(in_run("sided.pid"), O_RDWR | O_TRUNC | O_CLOEXEC);
 
 	assert_true(fd >= 0 && !flock(fd, LOCK_EX));

@@ -354,7 +354,7 @@ class Stream(Sends):
         with open(path, encoding="utf-8") as file:
             self.assertEqual(file.read(), "precious")
         self.session(os.path.join(self.dir, "nothing"), "t", send_timeout=500000000)
-        wait_until(lambda: "is not there" in self.sending("t").get("why", ""), "there is no such file")
+        wait_until(lambda: "does not exist" in self.sending("t").get("why", ""), "there is no such file")
         self.ask("destroy", "t")
         self.assertFalse(os.path.exists(os.path.join(self.dir, "nothing")))
 
@@ -484,7 +484,7 @@ class Spool(Sends):
         command = [SIDE, "send", output, self.url]
         done = subprocess.run(command, stderr=subprocess.PIPE, check=False, timeout=harness.TIMEOUT)
         self.assertEqual(done.returncode, 1)
-        self.assertIn(b"another one is at work", done.stderr)
+        self.assertIn(b"another sender is running there", done.stderr)
         self.end_receiver(None)
         wait_until(lambda: not self.sending()["connected"], "it is away")
         program.fire(200)
@@ -534,8 +534,8 @@ class SpoolShares(Sends, test_shares.Case):
         self.assertEqual(self.dropped()[OTHER]["events"], self.sending()["dropped-events"])
         text = subprocess.run([SIDE, "status", "s"], env={**os.environ, "SIDE_RUNTIME": self.runtime}, capture_output=True, text=True,
                               timeout=harness.TIMEOUT, check=True)
-        self.assertRegex(text.stdout, rf"lost of user {OTHER}: [\d.,kM]+ packets, with .*: the spool is full")
-        self.assertIn(f"the oldest packets of programs of user {OTHER} are given up", text.stderr)
+        self.assertRegex(text.stdout, rf"lost for user {OTHER}: [\d.,kM]+ packets, with .*: the spool is full")
+        self.assertIn(f"dropping the oldest packets of programs of user {OTHER}", text.stderr)
         self.run_receiver()
         wait_until(lambda: not self.sending()["pending"], "all of it is delivered")
         answer = self.ask("destroy", "s")

@@ -305,9 +305,9 @@ static const struct definition none = {.name = (char *)(uintptr_t) "one"};
 #define ONE(table) PROBE_JSON "\"exe\":\"/x\"," table "\"uid\":5,\"gid\":6,"
 #define FOUR PROBE_JSON "\"pid\":7,\"started\":8,\"table\":4,\"uid\":5,\"gid\":6,"
 #define PROGRAM_A \
-	"{\"pid\":91,\"name\":\"a\",\"answered\":true,\"methods\":{\"jump\":102,\"padding\":103,\"short\":104,\"punned\":105,\"breakpoint\":106,\"uprobe\":109},\"locations\":92,\"places\":92,\"set\":629,\"absent\":101,\"resting\":107,\"refused\":108,\"cut\":111,\"lost\":112,\"unseen\":113,\"abandoned\":114,\"traps\":115,\"code-bytes\":116,\"refusals\":[{\"first\":81,\"count\":82,\"why\":\"a probe beside it needs the same bytes\"},{\"first\":83,\"count\":84,\"why\":\"the program is out of memory\"}]}"
+	"{\"pid\":91,\"name\":\"a\",\"answered\":true,\"methods\":{\"jump\":102,\"padding\":103,\"short\":104,\"punned\":105,\"breakpoint\":106,\"uprobe\":109},\"locations\":92,\"places\":92,\"set\":629,\"absent\":101,\"resting\":107,\"refused\":108,\"cut\":111,\"lost\":112,\"unseen\":113,\"abandoned\":114,\"traps\":115,\"code-bytes\":116,\"refusals\":[{\"first\":81,\"count\":82,\"why\":\"a nearby probe needs the same bytes\"},{\"first\":83,\"count\":84,\"why\":\"the program is out of memory\"}]}"
 #define PROGRAM_C \
-	"{\"pid\":94,\"name\":\"c\",\"answered\":true,\"why\":\"its table is damaged\",\"methods\":{},\"locations\":0,\"places\":0,\"set\":0,\"absent\":0,\"resting\":0,\"refused\":0,\"cut\":0,\"lost\":0,\"unseen\":0,\"abandoned\":0,\"traps\":0,\"code-bytes\":0,\"refusals\":[]}"
+	"{\"pid\":94,\"name\":\"c\",\"answered\":true,\"why\":\"its probe table is damaged\",\"methods\":{},\"locations\":0,\"places\":0,\"set\":0,\"absent\":0,\"resting\":0,\"refused\":0,\"cut\":0,\"lost\":0,\"unseen\":0,\"abandoned\":0,\"traps\":0,\"code-bytes\":0,\"refusals\":[]}"
 #define PROBE_3 ONE("\"table\":3,") "\"state\":\"set\",\"programs\":[" PROGRAM_A "]}"
 #define PROBE_4 FOUR "\"state\":\"waiting\",\"programs\":[" PROGRAM_C "]}"
 

@@ -200,13 +200,13 @@ class Connections(Owned):
             ("PASS after ARRIVE", speaker.passing(path)),
             ("the DONE of another program", speaker.done(self.token + 9, 1)),
             ("the DONE of another program", speaker.done(self.token + 1, 1 << 60)),
-            ("no message for the daemon", speaker.hello(self.token + 1)),
-            ("no message for the daemon", b"x" * 40)]
+            ("a message that is not for the daemon", speaker.hello(self.token + 1)),
+            ("a message that is not for the daemon", b"x" * 40)]
         before_arrive = [
             ("DONE before ARRIVE", speaker.done(self.token + 1, 1)),
-            ("no message for the daemon", speaker.hello(self.token + 1)),
-            ("no message for the daemon", speaker.refresh(self.token + 1, 1)),
-            ("no message for the daemon", b"x")]
+            ("a message that is not for the daemon", speaker.hello(self.token + 1)),
+            ("a message that is not for the daemon", speaker.refresh(self.token + 1, 1)),
+            ("a message that is not for the daemon", b"x")]
         for reason, data in with_arrive:
             one = self.arrive(self.token + 1)
             one.send(data)

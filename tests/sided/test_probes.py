@@ -142,7 +142,7 @@ class Rendezvous(Probes):
                           program["refused"], program["absent"], program["answered"]),
                          (one.pid, {"jump": 3, "breakpoint": 1}, 7, 4, 2, 1, True))
         self.assertEqual(program["refusals"],
-                         [{"first": 4, "count": 2, "why": "a probe beside it needs the same bytes"}])
+                         [{"first": 4, "count": 2, "why": "a nearby probe needs the same bytes"}])
         self.assertEqual([program[name] for name in ("cut", "lost", "unseen", "abandoned", "traps", "code-bytes")],
                          [1, 2, 3, 4, 5, 6])
         self.assertEqual((one.numbers(), other.numbers()), ([1], []))
@@ -185,7 +185,7 @@ class Rendezvous(Probes):
         one, unable = Played(self), Played(self, "/played", "no-probes")
         answer = self.enable(table={"states": [], "error": 71})
         reasons = {program["pid"]: program["why"] for program in answer["probes"][0]["programs"]}
-        self.assertEqual(reasons, {one.pid: "its table is damaged",
+        self.assertEqual(reasons, {one.pid: "its probe table is damaged",
                                 unable.pid: "the program's agent cannot set probes"})
         self.assertEqual(unable.numbers(), [])
         # A real one reports it, too, whatever it supports, and runs on.

@@ -300,7 +300,7 @@ class Modes(Real):
             self.skipTest("tracing is not permitted here")
         printed = self.enable("--pid", str(program.pid), status=3)
         self.assertIn(f"(process {program.pid}) is in control mode sync: it sets and removes probes when it starts\n"
-                      f"hint: `side attach --daemon -p {program.pid}` makes it check\n", printed)
+                      f"hint: run `side attach --daemon -p {program.pid}`: the program then makes the change\n", printed)
         self.work(program, 3)
         tracer.communicate()
         self.side("attach", "--daemon", "-p", str(program.pid))
@@ -429,7 +429,7 @@ class Users(Real):
         self.assertEqual(self.code(his), plain)
         self.work(his, 10)
         self.work(own, 10)
-        self.assertIn("none, because its recorder is another user's", self.side("status", "s"))
+        self.assertIn("not set: its recorder belongs to another user", self.side("status", "s"))
 
 
 class Kills(Real):

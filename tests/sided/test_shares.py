@@ -202,7 +202,7 @@ class Shares(Case):
         for words in (("status", "loud"), ("destroy", "loud")):
             text = self.side(*words)
             self.assertNotIn("is not recorded", text)
-            self.assertRegex(text, f"messages? about programs of user {OTHER} in the log of the daemon")
+            self.assertRegex(text, f"messages? about programs of user {OTHER}: see the daemon's log")
             self.assertLess(len(text.splitlines()), 40)
         # Each line of the attacker was printed or counted.
         wait_until(lambda: self.suppressed(OTHER) + len(self.complaints()) == 2001, "the number of suppressed messages")
@@ -267,7 +267,7 @@ class Tables(Case):
         self.assertTrue(self.store(OTHER, "second")["ok"])
         refused = self.store(OTHER, "second")
         self.assertEqual(refused["kind"], "busy")
-        self.assertIn("your sessions can have tables of 0 MiB more", refused["error"])
+        self.assertIn("your sessions have 0 MiB left for tables", refused["error"])
         self.assertTrue(self.store(ONE, "third")["ok"])
 
 
@@ -306,7 +306,7 @@ class Refused(Case):
         self.assertEqual(self.status("kept")["missed-starts"], 1)
         shown = subprocess.run([SIDE, "status", "kept"], capture_output=True, text=True, check=True,
                                env={**os.environ, "SIDE_RUNTIME": self.runtime}).stdout
-        self.assertIn("the start of 1 program, while there was no recorder", shown)
+        self.assertIn("the start of 1 program: no recorder was running", shown)
         self.give_recorder_back(output)
         wait_until(lambda: missed.pid in [one["pid"] for one in self.status("kept")["processes"]], "the program that was missed")
         before.fire(5)
@@ -333,7 +333,7 @@ class Refused(Case):
         self.assertEqual(self.status("kept")["missed-starts"], 5)
         shown = subprocess.run([SIDE, "status", "kept"], capture_output=True, text=True, check=True,
                                env={**os.environ, "SIDE_RUNTIME": self.runtime}).stdout
-        self.assertIn("the start of 5 programs, while there was no recorder", shown)
+        self.assertIn("the start of 5 programs: no recorder was running", shown)
         self.give_recorder_back(output)
         # Those that started before and after are no missed starts.
         for program in (*before, self.program(ONE)):
