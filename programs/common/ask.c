@@ -43,10 +43,10 @@ static void ask_print_started(struct ask *ask)
 	struct error error;
 
 	if (!request || control_call(ask->client, request, ASK_TIMEOUT_MS, &answer, &error))
-		message_note("started the daemon sided, which keeps sessions; programs that started before it are not reached");
+		message_note("started the daemon sided, which records sessions; it does not find programs that started before it");
 	else
 		message_note("started the daemon sided (process %" PRIu64
-			     "), which keeps sessions; programs that started before it are not reached",
+			     "), which records sessions; it does not find programs that started before it",
 				ask_number(answer, "pid"));
 	json_object_put(answer);
 	json_object_put(request);
@@ -88,7 +88,7 @@ int ask_connect_only(struct ask *ask, bool system)
 		return COMMAND_DONE;
 	if (error.kind != ERROR_NOT_FOUND || !ask_kept_sessions(system, kept, sizeof(kept)))
 		return message_library_error(&error);
-	snprintf(hint, sizeof(hint), "%s starts it, and its sessions return: %s",
+	snprintf(hint, sizeof(hint), "%s starts it and restores its sessions: %s",
 			system ? "`systemctl start sided`" : "`side daemon`",
 			format_printable(kept, shown, sizeof(shown)));
 	return message_error(COMMAND_FAILED, hint, "%s", error.text);
@@ -277,11 +277,12 @@ static void ask_print_user_counts(struct json_object *session)
 	for (size_t i = 0; i < count; i++) {
 		struct json_object *user = json_object_array_get_idx(users, i);
 		uint64_t nr = ask_number(user, "count");
-		char name[32] = "further users";
+		char name[32] = "other users";
 
 		if (json_object_object_get_ex(user, "uid", NULL))
 			snprintf(name, sizeof(name), "user %" PRIu64, ask_number(user, "uid"));
-		message_note("%" PRIu64 " message%s about programs of %s in the log of the daemon",
+		message_note("%" PRIu64
+			     " more message%s about programs of %s: see the daemon's log",
 				nr, nr == 1 ? "" : "s", name);
 	}
 }
@@ -330,12 +331,14 @@ int ask_pending(struct json_object *answer)
 	struct json_object *pending = ask_list(answer, "pending"),
 			   *unchanged = ask_list(answer, "unchanged");
 	size_t count = pending ? json_object_array_length(pending) : 0;
-	char hint[80];
+	char hint[128];
 
 	for (size_t i = 0; unchanged && i < json_object_array_length(unchanged); i++) {
 		struct json_object *process = json_object_array_get_idx(unchanged, i);
 
-		snprintf(hint, sizeof(hint), "`side attach --daemon -p %" PRIu64 "` makes it check",
+		snprintf(hint, sizeof(hint),
+				"run `side attach --daemon -p %" PRIu64
+				"`: the program then makes the change",
 				ask_number(process, "pid"));
 		message_note_hint(hint, "%s (process %" PRIu64 ") is unchanged: %s",
 				ask_text(process, "name"), ask_number(process, "pid"),
@@ -344,8 +347,8 @@ int ask_pending(struct json_object *answer)
 	for (size_t i = 0; i < count; i++) {
 		struct json_object *process = json_object_array_get_idx(pending, i);
 
-		message_error(COMMAND_PENDING, "it does when it runs again",
-				"%s (process %" PRIu64 ") has not switched over yet: %s",
+		message_error(COMMAND_PENDING, "it makes the change when it continues",
+				"%s (process %" PRIu64 ") has not made the change yet: %s",
 				ask_text(process, "name"), ask_number(process, "pid"),
 				ask_text(process, "why"));
 	}

@@ -84,7 +84,8 @@ static int side_more_run_verb(struct parsed *parsed)
 	case VERB_SEND: return cmd_send(parsed);
 	case VERB_RECEIVE: return cmd_receive(parsed);
 	default:
-		return message_error(COMMAND_USAGE, "run `side`", "`%s` is a verb of side itself",
+		return message_error(COMMAND_USAGE, "run `side`",
+				"this program does not have the verb `%s`: `side` has it",
 				parsed->verb->name);
 	}
 }
@@ -104,7 +105,7 @@ int main(int argc, char **argv)
 		status = message_error(COMMAND_USAGE, error.hint, "%s", error.message);
 	else if (!parsed.verb || parsed.common.help || parsed.common.version)
 		status = message_error(COMMAND_USAGE, "run `side`",
-				"this program is a part of side, with some of its verbs");
+				"do not start this program by hand: `side` runs it for some of its verbs");
 	else if (!strcmp(argv[0], MORE_EXPLAIN))
 		status = session_unmatched(&parsed);
 	else

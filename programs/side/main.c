@@ -67,7 +67,7 @@ int cmd_help(const struct parsed *parsed)
 			nearest_text(&nearest, "side help ", hint, sizeof(hint))
 					? hint
 					: "`side help` lists both",
-			"there is no verb or topic `%.128s`", name);
+			"unknown verb or topic `%.128s`", name);
 }
 
 /* `args` is the command line in its original order; parsing has reordered argv. */

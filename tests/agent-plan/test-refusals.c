@@ -178,7 +178,7 @@ static void test_most_operations(void)
 	if (!status)
 		plan_free(plan);
 	status = plan_compile(make_event(nr + 1, types, NULL, 0), &plan, error, sizeof(error));
-	EXPECT(status == -E2BIG && strstr(error, "the types are too many"), "%d: %s", status,
+	EXPECT(status == -E2BIG && strstr(error, "there are too many types"), "%d: %s", status,
 			error);
 }
 

@@ -146,7 +146,7 @@ channel other
         with open(self.place, "w", encoding="utf-8"):
             pass
         program = self.run_program("fire=10", "fork=1", SIDE_DEBUG="1")
-        self.assertIn("they are in memory of the process alone", program.stderr)
+        self.assertIn("they are in the memory of the process", program.stderr)
 
 
 class Running(Case):
@@ -555,29 +555,29 @@ class Configuration(Case):
     """Errors: the file, the line, the problem, and the hint."""
 
     WRONG = [
-        ("placer /x\n", 1, 'unknown word "placer"'),
+        ("placer /x\n", 1, 'unknown keyword "placer"'),
         ("place run\n", 1, '"run" is not an absolute path'),
         ("state-directory /x\nplace /y\n", 2, "the state directory is given twice"),
         ("session s\n", 1, "the state directory for the rings is missing"),
-        ("state-directory /x\nsession a b\n", 2, '"a b" cannot name a session'),
+        ("state-directory /x\nsession a b\n", 2, '"a b" is not a valid name of a session'),
         ("state-directory /x\nsession s\nsession s\n", 3, "there are two sessions s"),
         ("state-directory /x\nevent a:b\n", 2, "event belongs to a session"),
-        ("state-directory /x\nsession s\nmode fast\n", 3, '"fast" is no mode'),
+        ("state-directory /x\nsession s\nmode fast\n", 3, '"fast" is not a mode'),
         ("state-directory /x\nsession s\nbuffer-size 1K\n", 3, "is not between 65536"),
-        ("state-directory /x\nsession s\nbuffer-size many\n", 3, '"many" is no size'),
-        ("state-directory /x\nsession s\nbuffer-size 1X\n", 3, "has no unit that is known"),
-        ("state-directory /x\nsession s\nblock-timeout 5\n", 3, "has no unit that is known"),
-        ("state-directory /x\nsession s\nper-thread 0\n", 3, "is no number from 1"),
+        ("state-directory /x\nsession s\nbuffer-size many\n", 3, '"many" is not a size'),
+        ("state-directory /x\nsession s\nbuffer-size 1X\n", 3, "has an unknown unit"),
+        ("state-directory /x\nsession s\nblock-timeout 5\n", 3, "has an unknown unit"),
+        ("state-directory /x\nsession s\nper-thread 0\n", 3, "is not a number from 1"),
         ("state-directory /x\nsession s\ncontext nonsense\n", 3, 'the context "nonsense"'),
         ("state-directory /x\nsession s\nevent a:[b\n", 3, 'the pattern "a:[b"'),
-        ("state-directory /x\nsession s\nevent a,,b\n", 3, "nothing between two commas"),
+        ("state-directory /x\nsession s\nevent a,,b\n", 3, "there is an empty element in the list"),
         ("state-directory /x\nsession s\nfilter a > 1\n", 3, "filter belongs to an event"),
         ("state-directory /x\nsession s\nevent a\nfilter a >\n", 4, "filter, column 4: expected a value"),
         ("state-directory /x\nsession s\nevent a\nmode block\n", 4, "mode belongs to a channel"),
-        ("state-directory /x\nsession s\nevent\n", 3, "nothing follows"),
+        ("state-directory /x\nsession s\nevent\n", 3, "missing value after"),
         ("state-directory /x\nsession s\nchannel c\n", None, "has no event to record"),
-        ("state-directory /x\n", None, "no session is given"),
-        ("", None, "no session is given"),
+        ("state-directory /x\n", None, "the file has no session"),
+        ("", None, "the file has no session"),
         ("state-directory /" + "x" * 90 + "\nsession longname\n", 2, "too long for a socket"),
         ("x" * 70000, None, "more than 65536 bytes"),
     ]
@@ -613,7 +613,7 @@ class Configuration(Case):
 
     def test_no_file(self):
         self.side("adopt", "--boot", self.config, status=1)
-        self.assertIn("there is nothing to adopt", self.stderr)
+        self.assertIn("cannot adopt: ", self.stderr)
         self.side("adopt", "--boot", "/nonexistent", status=1)
         self.assertIn("cannot read the configuration", self.stderr)
 

@@ -57,7 +57,7 @@ class Guide(Case):
         with open(self.config, "w", encoding="utf-8") as config:
             config.write("nonsense x\n")
         self.side("adopt", "--boot", self.config, "--check", status=2)
-        known = re.search(r"known words: (.*)$", self.stderr, re.M).group(1)
+        known = re.search(r"known keywords: (.*)$", self.stderr, re.M).group(1)
         self.assertEqual(sorted(words), sorted(re.split(r", | and ", known)))
 
 

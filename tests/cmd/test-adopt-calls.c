@@ -468,7 +468,7 @@ static void test_place(void **unused)
 		begin_output();
 		assert_int_equal(run(options, state_dir), COMMAND_FAILED);
 		snprintf(expected, sizeof(expected),
-				"side: there is nothing to adopt: %s is no directory\nhint: programs make it when they start with SIDE_BOOT in their environment\nhint: `side doctor boot` shows what is missing\n",
+				"side: cannot adopt: %s is not a directory\nhint: programs create it when they start with SIDE_BOOT in their environment\nhint: `side doctor boot` shows what is missing\n",
 				state_dir);
 		assert_output(expected);
 	}
@@ -518,7 +518,7 @@ static void assert_called_in(const char *format)
 #define LOST \
 	"side: 5 events were lost for reasons that only the traces contain\nhint: `side report --losses` shows them\n"
 #define SEE "side: see it with: side view '/out/a b'\n"
-#define GO_ON "side: programs go on recording in one: run `side adopt` again for later events\n"
+#define GO_ON "side: programs continue to record in one: run `side adopt` again for later events\n"
 #define READ "read /etc/side/boot.conf;"
 
 static void test_one(void **unused)
@@ -657,7 +657,7 @@ static void test_failures(void **unused)
 	options.compress = 20;
 	begin_output();
 	assert_int_equal(run(options, NULL), COMMAND_USAGE);
-	assert_output("side: `--compress=20`: levels go from 1 to 19\n");
+	assert_output("side: cannot compress at level 20: levels are 1 to 19\n");
 	assert_called(READ "definition one;");
 	options.compress = 19;
 	begin_output();
@@ -802,7 +802,7 @@ static void test_follow(void **unused)
 	begin_output();
 	assert_int_equal(run(options, in_folder("later")), COMMAND_DONE);
 	snprintf(text, sizeof(text),
-			"side: there is nothing to adopt: %s/later is no directory\nhint: programs make it when they start with SIDE_BOOT in their environment\nhint: `side doctor boot` shows what is missing\n" ADOPTED
+			"side: cannot adopt: %s/later is not a directory\nhint: programs create it when they start with SIDE_BOOT in their environment\nhint: `side doctor boot` shows what is missing\n" ADOPTED
 					SEE
 			"side: adopted 1 event from 1 process of session two, 0 bytes, in /out/two\n",
 			folder);
@@ -903,7 +903,7 @@ static void test_process(void **unused)
 	options.compress = 20;
 	begin_output();
 	assert_int_equal(run(options, own), COMMAND_USAGE);
-	assert_output("side: `--compress=20`: levels go from 1 to 19\n");
+	assert_output("side: cannot compress at level 20: levels are 1 to 19\n");
 	options.compress = 0;
 	open_error = 1;
 	begin_output();
@@ -934,7 +934,7 @@ static void test_process(void **unused)
 		char text[300];
 
 		snprintf(text, sizeof(text),
-				"side: no recording by a static configuration is found in the memory of process %s\nhint: run as root, or name the state directory instead\n",
+				"side: cannot adopt process %s: its memory contains no recording by a static configuration\nhint: run as root, or name the state directory instead\n",
 				own);
 		assert_output(text);
 	}

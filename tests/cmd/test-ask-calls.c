@@ -184,7 +184,7 @@ static void connecting(int first, int second)
 
 #define STARTED(process)                         \
 	"side: started the daemon sided" process \
-	", which keeps sessions; programs that started before it are not reached\n"
+	", which records sessions; it does not find programs that started before it\n"
 
 static void test_connect(void **unused)
 {
@@ -315,7 +315,7 @@ static void test_kept(void **unused)
 	connecting(-1, 0);
 	begin_output(false);
 	assert_int_equal(ask_connect_only(&ask, false), COMMAND_FAILED);
-	assert_output("side: no daemon\nhint: `side daemon` starts it, and its sessions return: a\n");
+	assert_output("side: no daemon\nhint: `side daemon` starts it and restores its sessions: a\n");
 	next_error.kind = ERROR_BUSY;
 	connecting(-1, 0);
 	begin_output(false);
@@ -349,7 +349,7 @@ static void test_kept(void **unused)
 	connecting(-1, 0);
 	begin_output(false);
 	assert_int_equal(ask_connect_only(&ask, true), COMMAND_FAILED);
-	assert_output("side: no daemon\nhint: `systemctl start sided` starts it, and its sessions return: s\n");
+	assert_output("side: no daemon\nhint: `systemctl start sided` starts it and restores its sessions: s\n");
 	assert_int_equal(unlink(path), 0);
 	*strrchr(path, '/') = '\0';
 	assert_int_equal(rmdir(path), 0);
@@ -500,8 +500,8 @@ static void test_messages(void **unused)
 	print_messages("{\"messages-unkept\":2,\"messages\":[\"1 %\",\"2\",\"3\",\"4\",\"5\",\"6\",\"7\",\"8\",\"9\",\"10\",\"11\",\"12\",\"13\"]}",
 			TEN "side: 5 more messages\nhint: `--json` prints the first 100\n");
 	print_messages("{\"messages-of-users\":[{\"uid\":1001,\"count\":1},{\"count\":7}]}",
-			"side: 1 message about programs of user 1001 in the log of the daemon\n"
-			"side: 7 messages about programs of further users in the log of the daemon\n");
+			"side: 1 more message about programs of user 1001: see the daemon's log\n"
+			"side: 7 more messages about programs of other users: see the daemon's log\n");
 }
 
 static void test_pending(void **unused)
@@ -513,13 +513,13 @@ static void test_pending(void **unused)
 	(void)unused;
 	begin_output(false);
 	assert_int_equal(ask_pending(answer), COMMAND_PENDING);
-	assert_output("side: one (process 11) is unchanged: a % b\nhint: `side attach --daemon -p 11` makes it check\n"
-		      "side: two (process 22) has not switched over yet: c\nhint: it does when it runs again\n"
-		      "side: three (process 33) has not switched over yet: d\nhint: it does when it runs again\n");
+	assert_output("side: one (process 11) is unchanged: a % b\nhint: run `side attach --daemon -p 11`: the program then makes the change\n"
+		      "side: two (process 22) has not made the change yet: c\nhint: it makes the change when it continues\n"
+		      "side: three (process 33) has not made the change yet: d\nhint: it makes the change when it continues\n");
 	json_object_object_del(answer, "pending");
 	begin_output(false);
 	assert_int_equal(ask_pending(answer), COMMAND_DONE);
-	assert_output("side: one (process 11) is unchanged: a % b\nhint: `side attach --daemon -p 11` makes it check\n");
+	assert_output("side: one (process 11) is unchanged: a % b\nhint: run `side attach --daemon -p 11`: the program then makes the change\n");
 	json_object_put(answer);
 }
 
@@ -557,11 +557,11 @@ static void test_probes(void **unused)
 	status_print_probes(probes, false);
 	status_print_probes(NULL, false);
 	assert_output("    a:b c:\\x09d  --function f\\x0a  in process 77  pending\n"
-		      "      one\\x09 11: none, because reasons\n"
-		      "      two 12: not answered yet\n"
+		      "      one\\x09 11: not set: reasons\n"
+		      "      two 12: no answer yet\n"
 		      "      three 13: nothing to set\n"
 		      "      four 14: 1 by jump, 2 by jump into padding, 3 by short jump, 4,000 by punned jump, 5 by breakpoint, 6 by uprobe, "
-		      "7 not loaded, 8 idle, 9 refused, 10 hits inside of others not seen, 11 hits lost, 12 returns not seen\n"
+		      "7 not loaded, 8 idle, 9 refused, 10 nested hits not recorded, 11 hits lost, 12 returns not recorded\n"
 		      "        location 3: x\n"
 		      "        location 5 to 8: y\n"
 		      "      five 15: 2 hits lost\n"
@@ -574,7 +574,7 @@ static void test_probes(void **unused)
 	begin_output(false);
 	status_print_probes(probes, true);
 	assert_output("    a:b  p  in all programs  \033[1;31mnot resolved: enable it again\033[0m\n"
-		      "      x 1: \033[1;31mnone, because y\033[0m\n"
+		      "      x 1: \033[1;31mnot set: y\033[0m\n"
 		      "      z 2: 3 not loaded, \033[1;31m4 refused\033[0m\n");
 	json_object_put(probes);
 }
@@ -693,7 +693,7 @@ static void test_find(void **unused)
 		own_path = i ? NULL : "/opt/bin/side";
 		begin_output(false);
 		assert_int_equal(helper_find("prog", "things", path), COMMAND_FAILED);
-		assert_output("side: the part of side that records things, prog, is not there\nhint: install side again\n");
+		assert_output("side: cannot record things: the program prog is not installed\nhint: install side again\n");
 		assert_called(i ? ""
 				: "/opt/bin/prog;/opt/bin/../lib/side/prog;/opt/bin/../prog/prog;");
 	}
@@ -711,7 +711,7 @@ static void test_find(void **unused)
 		own_path = long_path;
 		begin_output(false);
 		assert_int_equal(helper_find("prog", "things", path), COMMAND_FAILED);
-		assert_output("side: the part of side that records things, prog, is not there\nhint: install side again\n");
+		assert_output("side: cannot record things: the program prog is not installed\nhint: install side again\n");
 		assert_called(tried[i]);
 	}
 }

@@ -198,15 +198,15 @@ static void test_mistakes(void **unused)
 {
 	(void)unused;
 	assert_int_equal(SESSION_THREADS_MAX, 4096);
-	CHECK_MISTAKE("side: there are two channels called `c`\nhint: options before the first `--channel` make the channel ring; each channel has one name\n",
+	CHECK_MISTAKE("side: there are two channels called `c`\nhint: options before the first `--channel` define the channel ring; each name can be used once\n",
 			{"channel", "c", 0}, {"channel", "d", 0}, {"channel", "c", 0});
-	CHECK_MISTAKE("side: there are two channels called `ring`\nhint: options before the first `--channel` make the channel ring; each channel has one name\n",
+	CHECK_MISTAKE("side: there are two channels called `ring`\nhint: options before the first `--channel` define the channel ring; each name can be used once\n",
 			{"event", "x:*", 0}, {"channel", "ring", 0});
-	CHECK_MISTAKE("side: `--filter x == 1` and `--filter y == 2` belong to the same events\nhint: join them with `&&`\n",
+	CHECK_MISTAKE("side: cannot use two filters for the same events: `--filter x == 1` and `--filter y == 2`\nhint: join them with `&&`\n",
 			{"filter", "x == 1", 0}, {"filter", "y == 2", 0});
-	CHECK_MISTAKE("side: `--filter x == 1` and `--filter y == 2` belong to the same events\nhint: join them with `&&`\n",
+	CHECK_MISTAKE("side: cannot use two filters for the same events: `--filter x == 1` and `--filter y == 2`\nhint: join them with `&&`\n",
 			{"event", "a:*", 0}, {"filter", "x == 1", 0}, {"filter", "y == 2", 0});
-	CHECK_MISTAKE("side: there is no `-e` before `--event-context vpid`\nhint: write it behind the `-e` that it belongs to, or use `--context`\n",
+	CHECK_MISTAKE("side: there is no `-e` before `--event-context vpid`\nhint: write it after the `-e` that it belongs to, or use `--context`\n",
 			{"event-context", "vpid", 0});
 	CHECK_MISTAKE(THREADS("0"), {"per-thread", "0", 0});
 	CHECK_MISTAKE(THREADS("4097"), {"per-thread", "4097", 4097});
@@ -217,7 +217,7 @@ static void test_mistakes(void **unused)
 	CHECK_MISTAKE(TIMEOUT("999ns"), {"block-timeout", "999ns", 999});
 	CHECK_MISTAKE(TIMEOUT("3600000001us"),
 			{"block-timeout", "3600000001us", UINT64_C(3600000001000)});
-	CHECK_MISTAKE("side: `--block-timeout` means nothing in the channel `c`, which does not block\nhint: write `--mode block`, or leave it out\n",
+	CHECK_MISTAKE("side: `--block-timeout` has no effect in the channel `c`: its mode is not block\nhint: write `--mode block`, or leave it out\n",
 			{"channel", "c", 0}, {"block-timeout", "1us", 1000});
 	/* Texts: those of the channel, of each rule, and of later channels. */
 	CHECK_MISTAKE("side: pattern \"[b\", column 1: a set that is not closed by \"]\"\nhint: `side help patterns` explains them\n",

@@ -123,10 +123,10 @@ static void test_rights(void **unused)
 	found("ptrace", DOCTOR_OK, "scope 2: and CAP_SYS_PTRACE is there", "");
 	make_file(SCOPE, "3\n");
 	found("ptrace", DOCTOR_NOTE, "scope 3: no process",
-			"set kernel.yama.ptrace_scope to 0 in /etc/sysctl.d, and start the machine again");
+			"set kernel.yama.ptrace_scope to 0 in /etc/sysctl.d, and restart the machine");
 	make_file(SCOPE, "-1\n");
 	found("ptrace", DOCTOR_NOTE, "scope 3: no process",
-			"set kernel.yama.ptrace_scope to 0 in /etc/sysctl.d, and start the machine again");
+			"set kernel.yama.ptrace_scope to 0 in /etc/sysctl.d, and restart the machine");
 	make_file(STATUS, "CapEff:\t0\n");
 	make_file(SCOPE, "1\n");
 	found("ptrace", DOCTOR_NOTE, "scope 1: only children of the tracer",
@@ -140,7 +140,7 @@ static void test_rights(void **unused)
 	make_file(PARANOID, "-1\n");
 	found("perf", DOCTOR_OK, "perf_event_paranoid is -1", "");
 	make_file(PARANOID, "3\n");
-	found("perf", DOCTOR_NOTE, "perf_event_paranoid is 3: nothing may be counted",
+	found("perf", DOCTOR_NOTE, "perf_event_paranoid is 3: no counter can be used",
 			"sudo sysctl kernel.perf_event_paranoid=2");
 	make_file(STATUS, "CapEff:\t4000000000\n");
 	found("perf", DOCTOR_OK, "perf_event_paranoid is 3", "");
@@ -159,7 +159,7 @@ static void test_boot(void **unused)
 
 	(void)unused;
 	found("boot", DOCTOR_NOTE,
-			"there is no configuration /etc/side/boot.conf: nothing is recorded before a daemon",
+			"there is no configuration /etc/side/boot.conf: programs are not recorded before a daemon runs",
 			"docs/how-to/early-boot.md describes it");
 	make_file(BOOT_FILE, "place /run/boot\nsession one\n channel c\n  event a:*\n");
 	snprintf(text, sizeof(text),
@@ -194,7 +194,7 @@ static void test_boot(void **unused)
 				i ? "/x/y" : "");
 		make_file(BOOT_FILE, text);
 		snprintf(text, sizeof(text),
-				"%s/etc/side/boot.conf: the state directory /run/plain%s cannot be created: /run/plain is no directory",
+				"%s/etc/side/boot.conf: the state directory /run/plain%s cannot be created: /run/plain is not a directory",
 				root, i ? "/x/y" : "");
 		found("boot", DOCTOR_MISSING, text,
 				"use a directory on a tmpfs that you own, or be root");
@@ -205,9 +205,9 @@ static void test_boot(void **unused)
 			root);
 	found("boot", DOCTOR_OK, text, "");
 	make_file(BOOT_FILE, "plaice /x\n");
-	snprintf(text, sizeof(text), "%s/etc/side/boot.conf:1: unknown word \"plaice\"", root);
+	snprintf(text, sizeof(text), "%s/etc/side/boot.conf:1: unknown keyword \"plaice\"", root);
 	found("boot", DOCTOR_MISSING, text,
-			"known words: state-directory, session, output, memory-limit, channel, mode, buffer-size, per-thread, block-timeout, context, event, exclude and filter");
+			"known keywords: state-directory, session, output, memory-limit, channel, mode, buffer-size, per-thread, block-timeout, context, event, exclude and filter");
 	assert_int_equal(resources_descriptors(), before);
 }
 
@@ -219,14 +219,13 @@ static void test_kernel(void **unused)
 	found("tracefs", DOCTOR_NOTE, "/sys/kernel/tracing is not mounted",
 			"sudo mount -t tracefs tracefs /sys/kernel/tracing");
 	found("userevents", DOCTOR_NOTE, "the kernel has no user_events_data",
-			"mount tracefs; if it is not there then, the kernel needs CONFIG_USER_EVENTS (Linux 6.4)");
+			"mount tracefs; if it still does not exist, the kernel needs CONFIG_USER_EVENTS (Linux 6.4)");
 	make_file("/sys/kernel/tracing/events", "");
 	make_file("/sys/kernel/tracing/user_events_data", "");
 	found("tracefs", DOCTOR_OK, "/sys/kernel/tracing is mounted", "");
-	found("userevents", DOCTOR_OK, "/sys/kernel/tracing/user_events_data can be written to",
-			"");
+	found("userevents", DOCTOR_OK, "/sys/kernel/tracing/user_events_data is writable", "");
 	found("inotify", DOCTOR_NOTE,
-			"the kernel has no inotify: programs check every second whether a daemon is back",
+			"the kernel has no inotify: programs check every second whether a daemon has started",
 			"");
 	make_file(INSTANCES, "127\n");
 	found("inotify", DOCTOR_NOTE, "127 for each user",
@@ -235,7 +234,7 @@ static void test_kernel(void **unused)
 	found("inotify", DOCTOR_OK, "128 for each user", "");
 	make_file(INSTANCES, "x\n");
 	found("inotify", DOCTOR_NOTE,
-			"the kernel has no inotify: programs check every second whether a daemon is back",
+			"the kernel has no inotify: programs check every second whether a daemon has started",
 			"");
 	found("clock", DOCTOR_SKIPPED, "unknown", "");
 	make_file(CLOCK, "tsc\n");
@@ -244,8 +243,8 @@ static void test_kernel(void **unused)
 	found("clock", DOCTOR_OK, "riscv_clocksource", "");
 	make_file(CLOCK, "hpet\n");
 	found("clock", DOCTOR_NOTE,
-			"hpet is read by a call of the kernel, which makes each event slow",
-			"add `tsc=reliable clocksource=tsc` to the command line of the kernel");
+			"reading the clock source hpet takes a system call, which makes each event slow",
+			"add `tsc=reliable clocksource=tsc` to the kernel command line");
 	found("hugepages", DOCTOR_NOTE, "the kernel has no huge pages for shared memory", "");
 	make_file(PAGES, "always advise [never]\n");
 	found("hugepages", DOCTOR_NOTE, "off: always advise [never]",
@@ -261,7 +260,8 @@ static void test_kernel(void **unused)
 	make_file("/proc/self/coredump_filter", "00000031\n");
 	found("core", DOCTOR_NOTE, "core dumps have no shared memory in them (filter 00000031)",
 			"echo 0x33 >/proc/self/coredump_filter, in the shell that starts the program");
-	found("debug", DOCTOR_NOTE, "none is installed, and no server of it is named",
+	found("debug", DOCTOR_NOTE,
+			"no debug information is installed, and DEBUGINFOD_URLS names no server",
 			"export DEBUGINFOD_URLS=https://debuginfod.debian.net (or your system's), or install -dbgsym packages");
 	make_file("/usr/lib/debug/.build-id/x", "");
 	found("debug", DOCTOR_OK, "in /usr/lib/debug", "");
@@ -273,9 +273,10 @@ static void test_kernel(void **unused)
 		static const char *const live[] = {
 				"daemon", "runtime", "group", "shm", "nofile", "memlock", "kernel"};
 
-		found(live[i], DOCTOR_SKIPPED, "cannot be seen in files", "");
+		found(live[i], DOCTOR_SKIPPED, "cannot be checked in the files of another machine",
+				"");
 	}
-	found("rseq", DOCTOR_SKIPPED, "cannot be seen in files", "");
+	found("rseq", DOCTOR_SKIPPED, "cannot be checked in the files of another machine", "");
 }
 
 static int make_root(void **unused)
@@ -454,7 +455,7 @@ static void test_many_specs(void **unused)
 	list.count++;
 	catch (STDERR_FILENO);
 	assert_int_equal(probe_specs_read(&list, NULL, &specs, &count), COMMAND_USAGE);
-	assert_string_equal(caught(), "side: there are more than 64 locations\n");
+	assert_string_equal(caught(), "side: more than 64 locations are given\n");
 	for (size_t i = 1; i < sizeof(uses) / sizeof(uses[0]); i++)
 		uses[i] = (struct option_use){.option = &arg_option, .text = "a"};
 	list.count = PROBE_TABLE_FIELDS_MAX + 1;
@@ -465,7 +466,7 @@ static void test_many_specs(void **unused)
 	catch (STDERR_FILENO);
 	assert_int_equal(probe_specs_read(&list, NULL, &specs, &count), COMMAND_USAGE);
 	snprintf(wanted, sizeof(wanted),
-			"side: an event has at most %d fields\nhint: ask for less\n",
+			"side: an event has at most %d fields\nhint: request fewer values\n",
 			PROBE_TABLE_FIELDS_MAX);
 	assert_string_equal(caught(), wanted);
 }

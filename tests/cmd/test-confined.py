@@ -327,7 +327,7 @@ def test_sentences_before_the_start_is_reported():
         url = f"tcp://127.0.0.1:{bound.getsockname()[1]}"
         done = side("record", "--to", url, "--timeout", "1s", "--", TALKER, "20",
                     env=environment(SIDE_RUNTIME=path("late-run"), LD_PRELOAD=LATE_START))
-    contains(done.err, "it is tried again")
+    contains(done.err, "; side tries again")
 
 
 def test_session_that_sends():

@@ -133,7 +133,7 @@ def test_a_session():
         after.fire(3)
         equal(sorted(own_runtime.events()), sorted(wanted))
         own_runtime.side("stop", status=2, printing=["no current session"])
-        own_runtime.side("view", status=2, printing=["there is no trace to show, and there is no current session"])
+        own_runtime.side("view", status=2, printing=["missing operand: a trace to show, and there is no current session"])
         own_runtime.side("stop", "first", status=1)
         equal(own_runtime.json("status"), [])
 
@@ -152,7 +152,7 @@ def test_changes():
         program.fire(10)
         own_runtime.side("enable-event", "-u", "-a", "--loglevel", "INFO", "--context", "vtid")
         wanted += [("sided:tick", number) for number in program.fire(10)]
-        equal(own_runtime.side("enable-event", "-u", "-a", "--loglevel", "INFO", "--context", "vtid").err.count("already"), 1)
+        equal(own_runtime.side("enable-event", "-u", "-a", "--loglevel", "INFO", "--context", "vtid").err.count("session changes: nothing to change"), 1)
         own_runtime.side("enable-event", "sided:tick", "-f", "sequence >> ", status=2, printing=["sequence >>", "^"])
         own_runtime.side("enable-event", "sided:[", status=2)
         own_runtime.side("enable-channel", "late", status=1)
@@ -199,7 +199,7 @@ def test_rules_that_match_nothing():
         contains(own_runtime.side("enable-event", "sided:*@CRIT").err, "no event of that name has that log level")
         for args in (("sided:*",), ("sided:tick",), ()):
             result = own_runtime.side("enable-event", *args, "--filter", "sequenc > 3")
-            contains(result.err, "the filter `sequenc > 3` fits no event yet: ")
+            contains(result.err, "the filter `sequenc > 3` cannot be applied to any event yet: ")
             contains(result.err, 'has no field "sequenc"\nhint: did you mean `sequence`?')
         # For matching ones there is no note; --quiet prints none at all, and events of the kernel
         # belong to no program.
@@ -230,7 +230,7 @@ def test_existing_objects():
         speaker = own_runtime.program()
         own_runtime.program()
         true("no running program has joined" not in own_runtime.side("start").err, "a program has joined")
-        contains(own_runtime.side("status").out, "2 programs have joined, and no event that the session records has happened")
+        contains(own_runtime.side("status").out, "2 programs have joined, but no event that the session records has happened")
         result = own_runtime.side("snapshot")
         equal(result.out, "")
         contains(result.err, "the snapshot is empty")
@@ -290,7 +290,7 @@ def test_programs_that_do_not_answer():
                    "the program stops")
         result = own_runtime.side("enable-event", "sided:tick", "--timeout", "300ms", status=5,
                             printing=[f"(process {program.pid})", "stopped by a signal"])
-        contains(result.err, "it does when it runs again")
+        contains(result.err, "it makes the change when it continues")
         os.kill(program.pid, signal.SIGCONT)
         # Each state dump is a change, which every program must apply.
         wait_until(lambda: not side("statedump", "--timeout", "60s", env=own_runtime.env).status, "the program switches over")
@@ -603,8 +603,8 @@ def test_daemon_that_was_killed():
         second = program.fire(10)
         # Verbs that only read start no daemon, and name the kept sessions.
         for verb in (("status",), ("top", "-n", "1"), ("save",)):
-            own_runtime.side(*verb, status=1, printing=["no daemon", "`side daemon` starts it, and its sessions return: lasting"])
-        own_runtime.side("list", printing=["its sessions are kept (lasting)"])
+            own_runtime.side(*verb, status=1, printing=["no daemon", "`side daemon` starts it and restores its sessions: lasting"])
+        own_runtime.side("list", printing=["its sessions are saved (lasting)"])
         own_runtime.side("start", printing=["started the daemon"])
         session = json_lines(own_runtime.side("status", "--json").out)[0]
         equal((session["name"], session["generation"] >= 1), ("lasting", True))

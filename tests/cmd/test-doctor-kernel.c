@@ -143,7 +143,8 @@ static void test_other(void **unused)
 	for (int i = 0; i < 2; i++) {
 		finding.state = DOCTOR_OK;
 		(i ? doctor_check_kernel : doctor_check_rseq)(&other, &finding);
-		assert_string_equal(finding.found, "cannot be seen in files");
+		assert_string_equal(
+				finding.found, "cannot be checked in the files of another machine");
 		assert_int_equal(finding.state, DOCTOR_SKIPPED);
 		assert_called("");
 	}

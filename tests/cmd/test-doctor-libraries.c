@@ -464,7 +464,8 @@ static void test_skipped(void **unused)
 	for (int i = 0; i < 4; i++) {
 		reset();
 		doctor.is_other_machine = true;
-		assert_finding(checks[i], DOCTOR_SKIPPED, "cannot be seen in files", "");
+		assert_finding(checks[i], DOCTOR_SKIPPED,
+				"cannot be checked in the files of another machine", "");
 		doctor.is_other_machine = false;
 		own_library = in_folder("none");
 		assert_finding(checks[i], DOCTOR_MISSING,

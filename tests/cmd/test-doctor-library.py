@@ -153,7 +153,7 @@ def test_build_directory_and_other_roots():
         line, = json_lines(side("doctor", "--json", name).out)
         equal((line["state"], line["found"]), ("skipped", "`side` runs from its build directory"))
         line, = json_lines(side("doctor", "--json", name, "--root", work.name).out)
-        equal((line["state"], line["found"]), ("skipped", "cannot be seen in files"))
+        equal((line["state"], line["found"]), ("skipped", "cannot be checked in the files of another machine"))
 
 
 run_tests(globals())

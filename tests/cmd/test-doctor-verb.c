@@ -165,13 +165,13 @@ static void test_refused(void)
 	struct parsed parsed = {.operands = wrong, .operand_count = 2};
 
 	CHECK(doctor(&parsed) == COMMAND_USAGE && !nr_checks);
-	CHECK(is_text(out, "") && !strncmp(err, "side: there is no check `missin`\n", 33));
+	CHECK(is_text(out, "") && !strncmp(err, "side: unknown check `missin`\n", 29));
 	CHECK(strstr(err, "hint: did you mean `side doctor missing`?"));
 	parsed.operands = none;
 	parsed.operand_count = 1;
 	CHECK(doctor(&parsed) == COMMAND_USAGE && !nr_checks);
 	CHECK(is_text(err,
-			"side: there is no check `zzzzzzzzzz`\nhint: `side doctor` shows them all\n"));
+			"side: unknown check `zzzzzzzzzz`\nhint: `side doctor` lists all checks\n"));
 	/* A root that is not a directory. A wrong name is reported first. */
 	parsed.options.doctor.root = "/none/such";
 	CHECK(doctor(&parsed) == COMMAND_USAGE);

@@ -105,8 +105,8 @@ def test_ptrace():
     none, root = "CapEff:\t0000000000000000\n", "CapEff:\t000001ffffffffff\n"
     for scope, caps, state, repair_command in (("0", none, "ok", None), ("1", none, "note", "sysctl kernel.yama.ptrace_scope=0"),
                                      ("2", none, "note", "sysctl kernel.yama.ptrace_scope=0"), ("1", root, "ok", None),
-                                     ("2", root, "ok", None), ("3", root, "note", "start the machine again"),
-                                     ("77", none, "note", "start the machine again")):
+                                     ("2", root, "ok", None), ("3", root, "note", "and restart the machine"),
+                                     ("77", none, "note", "and restart the machine")):
         line = one("ptrace", proc__sys__kernel__yama__ptrace_scope=scope + "\n", proc__self__status=caps)
         equal((line["state"], "hint" in line), (state, bool(repair_command)), scope)
         if repair_command:
@@ -143,7 +143,7 @@ def test_other_checks():
     equal(one("core", proc__self__coredump_filter="00000001\n")["state"], "note")
     place = "sys__devices__system__clocksource__clocksource0__current_clocksource"
     equal(one("clock", **{place: "tsc\n"})["state"], "ok")
-    contains(one("clock", **{place: "hpet\n"})["found"], "hpet is read by a call of the kernel")
+    contains(one("clock", **{place: "hpet\n"})["found"], "reading the clock source hpet takes a system call")
     equal(one("inotify", proc__sys__fs__inotify__max_user_instances="8\n")["state"], "note")
     equal(one("inotify", proc__sys__fs__inotify__max_user_instances="512\n")["state"], "ok")
     pages = "sys__kernel__mm__transparent_hugepage__shmem_enabled"

@@ -424,11 +424,11 @@ def test_mistakes():
         contains(result.err, printing)
 
     trace = path("sample")
-    refused(printing="no trace to export")
+    refused(printing="missing operand: a trace to export")
     refused(trace, "--to", "pdf", printing="perfetto, chrome, csv, jsonl, ctf1 or ctf2")
     refused(trace, "--to", "csv", "--pair", "a", "b", printing="no")
     refused(trace, "--to", "ctf1", printing="add `-o DIR`")
-    refused(trace, "--to", "ctf2", "-o", path("sample"), printing="not there yet", status=1)
+    refused(trace, "--to", "ctf2", "-o", path("sample"), printing="name a directory that does not exist yet", status=1)
     refused(trace, "--key", "x", printing="without `--pair`")
     refused(trace, "--filter", "x >", "-o", path("x"), printing="`--filter`")
     refused("/nowhere", "-o", path("x"), printing="No such file", status=1)

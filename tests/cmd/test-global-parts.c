@@ -196,12 +196,12 @@ static void test_refused(void **unused)
 	exe_of_process = "/usr/libexec/valgrind/memcheck-amd64-linux";
 	assert_int_equal(ask(&none, 4711, NULL, 0), COMMAND_FAILED);
 	assert_null(args);
-	assert_output("side: cannot watch process 4711: it runs under valgrind, where the kernel's breakpoints end it\n"
+	assert_output("side: cannot watch process 4711: it runs under valgrind, where a breakpoint of the kernel would end it\n"
 		      "hint: trace the program alone, or record its events: `side record -- valgrind PROGRAM`\n");
 	exe_of_process = NULL;
 	begin_output(false, false);
 	assert_int_equal(ask(&none, 4711, tables, 2), COMMAND_FAILED);
-	assert_output("side: cannot pass on a table of probes: Bad file descriptor\n");
+	assert_output("side: cannot send the probe table: Bad file descriptor\n");
 	snprintf(expected, sizeof(expected), "/the/uprobes|--table|%d|", tables[0]);
 	assert_words(expected);
 	close(tables[0]);
@@ -254,7 +254,7 @@ static void test_groups(void **unused)
 	begin_output(false, false);
 	assert_int_equal(ask(&arguments, 0, NULL, 0), COMMAND_USAGE);
 	snprintf(expected, sizeof(expected),
-			"side: `%s` is no control group\nhint: write its directory, as below /sys/fs/cgroup\n",
+			"side: `%s` is not a control group\nhint: write its directory, as below /sys/fs/cgroup\n",
 			directory);
 	assert_output(expected);
 	assert_words("/the/uprobes|");
@@ -271,7 +271,7 @@ static void test_groups(void **unused)
 	begin_output(false, false);
 	assert_int_equal(add_cgroup(&args, directory), COMMAND_USAGE);
 	snprintf(expected, sizeof(expected),
-			"side: `%s` is no control group\nhint: write its directory, as below /sys/fs/cgroup\n",
+			"side: `%s` is not a control group\nhint: write its directory, as below /sys/fs/cgroup\n",
 			directory);
 	assert_output(expected);
 	assert_null(args);
@@ -297,14 +297,14 @@ static void test_many(void **unused)
 	arguments.comms.count = 65;
 	arguments.uids = (struct text_list){.items = fine, .count = 1};
 	assert_int_equal(ask(&arguments, 0, NULL, 0), COMMAND_USAGE);
-	assert_output("side: there are more than 64 of one kind\n");
+	assert_output("side: more than 64 values of one option are given\n");
 	assert_words("/the/uprobes|--uid|7|");
 	arguments = (struct global_arguments){.uids = {.items = names, .count = 65},
 			.cgroups = {.items = names, .count = 1},
 			.comms = {.items = fine, .count = 1}};
 	begin_output(false, false);
 	assert_int_equal(ask(&arguments, 0, NULL, 0), COMMAND_USAGE);
-	assert_output("side: there are more than 64 of one kind\n");
+	assert_output("side: more than 64 values of one option are given\n");
 	assert_words("/the/uprobes|");
 }
 
@@ -385,7 +385,7 @@ static void test_check(void **unused)
 
 		begin_output(false, false);
 		assert_int_equal(probe_global_check(&lonely[i]), COMMAND_USAGE);
-		assert_output("side: `--by`, `--uid`, `--cgroup` and `--comm` belong to global probes\n"
+		assert_output("side: cannot use `--by`, `--uid`, `--cgroup` or `--comm` without `--global`\n"
 			      "hint: write `--global`, too\n");
 		with.on = true;
 		assert_int_equal(probe_global_check(&with), COMMAND_DONE);

@@ -496,10 +496,10 @@ static void test_files(void **unused)
 	/* Without events. */
 	nr_events = 0;
 	images[0].nr_tables = 0;
-	assert_run(in_folder("one"), NULL, 0, "read one;" LISTED, "side: there are no events\n");
+	assert_run(in_folder("one"), NULL, 0, "read one;" LISTED, "side: found no events\n");
 	images[0].has_sections = false;
 	assert_run(in_folder("one"), NULL, 0, "read one;" LISTED,
-			text_of("side: %s/one has no section headers, and no events were found in it\nhint: `side list -- %s/one` starts it and asks\nside: there are no events\n"));
+			text_of("side: found no events in %s/one: it has no section headers\nhint: `side list -- %s/one` starts it and lists the events that it registers\nside: found no events\n"));
 	images[0].nr_tables = 1;
 	nr_failures = 1;
 	assert_run(in_folder("one"), NULL, COMMAND_FAILED, "read one;source one;tables;" LISTED,
@@ -507,7 +507,7 @@ static void test_files(void **unused)
 	nr_failures = 0;
 	tables_error = -E2BIG;
 	assert_run(in_folder("one"), NULL, COMMAND_FAILED, "read one;source one;tables;" LISTED,
-			text_of("side: cannot list the events of %s/one: there are too many, or too many that cannot be read\n"));
+			text_of("side: cannot list the events of %s/one: there are too many, or too many that are not readable\n"));
 	source_error = -ENOMEM;
 	assert_run(in_folder("one"), NULL, COMMAND_FAILED, "read one;source one;" LISTED,
 			text_of("side: cannot list the events of %s/one: Cannot allocate memory\n"));
@@ -560,7 +560,7 @@ static void test_no_files(void **unused)
 	nr_running = 0;
 	options.userspace = true;
 	assert_run(NULL, NULL, COMMAND_FAILED, LISTED,
-			"side: no program that runs, and may be looked at, has libside in it\nside: cannot list the events of this: No space left on device\n");
+			"side: no running program that you may inspect uses libside\nside: cannot list the events of this: No space left on device\n");
 }
 
 static void test_libraries(void **unused)
@@ -577,7 +577,7 @@ static void test_libraries(void **unused)
 	nr_events = 0;
 	/* Not looked into. */
 	assert_run(in_folder("one"), NULL, 0, "read one;source one;tables;" LISTED,
-			"side: there are no events in it\nhint: `--libraries` includes the libraries that it needs\n");
+			"side: the file has no events\nhint: `--libraries` includes the libraries that it needs\n");
 	options.libraries = true;
 	nr_events = 1;
 	for (int i = 0; i < 20; i++) {
@@ -676,18 +676,18 @@ static void test_unmatched(void **unused)
 	list.listing.nr_seen = 0;
 	begin_output();
 	list_print_nothing(&list);
-	assert_output("side: there are no events\n");
+	assert_output("side: found no events\n");
 	options.userspace = true;
 	assert_run(NULL, NULL, 0, LISTED,
-			"side: no program that runs, and may be looked at, has libside in it\nside: there are no events\n");
+			"side: no running program that you may inspect uses libside\nside: found no events\n");
 	options.names = true;
 	options.patterns.count = 0;
 	assert_run(NULL, NULL, 0, "sort;print 1;",
-			"side: no program that runs, and may be looked at, has libside in it\nside: there are no events\n");
+			"side: no running program that you may inspect uses libside\nside: found no events\n");
 	printed_options.json = true;
 	printed_options.color = COLOR_ALWAYS;
 	assert_run(NULL, NULL, 0, "sort;print 2;",
-			"{\"schema\":1,\"type\":\"note\",\"message\":\"no program that runs, and may be looked at, has libside in it\"}\n{\"schema\":1,\"type\":\"note\",\"message\":\"there are no events\"}\n");
+			"{\"schema\":1,\"type\":\"note\",\"message\":\"no running program that you may inspect uses libside\"}\n{\"schema\":1,\"type\":\"note\",\"message\":\"found no events\"}\n");
 	printed_options.json = false;
 	begin_output();
 	(void)run_words(false, NULL, NULL);
@@ -707,7 +707,7 @@ static void test_processes(void **unused)
 	(void)unused;
 	reset();
 	nr_processes = 0;
-	assert_run("11", NULL, 0, "process 11 0 in 0;" LISTED, "side: there are no events\n");
+	assert_run("11", NULL, 0, "process 11 0 in 0;" LISTED, "side: found no events\n");
 	assert_run("0", NULL, COMMAND_FAILED, LISTED,
 			"side: cannot list the events of process 0: there is no such process\nhint: `ps -e` lists those that are running\n");
 	assert_run("2147483648", NULL, COMMAND_FAILED, LISTED,
@@ -737,9 +737,9 @@ static void test_processes(void **unused)
 	nr_running = 3;
 	for (int i = 0; i < 4; i++) {
 		static const char *const printed[] = {
-				"side: n51 (process 51) and 2 more have no recorder\nhint: `side attach -p PID` brings it\n",
-				"side: n52 (process 52) and 1 more have no recorder\nhint: `side attach -p PID` brings it\n",
-				"side: n53 (process 53) has no recorder\nhint: `side attach -p 53` brings it\n",
+				"side: n51 (process 51) and 2 more have no agent\nhint: `side attach -p PID` adds it\n",
+				"side: n52 (process 52) and 1 more have no agent\nhint: `side attach -p PID` adds it\n",
+				"side: n53 (process 53) has no agent\nhint: `side attach -p 53` adds it\n",
 				""};
 
 		assert_run("14", NULL, 3,
@@ -757,7 +757,7 @@ static void test_processes(void **unused)
 	has_recorder[0] = has_recorder[2] = false;
 	assert_run(NULL, NULL, 3,
 			"process 51 1 in 51;process 52 1 in 52;process 53 1 in 53;" LISTED,
-			"side: n51 (process 51) and 1 more have no recorder\nhint: `side attach -p PID` brings it\n");
+			"side: n51 (process 51) and 1 more have no agent\nhint: `side attach -p PID` adds it\n");
 }
 
 /* ---- a command ---- */
@@ -781,7 +781,7 @@ static void test_command(void **unused)
 	reset();
 	begin_output();
 	assert_int_equal(run_words(true, NULL, NULL), COMMAND_USAGE);
-	assert_output("side: there is nothing to list\nhint: write `side list -- COMMAND`\n");
+	assert_output("side: missing operand: a program, file, process or session to list\nhint: write `side list -- COMMAND`\n");
 	assert_called(LISTED);
 	nr_session_events = 2;
 	assert_command(0, COMMAND "add 0;add 1;" LISTED, "");
@@ -814,12 +814,12 @@ static void test_command(void **unused)
 	stats.nr_messages = 0;
 	stats.status = 11;
 	assert_command(COMMAND_FAILED, COMMAND "add 0;add 1;" LISTED,
-			"side: cmd was ended by signal 11 (Segmentation fault) before its main function\n");
+			"side: cmd was killed by signal 11 (Segmentation fault) before its main function\n");
 	stats.status = 1 << 8;
 	assert_command(0, COMMAND "add 0;add 1;" LISTED, "");
 	stats.nr_processes = 0;
 	assert_command(COMMAND_FAILED, "create 1 0;spawn cmd;" LISTED,
-			"side: cannot list the events of cmd: it does not load libraries that it is given (it is linked statically, or gains privileges when it starts)\nhint: give its file to list the events in it, as in `side list ./FILE`\n");
+			"side: cannot list the events of cmd: it does not load preloaded libraries (it is linked statically, or gains privileges when it starts)\nhint: give its file to list the events in it, as in `side list ./FILE`\n");
 	free(messages[0].text);
 	free(messages[1].text);
 }
@@ -837,7 +837,7 @@ static void test_sessions(void **unused)
 	kept_names = "a, b\t";
 	options.system = true;
 	assert_run(NULL, NULL, 0, "silently 1;kept 1;",
-			"side: no daemon runs; its sessions are kept (a, b\\x09), and return when it is started\nhint: `side daemon` starts it\n");
+			"side: no daemon runs; its sessions are saved (a, b\\x09), and continue when it starts\nhint: `side daemon` starts it\n");
 	options.system = false;
 	connect_kind = ERROR_PERMISSION;
 	assert_run(NULL, NULL, COMMAND_NOT_PERMITTED, SILENTLY, "side: not connected\n");
@@ -866,10 +866,10 @@ static void test_sessions(void **unused)
 	connect_kind = ERROR_PERMISSION;
 	options.system = true;
 	assert_run("zzz", NULL, COMMAND_NOT_FOUND, "silently 1;program zzz;offer 1;" LISTED,
-			"side: cannot list zzz: there is no file, session or command of that name\nhint: `side list -u` lists the programs that run\n");
+			"side: cannot list zzz: there is no file, session or command of that name\nhint: `side list -u` lists the events of running programs\n");
 	/* What is no name of a session is not asked for. */
 	assert_run("a b", NULL, COMMAND_NOT_FOUND, "program a b;offer 1;" LISTED,
-			"side: cannot list a b: there is no file, session or command of that name\nhint: `side list -u` lists the programs that run\n");
+			"side: cannot list a b: there is no file, session or command of that name\nhint: `side list -u` lists the events of running programs\n");
 	make_file("tezt");
 	assert_int_equal(chdir(folder), 0);
 	assert_run("test", NULL, COMMAND_NOT_FOUND, "silently 1;program test;offer 1;" LISTED,

@@ -270,13 +270,13 @@ static void test_side(void **unused)
 	check(side_main, "side --json", COMMAND_USAGE, "",
 			"{\"schema\":1,\"type\":\"error\",\"status\":2,\"message\":\"missing verb\",\"hint\":\"write one, as in `side record ls`\",\"mend\":\"write one, as in `side record ls`\"}\n");
 	check(side_main, "side help viwe", COMMAND_USAGE, "",
-			"side: there is no verb or topic `viwe`\nhint: did you mean `side help view`?\n");
+			"side: unknown verb or topic `viwe`\nhint: did you mean `side help view`?\n");
 	check(side_main, "side help patern", COMMAND_USAGE, "",
-			"side: there is no verb or topic `patern`\nhint: did you mean `side help patterns`?\n");
+			"side: unknown verb or topic `patern`\nhint: did you mean `side help patterns`?\n");
 	check(side_main, "side help xyzzyx", COMMAND_USAGE, "",
-			"side: there is no verb or topic `xyzzyx`\nhint: `side help` lists both\n");
+			"side: unknown verb or topic `xyzzyx`\nhint: `side help` lists both\n");
 	check(side_main, "side viwe", COMMAND_USAGE, "",
-			"side: there is no verb `viwe`\nhint: did you mean `side view`?\n");
+			"side: unknown verb `viwe`\nhint: did you mean `side view`?\n");
 	/* malloc() keeps some free blocks. A block that is lost each time is more. */
 	for (int i = 0; i < 200; i++) {
 		memory = i == 99 ? resources_memory() : memory;
@@ -378,14 +378,14 @@ static void test_more(void **unused)
 	check(more_main, "side-explain enable-event a:b", 42, BEGIN "unmatched enable-event;end;",
 			"");
 	check(more_main, "side status", COMMAND_USAGE, BEGIN PREPARED "end;",
-			"side: `status` is a verb of side itself\nhint: run `side`\n");
+			"side: this program does not have the verb `status`: `side` has it\nhint: run `side`\n");
 	for (int i = 0; i < 3; i++)
 		check(more_main,
 				((const char *[]){"side", "side view --help", "side --version"})[i],
 				COMMAND_USAGE, BEGIN "end;",
-				"side: this program is a part of side, with some of its verbs\nhint: run `side`\n");
+				"side: do not start this program by hand: `side` runs it for some of its verbs\nhint: run `side`\n");
 	check(more_main, "side viwe", COMMAND_USAGE, BEGIN "end;",
-			"side: there is no verb `viwe`\nhint: did you mean `side view`?\n");
+			"side: unknown verb `viwe`\nhint: did you mean `side view`?\n");
 	side_more_show_search("/a/b", 77);
 	assert_called("");
 	is_due = true;
@@ -483,7 +483,7 @@ static void run_kernel(bool is_json, int status, const char *printed)
 #define PLACES \
 	"/sys/kernel/tracing/user_events_status 4;/sys/kernel/debug/tracing/user_events_status 4;"
 #define NONE \
-	"side: no program gives events to the kernel\nhint: start one with SIDE_USER_EVENTS=all\n"
+	"side: no program writes events to the kernel\nhint: start one with SIDE_USER_EVENTS=all\n"
 
 static void test_kernel(void **unused)
 {
@@ -496,7 +496,7 @@ static void test_kernel(void **unused)
 	assert_called("unknown kernel state status [did you mean `side kernel status`?];");
 	access_error = ENOENT;
 	run_kernel(false, COMMAND_FAILED,
-			"side: tracefs is not there\nhint: `mount -t tracefs none /sys/kernel/tracing`\nhint: a container needs it mounted into it\n");
+			"side: tracefs is not mounted\nhint: `mount -t tracefs none /sys/kernel/tracing`\nhint: a container needs it mounted into it\n");
 	assert_called(PLACES "/sys/kernel/tracing/events 0;");
 	has_tracefs = true;
 	run_kernel(false, COMMAND_FAILED,
@@ -505,7 +505,7 @@ static void test_kernel(void **unused)
 	for (int i = 0; i < 2; i++) {
 		access_error = i ? EPERM : EACCES;
 		run_kernel(false, COMMAND_NOT_PERMITTED,
-				"side: no permission to read the kernel's events\nhint: run it as root\n");
+				"side: no permission to read kernel events\nhint: run it as root\n");
 		assert_called(PLACES);
 	}
 	access_error = ENOENT;
@@ -584,7 +584,7 @@ static void test_kernel_events(void **unused)
 			"q:\\x09open               eventheader user_events_multi:q_open.*           prog11 11: 7 written (2 shortened), 3 lost; listeners: ftrace perf\n"
 			"r:bad                    refused     -                                    prog12 12: 7 written; a\\x09reason\n"
 			"p:close                  native      user_events:p_close                  prog13 13: 7 written; no listener\n"
-			"side: prog9 (9) gives no events to the kernel: a\\x09problem\nhint: a\\x09hint\n");
+			"side: prog9 (9) writes no events to the kernel: a\\x09problem\nhint: a\\x09hint\n");
 	assert_int_equal(view.nr_events, 4);
 	output_start(&(const struct common_options){.json = true, .color = COLOR_NEVER}, NULL);
 	begin_output();
@@ -602,7 +602,7 @@ static void test_kernel_events(void **unused)
 	table_result = 0;
 	run_kernel(false, COMMAND_DONE,
 			"p:open                   native      user_events:p_open                   prog11 11: 7 written; no listener\n"
-			"side: prog11 (11) gives no events to the kernel: a\\x09problem\nhint: a\\x09hint\n");
+			"side: prog11 (11) writes no events to the kernel: a\\x09problem\nhint: a\\x09hint\n");
 	/* Existing args are not added again. */
 	*args = '\0';
 	side_kernel_view_append_name(args, 6, "ab");

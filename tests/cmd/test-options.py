@@ -37,21 +37,21 @@ def refused(*args, printing=(), status=2):
 
 
 def test_unknown_verbs():
-    refused("recrod", printing=["no verb `recrod`", "did you mean `side record`?"])
+    refused("recrod", printing=["unknown verb `recrod`", "did you mean `side record`?"])
     refused("lsit", "x", printing=["did you mean `side list`?"])
     refused("veiw", "x", printing=["did you mean `side view`?"])
     refused("rec", printing=["did you mean `side record`?"])
-    refused("zzzzzzzz", printing=["no verb", "side --help"])
-    refused("x" * 1000, printing=["no verb"])
+    refused("zzzzzzzz", printing=["unknown verb `zzzzzzzz`", "side --help"])
+    refused("x" * 1000, printing=["unknown verb `xxx"])
     # Control characters are shown escaped, not sent.
     contains(side("a\033[31mb").err, "`a\\x1b[31mb`")
-    refused("export", "x", "--format", "cvs", printing=["cannot be `cvs`: it is perfetto, ", " or ctf2\nhint: did you mean `csv`?"])
-    refused("list", "-w", "zzzzzz", "--", "true", printing=["cannot be `zzzzzz`: it is libc or pthread"])
+    refused("export", "x", "--format", "cvs", printing=["does not accept `cvs`: use perfetto, ", " or ctf2\nhint: did you mean `csv`?"])
+    refused("list", "-w", "zzzzzz", "--", "true", printing=["does not accept `zzzzzz`: use libc or pthread"])
 
 
 def test_habits_of_other_tools():
-    refused("script", printing=["no verb `script`", "side view DIR"])
-    refused("stat", "ls", printing=["no verb `stat`", "side report DIR"])
+    refused("script", printing=["unknown verb `script`", "side view DIR"])
+    refused("stat", "ls", printing=["unknown verb `stat`", "side report DIR"])
     refused("run", "ls", printing=["side record COMMAND"])
     refused("record", "-p", "1", printing=["no option `-p`", "side attach -p PID"])
     refused("record", "--pid=1", printing=["no option `--pid`", "side attach -p PID"])
@@ -60,7 +60,7 @@ def test_habits_of_other_tools():
     refused("view", "--begin", "0", "x", printing=["no option `--begin`", "--from"])
     # A letter may follow others, too; without a verb there are no letters.
     refused("view", "-qi", "x", printing=["no option `-i`", "side view DIR"])
-    refused("-p", "1", printing=["no option `-p`", "side --help"])
+    refused("-p", "1", printing=["unknown option `-p`", "side --help"])
 
 
 def test_no_verb():
@@ -78,29 +78,29 @@ def test_unknown_options():
     refused("record", "-Z", "true", printing=["`-Z`"])
     refused("list", "-qZ", "x", printing=["`-Z`"])
     refused("--verison", printing=["did you mean `--version`?"])
-    refused("--nothing-like-it", printing=["no option"])
+    refused("--nothing-like-it", printing=["unknown option `--nothing-like-it`"])
     # An option of another verb is not valid for this one.
     refused("list", "--strict", "x", printing=["no option `--strict`"])
-    refused("--strict", printing=["no option `--strict`"])
+    refused("--strict", printing=["unknown option `--strict`"])
 
 
 def test_abbreviations_are_refused():
     refused("record", "--out", "x", "true", printing=["`--out`", "did you mean `--output`?"])
-    refused("--ver", printing=["no option `--ver`"])
+    refused("--ver", printing=["unknown option `--ver`"])
     refused("list", "--lib", "x")
 
 
 def test_arguments_of_options():
-    refused("record", "--output", printing=["`--output` needs its DIR"])
-    refused("record", "-o", printing=["`--output` needs its DIR"])
+    refused("record", "--output", printing=["`--output` needs an argument: DIR"])
+    refused("record", "-o", printing=["`--output` needs an argument: DIR"])
     # An option is not an argument of the previous one, unless that is documented.
-    refused("record", "--output", "--strict", "true", printing=["`--output` needs its DIR", "the option follows: `--strict`"])
-    refused("record", "-o", "--filter=x", "true", printing=["`--output` needs its DIR", "the option follows: `--filter=x`"])
+    refused("record", "--output", "--strict", "true", printing=["`--output` needs the argument DIR, but an option follows: `--strict`"])
+    refused("record", "-o", "--filter=x", "true", printing=["`--output` needs the argument DIR, but an option follows: `--filter=x`"])
     refused("trace", "-c", "true", "--function", "main", "--ret", "--function", "exit",
-            printing=["`--ret` needs its EXPRESSION", "the option follows: `--function`"])
-    refused("report", "x", "--pair", "a", "--by", "cpu", printing=["`--pair` needs its BEGIN END", "the option follows: `--by`"])
+            printing=["`--ret` needs the argument EXPRESSION, but an option follows: `--function`"])
+    refused("report", "x", "--pair", "a", "--by", "cpu", printing=["`--pair` needs the argument BEGIN END, but an option follows: `--by`"])
     refused("record", "-o", "", "true", printing=["is empty"])
-    refused("record", "--strict=yes", "true", printing=["takes no argument"])
+    refused("record", "--strict=yes", "true", printing=["has no argument"])
     refused("record", "--buffer-size", "12x", "true", printing=["12x", "is not a size"])
     refused("record", "--buffer-size", "", "true", printing=["empty"])
     refused("record", "--buffer-size", "-1", "true", printing=["is not a size"])
@@ -115,12 +115,12 @@ def test_arguments_of_options():
 
 
 def test_operands():
-    refused("record", printing=["no command", "side record"])
-    refused("record", "--", printing=["no command"])
-    refused("list", "--", printing=["nothing to list"])
-    refused("view", printing=["no trace"])
-    refused("view", "a", "b", printing=["does not understand `b`"])
-    refused("help", "record", "x", printing=["does not understand `x`"])
+    refused("record", printing=["missing command to record", "side record"])
+    refused("record", "--", printing=["missing command to record"])
+    refused("list", "--", printing=["missing operand: a program, file, process or session to list"])
+    refused("view", printing=["missing operand: a trace to show"])
+    refused("view", "a", "b", printing=["does not accept `b`"])
+    refused("help", "record", "x", printing=["does not accept `x`"])
     refused("list-sessions", printing=["`side list`"])
     refused("probe", "lst", "app", printing=["did you mean `side probe list`?"])
     refused("trace", "99999999", "--function", "f", printing=["there is no program `99999999`", "`side trace -p 99999999`"])
@@ -288,7 +288,7 @@ def test_suggestions_are_command_lines():
             true(verb, f"{where}: `{text}`: there is no verb {words[0]}")
             result = side("--help", *words)
             # An option may be named without its value, as in "`side record -o` makes one".
-            true(not result.status or (words[-1].startswith("-") and "needs its" in result.err), f"{where}: `{text}`: {result.err}")
+            true(not result.status or (words[-1].startswith("-") and "needs an argument: " in result.err), f"{where}: `{text}`: {result.err}")
     true(len(tried) > 120, f"only {len(tried)} suggestions were found")
     options = {option["name"].lstrip("-") for verb in verbs.values() for option in verb["options"]}
     options |= {"help", "json", "quiet", "verbose", "color", "version"}

@@ -849,9 +849,9 @@ static void test_losses(void **unused)
 			"  1,000 for reasons that only the traces contain\n"
 			"  40 while a ring was full\n"
 			"  7 (a\\x1b)\n"
-			"  5 because a ring was in use again and again\n"
+			"  5 because a ring was busy at each attempt\n"
 			"hint: `side report --losses` shows them\n"
-			"hint: a channel with a larger `--buffer-size`, or with fewer events, would keep more (it was 3.0 MiB)\n");
+			"hint: use a channel with a larger `--buffer-size`, or select fewer events (it was 3.0 MiB)\n");
 	out = open_memstream(&json, &size);
 	sums.nr = 2;
 	sums.verb = LOST_OF_RECOVER;
@@ -870,7 +870,7 @@ static void test_losses(void **unused)
 	lost_print(&sums);
 	assert_string_equal(caught(),
 			"side: 1 event was lost while a ring was full\n"
-			"hint: a larger `--buffer-size` would keep more\n");
+			"hint: use a larger `--buffer-size`\n");
 	/* Each has a reason, and one more reason is reserved for the others. */
 	sums = (struct lost_sums){.verb = LOST_OF_RECORD};
 	for (size_t i = 0; i < 40; i++) {
@@ -908,19 +908,19 @@ static void test_loss_hints(void **unused)
 {
 	(void)unused;
 	hint_of(LOST_OF_RECORD, SESSION_LOST_FULL,
-			"a larger `--buffer-size`, or fewer events with `-e`, would keep more");
+			"use a larger `--buffer-size`, or select fewer events with `-e`");
 	hint_of(LOST_OF_TRACE, SESSION_LOST_FULL,
-			"a larger `--buffer-size`, or fewer locations, would keep more");
+			"use a larger `--buffer-size`, or probe fewer locations");
 	hint_of(LOST_OF_SESSION, SESSION_LOST_FULL,
-			"a channel with a larger `--buffer-size`, or with fewer events, would keep more");
+			"use a channel with a larger `--buffer-size`, or select fewer events");
 	hint_of(LOST_OF_RECOVER, SESSION_LOST_FULL, NULL);
 	hint_of(LOST_OF_TRACE, SESSION_LOST_IN_VFORK,
-			"`side trace --global` has the kernel watch, which sees them");
+			"use `side trace --global`: the kernel watches these processes, too");
 	hint_of(LOST_OF_RECORD, SESSION_LOST_IN_VFORK, NULL);
 	hint_of(LOST_OF_TRACE, "process in another one's memory",
-			"`side trace --global` has the kernel watch, which sees them");
+			"use `side trace --global`: the kernel watches these processes, too");
 	hint_of(LOST_OF_RECORD, "invalid arguments",
-			"`SIDE_VALIDATE=1` in a program's environment makes it report the call");
+			"set `SIDE_VALIDATE=1` in the program's environment: it then reports the wrong call");
 	hint_of(LOST_OF_RECORD, "strange", NULL);
 }
 
@@ -956,25 +956,25 @@ static void test_habits(void **unused)
 
 	(void)unused;
 	assert_string_equal(
-			habits_hint(NULL, "run"), "a command is recorded by `side record COMMAND`");
+			habits_hint(NULL, "run"), "use `side record COMMAND` to record a command");
 	assert_string_equal(habits_hint(NULL, "add-trigger"),
-			"`side create --snapshot-on WHAT` makes snapshots by itself");
+			"`side create --snapshot-on WHAT` writes snapshots automatically");
 	assert_null(habits_hint(NULL, "-p"));
 	assert_null(habits_hint(record, "run"));
 	assert_string_equal(habits_hint(record, "-p"),
-			"a program that runs is recorded by `side attach -p PID`");
+			"use `side attach -p PID` for a running program");
 	assert_null(habits_hint(view, "-p"));
 	assert_string_equal(habits_hint(view, "-i"),
 			"the trace is named without an option: `side view DIR`");
 	assert_string_equal(habits_hint(command_find_verb("enable-event"), "--kernel"),
-			"the kernel's events are recorded by `side record -k PATTERN`");
+			"use `side record -k PATTERN` for kernel events");
 	catch_stderr();
 	assert_int_equal(command_unknown_word(view, "call", known, "other"), COMMAND_USAGE);
 	assert_int_equal(command_unknown_word(view, "xyz", known, "other"), COMMAND_USAGE);
 	assert_string_equal(caught(),
-			"side: `side view` does not understand `call`\n"
+			"side: `side view` does not accept `call`\n"
 			"hint: did you mean `side view calls`?\n"
-			"side: `side view` does not understand `xyz`\nhint: other\n");
+			"side: `side view` does not accept `xyz`\nhint: other\n");
 }
 
 static void unmatched(const char *pattern, const char *const *names, size_t nr, const char *noun,

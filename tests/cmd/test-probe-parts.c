@@ -176,9 +176,9 @@ static void check_resolve(int status, const char *all, const char *printed)
 }
 
 #define ALL "fork;receive;wait 4711;"
-#define NO_TABLE "side: cannot receive a table of probes: Protocol error\n"
+#define NO_TABLE "side: cannot receive the probe table: Protocol error\n"
 #define DAMAGED \
-	"side: the process that read the files of the program ended over it: one of them is damaged\nhint: an address without `--arg` asks for less of the file\n"
+	"side: cannot read the files of the program: the process that reads them crashed, so one of them is damaged\nhint: give an address and no `--arg`: side then reads less of the file\n"
 
 static void test_resolve(void **unused)
 {
@@ -195,7 +195,7 @@ static void test_resolve(void **unused)
 	fork_error = 0;
 	receive_error = ENOBUFS;
 	check_resolve(COMMAND_FAILED, ALL,
-			"side: cannot receive a table of probes: No buffer space available\n");
+			"side: cannot receive the probe table: No buffer space available\n");
 	receive_error = 0;
 	/* It printed the reason and sent no table. */
 	sends_nothing = true;
@@ -258,14 +258,14 @@ static void test_see(void **unused)
 	int fd = memfd_create("table", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
 	(void)unused;
-	check_see(-1, "side: the table of probes cannot be used: Bad file descriptor\n");
-	check_see(fd, "side: the table of probes cannot be used: it has not the seals of one\n");
+	check_see(-1, "side: cannot use the probe table: Bad file descriptor\n");
+	check_see(fd, "side: cannot use the probe table: it is not sealed\n");
 	assert_int_equal(ftruncate(fd, 4096), 0);
 	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK), 0);
 	map_error = ENOMEM;
-	check_see(fd, "side: the table of probes cannot be used: Cannot allocate memory\n");
+	check_see(fd, "side: cannot use the probe table: Cannot allocate memory\n");
 	map_error = 0;
-	check_see(fd, "side: the table of probes cannot be used: it is no table of probes\n");
+	check_see(fd, "side: cannot use the probe table: it is not a probe table\n");
 	close(fd);
 }
 

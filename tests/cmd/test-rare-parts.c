@@ -106,7 +106,7 @@ static void check_failure(int error, int status, const char *printed)
 #define NO_MEMORY_READ \
 	"side: cannot read the memory of process 4711: permission to trace it is missing\nhint: "
 #define PROTECTED \
-	"the process is protected (prctl PR_SET_DUMPABLE, set-user-ID, or capabilities that you have not): run as root (CAP_SYS_PTRACE)\n"
+	"the process is protected (prctl PR_SET_DUMPABLE, set-user-ID, or capabilities that you do not have): run as root (CAP_SYS_PTRACE)\n"
 
 static void test_not_permitted(void **unused)
 {
@@ -152,7 +152,7 @@ static void test_failures(void **unused)
 	check_failure(-ENOENT, COMMAND_FAILED, none);
 	check_failure(-ESRCH, COMMAND_FAILED, none);
 	check_failure(-E2BIG, COMMAND_FAILED,
-			"side: cannot list the events of process 4711: there are too many, or too many that cannot be read\n");
+			"side: cannot list the events of process 4711: there are too many, or too many that are not readable\n");
 	check_failure(-EIO, COMMAND_FAILED,
 			"side: cannot list the events of process 4711: Input/output error\n");
 }
@@ -457,7 +457,7 @@ static void test_group(void **unused)
 	static const char join[] = "sudo usermod -aG tracing \"$USER\", and log in again";
 
 	(void)unused;
-	check_group(0, DOCTOR_OK, "root may ask the daemon of the system", "");
+	check_group(0, DOCTOR_OK, "root can use the daemon of the system", "");
 	check_group(1000, DOCTOR_NOTE, "there is no group tracing",
 			"sudo groupadd --system tracing");
 	has_group = true;
@@ -507,7 +507,7 @@ static void test_wait(void **unused)
 	pthread_sigmask(SIG_SETMASK, NULL, &before);
 	begin_output(&plain);
 	kernel_recording_wait();
-	assert_output("side: recording the kernel's events; Ctrl-C ends it\n");
+	assert_output("side: recording kernel events; Ctrl-C stops it\n");
 	assert_called("sigwait;");
 	pthread_sigmask(SIG_SETMASK, &before, &blocked);
 	for (int number = 1; number < 32; number++) {

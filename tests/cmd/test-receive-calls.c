@@ -464,7 +464,7 @@ static void test_listening(void **unused)
 	(void)unused;
 	begin_output(false, false);
 	assert_int_equal(receive_start_listening(&reception, "a:b:c"), COMMAND_USAGE);
-	assert_output("side: `--listen a:b:c` is no port\nhint: write PORT or ADDRESS:PORT\n");
+	assert_output("side: `--listen a:b:c` is not a port\nhint: write PORT or ADDRESS:PORT\n");
 	/* Another process may take the port meanwhile. */
 	for (int i = 0; i < 20 && !reception.nr_listeners; i++) {
 		int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -579,9 +579,9 @@ static void test_summary(void **unused)
 				"side: lost in transit: 5 frames, in them 0 packets with 0 events\n",
 				"side: lost in transit: 0 frames, in them 6 packets with 0 events\n",
 				"side: lost in transit: 0 frames, in them 0 packets with 7 events\n",
-				"side: given up by the sender: 8 events\n",
-				"side: the metadata of 1 trace has not come wholly\n",
-				"side: the sender's end has not come: what it sent last is not known\n"};
+				"side: dropped by the sender: 8 events\n",
+				"side: the metadata of 1 trace is incomplete\n",
+				"side: the sender did not report its end: the last data may be missing\n"};
 
 		final = whole;
 		final.lost_frames = i == 0 ? 5 : 0;
@@ -594,8 +594,7 @@ static void test_summary(void **unused)
 	}
 	final = whole;
 	final.incomplete = 2;
-	summarize(false, true, COMMAND_LOST,
-			"side: the metadata of 2 traces has not come wholly\n");
+	summarize(false, true, COMMAND_LOST, "side: the metadata of 2 traces is incomplete\n");
 	/* Ten streams, and how many more. */
 	final = whole;
 	for (nr_losses = 10; nr_losses <= 12; nr_losses++) {
@@ -619,7 +618,7 @@ static void test_summary(void **unused)
 	nr_losses = 0;
 	/* Failures. */
 	final = (struct receive_summary){.packets = 2};
-	summarize(false, true, COMMAND_FAILED, "side: nothing came that `side send` sends\n");
+	summarize(false, true, COMMAND_FAILED, "side: received no data of `side send`\n");
 	final = whole;
 	final.failed = true;
 	summarize(false, true, COMMAND_FAILED, "");
@@ -672,14 +671,15 @@ static void test_verb(void **unused)
 
 	(void)unused;
 	check_verb(&arguments, NULL, COMMAND_USAGE,
-			"side: there is nothing to receive from\nhint: name a SOURCE, or a port with `--listen`\n",
+			"side: missing operand: a source to receive from\nhint: name a SOURCE, or a port with `--listen`\n",
 			"");
 	arguments.keep = true;
-	check_verb(&arguments, "url", COMMAND_USAGE, "side: `--keep` belongs to `--listen`\n", "");
+	check_verb(&arguments, "url", COMMAND_USAGE,
+			"side: cannot use `--keep` without `--listen`\n", "");
 	arguments.keep = false;
 	arguments.speed = UINT64_C(4294967296);
-	check_verb(&arguments, "url", COMMAND_USAGE, "side: serial lines do not know that speed\n",
-			"");
+	check_verb(&arguments, "url", COMMAND_USAGE,
+			"side: this speed is not possible on a serial line\n", "");
 	arguments.speed = 4294967295;
 	check_verb(&arguments, "url", COMMAND_FAILED,
 			PRINTED "side: cannot write to /none/x: No such file or directory\n",
@@ -715,7 +715,7 @@ static void test_verb(void **unused)
 				"%s%sside: received 1 trace, 2 packets with 3 events, in %s\n",
 				PRINTED,
 				i ? ""
-				  : "side: the kernel supports no filter of system calls: received data is parsed without one\n",
+				  : "side: the kernel has no seccomp filters: side parses received data without this protection\n",
 				in_work("out"));
 		check_verb(&arguments, "url", COMMAND_DONE, printed, wanted);
 		assert_int_equal(rmdir(in_work("out")), 0);

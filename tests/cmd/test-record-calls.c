@@ -363,7 +363,7 @@ static void test_statuses(void **unused)
 	begin_output();
 	assert_int_equal(command_compression(20, &status), -1);
 	assert_int_equal(status, COMMAND_USAGE);
-	assert_output("side: `--compress=20`: levels go from 1 to 19\n");
+	assert_output("side: cannot compress at level 20: levels are 1 to 19\n");
 }
 
 static void test_progress(void **unused)
@@ -471,7 +471,7 @@ static void test_signals(void **unused)
 	record_print_signal(&parameters, "./y");
 	parameters.status = -1;
 	record_print_signal(&parameters, "./y");
-	assert_output("side: ./x was ended by signal 11 (Segmentation fault, core dumped)\nside: ./y was ended by signal 15 (Terminated)\n");
+	assert_output("side: ./x was killed by signal 11 (Segmentation fault, core dumped)\nside: ./y was killed by signal 15 (Terminated)\n");
 }
 
 /* ---- the summary ---- */
@@ -629,7 +629,7 @@ static void test_rows(void **unused)
 			char number[FORMAT_NUMBER_MAX], full[FORMAT_NUMBER_MAX];
 
 			used += (size_t)snprintf(expected + used, sizeof(expected) - used,
-					"side: %s events were lost:\n  %s while a ring was full\n  1,003 for being too big\nhint: a larger `--buffer-size`, or fewer locations, would keep more\nside: events of 1002 bytes could not be written\n",
+					"side: %s events were lost:\n  %s while a ring was full\n  1,003 due to the size limit of an event\nhint: use a larger `--buffer-size`, or probe fewer locations\nside: events of 1002 bytes could not be written\n",
 					format_number(parameters.lost, number),
 					format_number(parameters.lost - 1003, full));
 		}
@@ -638,7 +638,7 @@ static void test_rows(void **unused)
 
 			used += (size_t)snprintf(expected + used, sizeof(expected) - used,
 					"  %s%s  %s  %s (%s)\n", names[i], i ? "/ring_3" : "",
-					i == 1 ? "events not known by name" : "p:\\x09e",
+					i == 1 ? "events with unknown names" : "p:\\x09e",
 					i == 2 ? format_size(1002, number)
 					       : format_number(losses[i].count, number),
 					losses[i].reason);
@@ -647,7 +647,7 @@ static void test_rows(void **unused)
 			used += (size_t)snprintf(expected + used, sizeof(expected) - used,
 					"  and 1 more (see them all with --verbose)\n");
 		snprintf(expected + used, sizeof(expected) - used,
-				"side: one event has 64.0 KiB at most, and half a ring; what is larger is lost\nside: see it with: side view /out\n");
+				"side: an event can have at most 64.0 KiB, and at most half a ring; larger events are lost\nside: see it with: side view /out\n");
 		assert_output(expected);
 	}
 	/* The first block is too big; memory is freed. */
@@ -658,7 +658,7 @@ static void test_rows(void **unused)
 		memory_before = i == 10 ? resources_memory() : memory_before;
 		begin_output();
 		command_session_summary(&parameters, &parsed, 0);
-		assert_non_null(strstr(end_output(), "\nside: one event has 64.0 KiB"));
+		assert_non_null(strstr(end_output(), "\nside: an event can have at most 64.0 KiB"));
 	}
 	assert_int_equal(resources_memory(), memory_before);
 	losses[0].reason = SESSION_LOST_FULL;
@@ -669,7 +669,7 @@ static void test_rows(void **unused)
 	parameters.lost = 2001;
 	begin_output();
 	command_session_summary(&parameters, &parsed, 0);
-	assert_output("side: 2,001 events were lost while a ring was full\nhint: a larger `--buffer-size`, or fewer locations, would keep more\nside: events of 1002 bytes could not be written\n");
+	assert_output("side: 2,001 events were lost while a ring was full\nhint: use a larger `--buffer-size`, or probe fewer locations\nside: events of 1002 bytes could not be written\n");
 }
 
 static void test_windows(void **unused)
@@ -685,7 +685,7 @@ static void test_windows(void **unused)
 	parameters.snapshot_last_recorded = 2222;
 	begin_output();
 	record_print_windows(&parameters);
-	assert_output("side: 2.0 KiB of older events were overwritten, as --mode overwrite asks\nside: 1 chunk in /out\nside: 1 snapshot in /out: snapshot-1-a, 1 event\n");
+	assert_output("side: 2.0 KiB of older events were overwritten, as `--mode overwrite` requests\nside: 1 chunk in /out\nside: 1 snapshot in /out: snapshot-1-a, 1 event\n");
 	parameters.overwritten = 0;
 	parameters.chunks = 2;
 	parameters.chunks_removed = 1;
@@ -756,7 +756,7 @@ static void test_nothing(void **unused)
 	begin_output();
 	command_session_summary(&parameters, &parsed, 0);
 	assert_output(NONE
-			"side: nothing was recorded: the program reached none of the locations, or `--filter` was true of no event\n");
+			"side: nothing was recorded: the program reached none of the locations, or no event matched `--filter`\n");
 	*calls = '\0';
 	/*
 	 * With events of the kernel there is output; without processes, the session has reported
@@ -1005,7 +1005,7 @@ static void test_failures(void **unused)
 	parsed.options.record.compress = 20;
 	begin_output();
 	assert_int_equal(run(), COMMAND_USAGE);
-	assert_output("side: `--compress=20`: levels go from 1 to 19\n");
+	assert_output("side: cannot compress at level 20: levels are 1 to 19\n");
 	assert_called("channels 0;prepare;");
 	parsed.options.record.compress = 0;
 	join_status = 13;
@@ -1104,7 +1104,7 @@ static void test_order(void **unused)
 	sending_start_status = finish_status = 0;
 	begin_output();
 	assert_int_equal(run(), 143);
-	assert_output("side: ./command was ended by signal 15 (Terminated)\nside: message\n" SHORT);
+	assert_output("side: ./command was killed by signal 15 (Terminated)\nside: message\n" SHORT);
 	parameters.nr_messages = 0;
 	printed_options.json = true;
 	parameters.status = 0;

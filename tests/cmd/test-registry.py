@@ -210,20 +210,20 @@ LIES = {
     # No page follows the block.
     "beyond": ("char *map = mmap(0, 1 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); "
                "munmap(map + (1 << 15), 1 << 15); block.head.nr_batches = 1 << 19; "
-               "the_registry.blocks = memcpy(map + (1 << 15) - sizeof(block), &block, sizeof(block))", "not all there"),
-    "nowhere": ("the_registry.blocks = (void *)16", "not all there"),
-    "next": ("block.head.next = (void *)~7ul", "not all there"),
+               "the_registry.blocks = memcpy(map + (1 << 15) - sizeof(block), &block, sizeof(block))", "is not completely readable"),
+    "nowhere": ("the_registry.blocks = (void *)16", "is not completely readable"),
+    "next": ("block.head.next = (void *)~7ul", "is not completely readable"),
     "size": ("the_registry.struct_size = 8", "damaged"),
     "word": ("the_registry.word_size = 4", "damaged"),
     "batch": ("the_registry.batch_size = 8", "damaged"),
     "wide": ("the_registry.batch_size = 65535", "damaged"),
     "block": ("the_registry.block_size = 0", "damaged"),
-    "array": ("block.batches[0].events = (void *)16", "array is not all there"),
+    "array": ("block.batches[0].events = (void *)16", "array is not completely readable"),
     # The array has a hole: after it may be memory of a library, as in Debian 13.
     "length": ("block.batches[0].nr_events = ~0u; munmap((void *)((unsigned long)&events[1 << 19] & ~4095ul), 4096)",
-               "array is not all there"),
+               "array is not completely readable"),
     "wrap": ("block.batches[0].events = (void *)~31ul; block.batches[0].nr_events = ~0u",
-             "array is not all there"),
+             "array is not completely readable"),
     "nonsense": ("block.batches[0].nr_events = 1 << 20; "
                  "for (long i = 0; i < 1 << 20; i++) events[i] = (void *)((char *)&liar + 8 * i)",
                  "too many"),

@@ -243,8 +243,8 @@ static void test_pair_rules(void **unused)
 	list.count = (size_t)2 * (PAIR_RULES_MAX + 1);
 	assert_int_equal(pairs_create(&pairs, &list, NULL, false, &error), -E2BIG);
 	assert_int_equal(error.kind, ERROR_USAGE);
-	assert_string_equal(error.text, "there are more than 64 times `--pair`");
-	assert_string_equal(error.hint, "run the command several times");
+	assert_string_equal(error.text, "`--pair` is given more than 64 times");
+	assert_string_equal(error.hint, "run `side report` several times");
 	assert_int_equal(pairs.rule_count, 0);
 	pairs_free(&pairs);
 }

@@ -632,11 +632,11 @@ def test_mistakes():
         equal((result.status, result.out), (status, ""), str(args))
         equal(json_lines(result.err)[-1]["type"], "error")
 
-    refused(printing="no trace to report")
+    refused(printing="missing operand: a trace to report on")
     refused("/nowhere", printing="No such file", status=1)
     refused("/etc/passwd", printing="not a directory", status=1)
-    refused(TRACE, "--pair", "a", printing="needs its BEGIN END")
-    refused(TRACE, "--pair=a", printing="needs its BEGIN END")
+    refused(TRACE, "--pair", "a", printing="needs an argument: BEGIN END")
+    refused(TRACE, "--pair=a", printing="needs an argument: BEGIN END")
     refused(TRACE, "--pair", "a", "b:[c", printing="b:[c")
     refused(TRACE, "--key", "id", printing="without `--pair`")
     refused(TRACE, "--slowest", "3", printing="without `--pair`")
@@ -651,7 +651,7 @@ def test_mistakes():
 
 def test_notes():
     contains(side("report", TRACE, "--histogram", "nowhere").err, "no event has a value of `nowhere`")
-    contains(side("report", TRACE, "--histogram", "query").err, "no numbers")
+    contains(side("report", TRACE, "--histogram", "query").err, "values of `query` that are not numbers are not counted")
     contains(side("report", TRACE, "--pair", "db:begin", "db:end", "--key", "rows").err, "no value of `--key`")
     equal(side("report", "-q", TRACE, "--histogram", "nowhere").err, "")
     for args, part in ((["-e", "db:begn"], "did you mean `-e db:begin`?"), (["--filter", "rows > 100000"], "matched `--filter"),

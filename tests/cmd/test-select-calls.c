@@ -169,7 +169,7 @@ static void test_select(void **unused)
 		begin_output();
 		assert_int_equal(command_select(&list, &patterns), COMMAND_USAGE);
 		assert_null(patterns);
-		assert_output("side: pattern \"r:\\\", column 3: a \"\\\" with nothing behind it\nhint: `side help patterns` explains them\n");
+		assert_output("side: pattern \"r:\\\", column 3: missing character after the \"\\\"\nhint: `side help patterns` explains them\n");
 	}
 	assert_int_equal(resources_memory(), before);
 	begin_output();

@@ -366,9 +366,8 @@ static void test_start_kernel(void **unused)
 	unsetenv("SIDE_RUNTIME");
 	hear(NULL, NULL);
 	assert_int_equal(kernel_session_prepare(&ask, &parsed, request), COMMAND_DONE);
-	assert_called(WITHIN KERNEL(
-			"status") "find side-kernel the kernel's events;add /x/side-kernel -;"
-				  "start SIDE_AGENT_KERNEL=1 /run/x;free;");
+	assert_called(WITHIN KERNEL("status") "find side-kernel kernel events;add /x/side-kernel -;"
+					      "start SIDE_AGENT_KERNEL=1 /run/x;free;");
 	assert_null(getenv("SIDE_RUNTIME"));
 	setenv("SIDE_RUNTIME", "/before", 1);
 	parsed.options.control.kernel_backend = 1;
@@ -377,7 +376,7 @@ static void test_start_kernel(void **unused)
 	hear(NULL, NULL);
 	assert_int_equal(kernel_session_prepare(&ask, &parsed, request), 43);
 	assert_called(WITHIN KERNEL(
-			"status") "find side-kernel the kernel's events;add /x/side-kernel -;"
+			"status") "find side-kernel kernel events;add /x/side-kernel -;"
 				  "add --method perf;add --buffer 123456789012;start SIDE_AGENT_KERNEL=1 /run/x;free;");
 	assert_string_equal(getenv("SIDE_RUNTIME"), "/before");
 	/* No memory is leaked. */
@@ -406,7 +405,7 @@ static void test_start_kernel(void **unused)
 	find_status = 44;
 	hear(NULL, NULL);
 	assert_int_equal(kernel_session_prepare(&ask, &parsed, request), 44);
-	assert_called(WITHIN KERNEL("status") "find side-kernel the kernel's events;");
+	assert_called(WITHIN KERNEL("status") "find side-kernel kernel events;");
 	find_status = start_status = 0;
 	/* It runs already: options have no effect. */
 	for (int i = 0; i < 3; i++) {
@@ -415,7 +414,7 @@ static void test_start_kernel(void **unused)
 		hear("{\"way\":\"tracefs\"}", NULL);
 		begin_output(false);
 		assert_int_equal(kernel_session_prepare(&ask, &parsed, request), COMMAND_DONE);
-		assert_output(i ? "side: the kernel's events come by tracefs already, for all sessions: the options `--kernel-method` and `--kernel-buffer` have no effect until no session records them\n"
+		assert_output(i ? "side: kernel events are already read through tracefs, for all sessions: `--kernel-method` and `--kernel-buffer` have no effect until no session records kernel events\n"
 				: "");
 		assert_called(WITHIN KERNEL("status"));
 	}
@@ -446,7 +445,7 @@ static void test_patterns(void **unused)
 		nr_received = 0;
 		begin_output(false);
 		assert_int_equal(kernel_session_prepare(&ask, &parsed, request), cases[i].status);
-		assert_output(cases[i].status ? "side: the kernel has no trace event that `sched:x` means\nhint: `side list -k` shows those that there are\n"
+		assert_output(cases[i].status ? "side: no kernel trace event matches `sched:x`\nhint: `side list -k` lists the kernel's trace events\n"
 					      : "");
 		assert_called(WITHIN KERNEL("status") WITHIN KERNEL("knows sched:x"));
 	}
@@ -504,14 +503,13 @@ static void test_ensure(void **unused)
 	hear(NULL, NULL);
 	find_status = 44;
 	assert_true(kernel_session_ensure(&ask, NULL));
-	assert_called("ask status;" WITHIN KERNEL(
-			"status") "find side-kernel the kernel's events;");
+	assert_called("ask status;" WITHIN KERNEL("status") "find side-kernel kernel events;");
 	nr_answers = 0;
 	hear(NULL, NULL);
 	find_status = 0;
 	assert_true(kernel_session_ensure(&ask, "mine"));
 	assert_called("ask status mine;" WITHIN KERNEL(
-			"status") "find side-kernel the kernel's events;add /x/side-kernel -;"
+			"status") "find side-kernel kernel events;add /x/side-kernel -;"
 				  "start SIDE_AGENT_KERNEL=1 /run/x;free;" WITHIN KERNEL("look"));
 }
 
@@ -688,7 +686,7 @@ static void test_daemon(void **unused)
 	connect_status = 0;
 	begin_output(false);
 	assert_int_equal(cmd_daemon(&unknown), COMMAND_USAGE);
-	assert_output("side: `side daemon` does not understand `x`\nhint: write `side daemon`\n");
+	assert_output("side: `side daemon` does not accept `x`\nhint: write `side daemon`\n");
 	assert_called("");
 }
 
@@ -814,7 +812,7 @@ static void assert_file(const char *name, const char *text)
 	assert_int_equal(status.st_mode & 0777, 0600);
 }
 
-#define SELECT "hint: give the session to each command: `-s NAME`\n"
+#define SELECT "hint: name the session in each command: `-s NAME`\n"
 
 static void test_current(void **unused)
 {
@@ -977,8 +975,8 @@ static void test_forget(void **unused)
 		static const char *const kept
 				[] = {"a, b", "c\t", NULL},
 			    *const printed[] = {
-					    "side: there is no current session any more\nhint: `side set-session NAME` selects one of these: a, b\n",
-					    "side: there is no current session any more\nhint: `side set-session c\\x09` selects the only one\n",
+					    "side: there is no current session now\nhint: `side set-session NAME` selects one of these: a, b\n",
+					    "side: there is no current session now\nhint: `side set-session c\\x09` selects the only one\n",
 					    ""};
 
 		kept_names = kept[i];
@@ -1005,7 +1003,7 @@ static void test_which(void **unused)
 	assert_string_equal(name, "a");
 	begin_output(false);
 	assert_int_equal(ask_which(&ask, "a", "b", memory, &name), COMMAND_USAGE);
-	assert_output("side: `a` and `--session b` are two sessions\nhint: leave one of them out\n");
+	assert_output("side: cannot use two sessions: `a` and `--session b`\nhint: leave one of them out\n");
 	kept_names = NULL;
 	begin_output(false);
 	assert_int_equal(ask_which(&ask, NULL, NULL, memory, &name), COMMAND_USAGE);

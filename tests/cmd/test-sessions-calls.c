@@ -235,7 +235,7 @@ static void test_requests(void **unused)
 	assert_string_equal(members("create --to fifo s"), expected);
 	*calls = '\0';
 	REFUSED("create --to - s",
-			"side: the daemon has no standard output of yours\nhint: write to a FIFO\n");
+			"side: cannot write to standard output: the daemon writes the trace, and does not have your standard output\nhint: write to a FIFO\n");
 	REFUSED("create --memory-limit 9223372036854775808 s",
 			"side: `--memory-limit 9223372036854775808` is too large\n");
 	MEMBERS("create --memory-limit 9223372036854775807 s",
@@ -247,7 +247,7 @@ static void test_requests(void **unused)
 			"\"verb\":\"add-context\",\"session\":\"s\",\"context\":[\"e\",\"c\",\"d\"]");
 	MEMBERS("untrack --all s", "\"verb\":\"untrack\",\"session\":\"s\",\"all\":true");
 	REFUSED("track --pid 1,x,2 s",
-			"side: `--pid x` is not the number of a process\nhint: `side track --name` takes names\n");
+			"side: `--pid x` is not the number of a process\nhint: use `side track --name` for names\n");
 	REFUSED("track --uid no-such-user s",
 			"side: there is no user `no-such-user`\nhint: `getent passwd` lists them\n");
 	REFUSED("track --gid no-such-group s",
@@ -261,7 +261,7 @@ static void test_requests(void **unused)
 	MEMBERS("add-context a b --session s",
 			"\"verb\":\"add-context\",\"session\":\"s\",\"context\":[\"a\",\"b\"]");
 	REFUSED("add-context --session s",
-			"side: there is no context to add\nhint: `side help contexts` lists them\n");
+			"side: missing operand: the contexts to add\nhint: `side help contexts` lists them\n");
 	/* In a directory that was removed. */
 	{
 		char gone[] = "/tmp/side-test-sessions-XXXXXX";
@@ -298,7 +298,7 @@ static void test_patterns(void **unused)
 	REFUSED("enable-event --loglevel-only err --loglevel err --session s",
 			"side: `--loglevel` and `--loglevel-only` contradict each other\nhint: leave one of them out\n");
 	REFUSED("enable-event --loglevel err a@debug --session s",
-			"side: `a@debug` has a log level, and `--loglevel` gives another one\nhint: leave one of them out\n");
+			"side: cannot use `--loglevel` with `a@debug`: the pattern has a log level\nhint: leave one of them out\n");
 	MEMBERS("enable-event --loglevel err a\\@debug,!b@c --session s",
 			"\"verb\":\"enable-event\",\"session\":\"s\",\"event\":[\"a\\\\@debug@err\",\"!b@c\"]");
 	assert_true(session_request_has_level("@a"));
@@ -309,15 +309,15 @@ static void test_patterns(void **unused)
 	MEMBERS("enable-event --context pid --context tid --channel c a --session s",
 			"\"verb\":\"enable-event\",\"session\":\"s\",\"channel\":\"c\",\"event\":[\"a\"],\"event-context\":[\"pid\",\"tid\"]");
 	REFUSED("enable-event --all a --session s",
-			"side: `--all` is all events, and `a` some\nhint: leave one of them out\n");
+			"side: cannot use `--all` with the pattern `a`\nhint: leave one of them out\n");
 	REFUSED("disable-event --session s",
-			"side: there is no event to disable\nhint: name events, or write `--all`\n");
+			"side: missing operand: the events to disable\nhint: name events, or write `--all`\n");
 	MEMBERS("disable-event a --session s",
 			"\"verb\":\"disable-event\",\"session\":\"s\",\"event\":[\"a\"]");
 	MEMBERS("disable-event --pid 12 a,b c --session s",
 			"\"verb\":\"disable-probe\",\"session\":\"s\",\"pid\":12,\"event\":[\"a,b\",\"c\"]");
 	REFUSED("disable-event --pid 12 --session s",
-			"side: there is no event to disable\nhint: name events, or write `--all`\n");
+			"side: missing operand: the events to disable\nhint: name events, or write `--all`\n");
 }
 
 static void test_kernel(void **unused)
@@ -331,27 +331,27 @@ static void test_kernel(void **unused)
 	MEMBERS("enable-event -k --all --session s",
 			"\"verb\":\"enable-event\",\"session\":\"s\",\"event\":[\"kernel::*\"]");
 	REFUSED("enable-event -k --session s",
-			"side: missing operand: the kernel's events to record\nhint: `side list -k` lists them\nhint: `--all` records thousands, which slow the machine down\n");
+			"side: missing operand: the kernel events to record\nhint: `side list -k` lists them\nhint: `--all` records thousands, which slow the machine down\n");
 	REFUSED("enable-event -k --userspace a --session s",
-			"side: `--kernel` and `--userspace` are not the same events\nhint: write two commands\n");
+			"side: cannot use `--kernel` with `--userspace`: they select different events\nhint: write two commands\n");
 	REFUSED("enable-event -k --loglevel err a --session s",
-			"side: the kernel's events have no log levels\nhint: leave it out\n");
+			"side: kernel events have no log levels\nhint: leave it out\n");
 	REFUSED("enable-event -k --loglevel-only err a --session s",
-			"side: the kernel's events have no log levels\nhint: leave it out\n");
+			"side: kernel events have no log levels\nhint: leave it out\n");
 	REFUSED("enable-event --syscall a --session s",
-			"side: `--syscall`, `--kernel-buffer` and `--kernel-method` apply to the kernel's events only\nhint: write `--kernel`, too\n");
+			"side: cannot use `--syscall`, `--kernel-buffer` or `--kernel-method` without `--kernel`\nhint: write `--kernel`, too\n");
 	REFUSED("enable-event --kernel-buffer 4M a --session s",
-			"side: `--syscall`, `--kernel-buffer` and `--kernel-method` apply to the kernel's events only\nhint: write `--kernel`, too\n");
+			"side: cannot use `--syscall`, `--kernel-buffer` or `--kernel-method` without `--kernel`\nhint: write `--kernel`, too\n");
 	REFUSED("enable-event --kernel-method perf a --session s",
-			"side: `--syscall`, `--kernel-buffer` and `--kernel-method` apply to the kernel's events only\nhint: write `--kernel`, too\n");
+			"side: cannot use `--syscall`, `--kernel-buffer` or `--kernel-method` without `--kernel`\nhint: write `--kernel`, too\n");
 	REFUSED("enable-event -k --context pid a --session s",
-			"side: `--context pid` would be of the program that listens to the kernel\nhint: the events have pid, tid and comm\n");
+			"side: cannot record `--context pid` with kernel events: its value would be that of the program side-kernel\nhint: kernel events have the fields pid, tid and comm\n");
 	REFUSED("enable-event -k --exe /x a --session s",
-			"side: side puts no probes into the kernel\nhint: make it with `perf probe`, and then enable it, as `probe:NAME`\n");
+			"side: side cannot set probes in the kernel\nhint: create the probe with `perf probe`, then enable it as `probe:NAME`\n");
 	REFUSED("enable-event -k --global a --session s",
-			"side: side puts no probes into the kernel\nhint: make it with `perf probe`, and then enable it, as `probe:NAME`\n");
+			"side: side cannot set probes in the kernel\nhint: create the probe with `perf probe`, then enable it as `probe:NAME`\n");
 	REFUSED("enable-event -k --pid 3 a --session s",
-			"side: side puts no probes into the kernel\nhint: make it with `perf probe`, and then enable it, as `probe:NAME`\n");
+			"side: side cannot set probes in the kernel\nhint: create the probe with `perf probe`, then enable it as `probe:NAME`\n");
 }
 
 /* The longest pattern of each form, and one byte more. */
@@ -440,11 +440,11 @@ static void test_changes(void **unused)
 	assert_run("enable-channel c", 0,
 			START
 			"which - -;ask 60000 {\"version\":1,\"verb\":\"enable-channel\",\"session\":\"current\",\"channel\":\"c\"};close;",
-			"side: session current has the channel now\n");
+			"side: session current now has this channel\n");
 	answer("{\"changed\":false}", NULL);
 	begin_output();
 	assert_int_equal(run("enable-channel c"), 0);
-	assert_output("side: session current was so already\n");
+	assert_output("side: session current: nothing to change\n");
 	answer("{\"changed\":true}", NULL);
 	begin_output();
 	assert_int_equal(run("disable-channel c"), 0);
@@ -457,16 +457,16 @@ static void test_changes(void **unused)
 	assert_int_equal(run("enable-event a b"), 0);
 	assert_int_equal(run("statedump s"), 0);
 	assert_int_equal(run("clear s"), 0);
-	assert_output("side: session current records nothing more into the channel\n"
-		      "side: session current does not record them any more\n"
-		      "side: session current records them, too, from now on\n"
+	assert_output("side: session current no longer records into this channel\n"
+		      "side: session current no longer records these events\n"
+		      "side: session current records these contexts from now on\n"
 		      "side: session s applies the new tracking rules from now on\n"
 		      "side: session s applies the new tracking rules from now on\n"
 		      "side: session current records all events from now on\n"
 		      "side: session current records a from now on\n"
 		      "side: session current records a and others from now on\n"
-		      "side: the programs of session s emit a state dump\n"
-		      "side: session s has nothing of what was recorded before\n");
+		      "side: requested a state dump from the programs of session s\n"
+		      "side: deleted what session s had recorded\n");
 	*calls = '\0';
 }
 
@@ -519,7 +519,7 @@ static void test_stop(void **unused)
 			START
 			"which s -;ask -1 {\"version\":1,\"verb\":\"stop\",\"session\":\"s\"};close;",
 			"side: session s is stopped; see it with: side view /o\nside: it has recorded 1 event, 2.0 KiB\n"
-			"side: 7 events were lost:\n  4 for reasons that only the traces contain\n  3 while a ring was full\nhint: `side report --losses` shows them\nhint: a channel with a larger `--buffer-size`, or with fewer events, would keep more\n");
+			"side: 7 events were lost:\n  4 for reasons that only the traces contain\n  3 while a ring was full\nhint: `side report --losses` shows them\nhint: use a channel with a larger `--buffer-size`, or select fewer events\n");
 	answer("{\"output\":\"/o\",\"lost\":7," MESSAGE "}", NULL);
 	begin_output();
 	assert_int_equal(run("stop s"), 0);
@@ -562,12 +562,12 @@ static void test_destroy(void **unused)
 	begin_output();
 	assert_int_equal(run("destroy s"), 0);
 	assert_output("side: session s is destroyed; it recorded 2 events from 1 process, 3 bytes, in /\n"
-		      "side: 1,000 events were lost while a ring was full\nhint: a channel with a larger `--buffer-size`, or with fewer events, would keep more\n"
-		      "  p\\x09/r  e\\x09  1,000 (ring full)\n  q  events not known by name  2.0 KiB (disk)\n");
+		      "side: 1,000 events were lost while a ring was full\nhint: use a channel with a larger `--buffer-size`, or select fewer events\n"
+		      "  p\\x09/r  e\\x09  1,000 (ring full)\n  q  events with unknown names  2.0 KiB (disk)\n");
 	printed_options.quiet = true;
 	begin_output();
 	assert_int_equal(run("destroy s"), 0);
-	assert_output("side: 1,000 events were lost while a ring was full\nhint: a channel with a larger `--buffer-size`, or with fewer events, would keep more\n");
+	assert_output("side: 1,000 events were lost while a ring was full\nhint: use a channel with a larger `--buffer-size`, or select fewer events\n");
 	printed_options.quiet = false;
 	/* More processes without events than the daemon saw. */
 	answer("{\"output\":\"/\",\"seen\":1,\"processes\":[{\"recorded\":0},{\"recorded\":0}]}",
@@ -585,14 +585,14 @@ static void test_destroy(void **unused)
 	begin_output();
 	assert_int_equal(run("destroy s"), COMMAND_FAILED);
 	assert_output("side: session s is destroyed; it recorded nothing\nside: delivered 2,222 packets, 0 bytes, to t\n"
-		      "side: 3,333 events in 1 packet were given up: the receiver was away for longer than the spool lasted\n"
-		      "side: not everything was delivered: what was recorded is in /o\\x09\n");
+		      "side: lost 3,333 events in 1 packet: the receiver did not answer, and the spool was full\n"
+		      "side: not everything was delivered: the recorded data is in /o\\x09\n");
 	answer("{\"sending\":{\"packets\":2,\"to\":\"t\",\"dropped-packets\":4444,\"dropped-events\":1}}",
 			NULL);
 	begin_output();
 	assert_int_equal(run("destroy s"), 0);
 	assert_output("side: session s is destroyed; it recorded nothing\nside: delivered 2 packets, 0 bytes, to t\n"
-		      "side: 1 event in 4,444 packets were given up: the receiver was away for longer than the spool lasted\n");
+		      "side: lost 1 event in 4,444 packets: the receiver did not answer, and the spool was full\n");
 	*calls = '\0';
 	/* With --json it is part of the answer. */
 	printed_options.json = true;
@@ -647,11 +647,11 @@ static void test_several(void **unused)
 	assert_run("start", 25, START "which - -;close;", "");
 	which_status = 0;
 	assert_run("destroy --session a b c", COMMAND_USAGE, START "close;",
-			"side: `--session` is one session, and others are named\nhint: leave one of them out\n");
+			"side: cannot use `--session` with the name of another session\nhint: leave one of them out\n");
 	assert_run("destroy --all a", COMMAND_USAGE, START "close;",
-			"side: `--all` is all sessions, and some are named\nhint: leave one of them out\n");
+			"side: cannot use `--all` with the name of a session\nhint: leave one of them out\n");
 	assert_run("destroy --all --session a", COMMAND_USAGE, START "close;",
-			"side: `--all` is all sessions, and some are named\nhint: leave one of them out\n");
+			"side: cannot use `--all` with the name of a session\nhint: leave one of them out\n");
 	/* All of them. */
 	assert_run("destroy --all", 0, ASK_ALL "close;", "side: there are no sessions\n");
 	answer("{\"sessions\":[]}", NULL);
@@ -807,7 +807,7 @@ static void test_other(void **unused)
 	assert_run("regenerate statedump s", 0,
 			START
 			"which s -;ask 60000 {\"version\":1,\"verb\":\"statedump\",\"session\":\"s\"};close;",
-			"side: the programs of session s emit a state dump\n");
+			"side: requested a state dump from the programs of session s\n");
 	assert_run("regenerate metadata s", COMMAND_USAGE, "",
 			"side: not needed: the metadata of a trace is complete at any time, and the clock is measured again when a trace ends\n");
 	begin_output();

@@ -119,18 +119,18 @@ def test_events():
                      ("0.000001h", 3600000), ("7ns", 7)):
         asks("enable-event", "a:b", "--timeout", text, **base, event=["a:b"], timeout=ns)
     for text in ("s", "1.", ".5", "-1", "1 s", "1.2345678", "1x"):
-        refused("enable-event", "a:b", "--timeout", text, printing=["is not a time", "a time is a number of seconds, or one with ns"])
+        refused("enable-event", "a:b", "--timeout", text, printing=["is not a time", "a time is a number of seconds, or a number followed by ns"])
     refused("enable-event", "a:b", "--timeout", "99999999h", printing=["is too large"])
     asks("enable-event", "a:b", "-s", "s2", verb="enable-event", session="s2", event=["a:b"])
-    refused("enable-event", "-a", "a:b", printing=["`--all` is all events"])
+    refused("enable-event", "-a", "a:b", printing=["cannot use `--all` with the pattern `a:b`"])
     refused("enable-event", "a:b@INFO", "--loglevel", "ERR", printing=["has a log level"])
     refused("enable-event", "a:b", "--loglevel", "ERR", "--loglevel-only", "INFO", printing=["contradict"])
     asks("disable-event", "a:b", verb="disable-event", session="now", event=["a:b"])
     asks("disable-event", "-a", "-c", "x", verb="disable-event", session="now", channel="x")
-    refused("disable-event", printing=["no event to disable", "--all"])
+    refused("disable-event", printing=["missing operand: the events to disable", "--all"])
     contains(ask("enable-event", "a:b")[0].err, "records a:b from now on")
     fake.answers["enable-event"] = {**CHANGED, "changed": False}
-    contains(ask("enable-event", "a:b")[0].err, "was so already")
+    contains(ask("enable-event", "a:b")[0].err, "session now: nothing to change")
 
 
 def test_channels_and_contexts():
@@ -143,13 +143,13 @@ def test_channels_and_contexts():
          **base, mode="block", block_timeout=5 * 10**6, per_thread=9, context=["vtid"])
     # Other tools mean microseconds there.
     for text in ("5", "0.5"):
-        refused("enable-channel", "c1", "--mode=block", "--block-timeout", text, printing=["is not a time", "us, ms, s or min behind it here"])
+        refused("enable-channel", "c1", "--mode=block", "--block-timeout", text, printing=["is not a time", "a time here is a number followed by us, ms, s or min"])
     asks("disable-channel", "c1", verb="disable-channel", session="now", channel="c1")
     refused("enable-channel", printing=["missing operand: the name of a channel"])
     asks("add-context", "vtid", "procname", verb="add-context", session="now", context=["vtid", "procname"])
     asks("add-context", "-u", "-t", "vtid", "-t", "ip", "-c", "c1", "-e", "a:*", verb="add-context", session="now",
          context=["vtid", "ip"], channel="c1", event=["a:*"])
-    refused("add-context", printing=["no context"])
+    refused("add-context", printing=["missing operand: the contexts to add"])
 
 
 def test_tracking():
@@ -182,9 +182,9 @@ def test_recorded_counts():
     asks("regenerate", "statedump", verb="statedump", session="now")
     asks("regenerate", "statedump", "x", verb="statedump", session="x")
     refused("regenerate", "metadata", printing=["metadata of a trace is complete at any time"])
-    refused("regenerate", "all", printing=["`side regenerate` does not understand `all`", "did you mean `side regenerate statedump`?"])
+    refused("regenerate", "all", printing=["`side regenerate` does not accept `all`", "did you mean `side regenerate statedump`?"])
     asks("clear", "s", verb="clear", session="s")
-    contains(ask("clear", "s")[0].err, "session s has nothing of what was recorded before")
+    contains(ask("clear", "s")[0].err, "deleted what session s had recorded")
     equal(side("version").out, side("--version").out)
     (line,) = json_lines(ask("snapshot", "--json")[0].out)
     equal((line["type"], line["path"], line["session"]), ("snapshot", "/t/snapshot-1", "now"))
@@ -217,8 +217,8 @@ def test_pending():
                              "pending": [{"pid": 4711, "name": "redis-server", "why": "stopped by a signal"}],
                              "unchanged": [{"pid": 12, "name": "cron", "why": "control mode sync"}]}
     result = ask("start", status=5)[0]
-    contains(result.err, "redis-server (process 4711) has not switched over yet: stopped by a signal")
-    contains(result.err, "cron (process 12) is unchanged: control mode sync\nhint: `side attach --daemon -p 12` makes it check\n")
+    contains(result.err, "redis-server (process 4711) has not made the change yet: stopped by a signal")
+    contains(result.err, "cron (process 12) is unchanged: control mode sync\nhint: run `side attach --daemon -p 12`: the program then makes the change\n")
     result = ask("start", "-q", status=5)[0]
     contains(result.err, "redis-server")
     equal("cron" in result.err, False)
@@ -298,7 +298,7 @@ def test_status_and_list():
         true(all(request == {"verb": "status", "session": "now"} for request in requests), str(requests))
         for part in ("session now", "active", "/t/now", "recorded   8,000 events, 80.0 KiB; lost 12\n",
                      "    recorded 7,999 events, 80.0 KiB; lost 12\n", "    recorded 1 event, 20 bytes\n",
-                     "overwritten 2.0 KiB of older events\n", "snapshots  2, 77 events in all of them together\n", "name redis*, not pid 12", "channel ring", "4.0 MiB",
+                     "overwritten 2.0 KiB of older events\n", "snapshots  2, with 77 events in all\n", "name redis*, not pid 12", "channel ring", "4.0 MiB",
                      "db:* !db:tick", "if size > 4", "with ip", "all events", "channel empty", "no events",
                      "redis-server", "9,000", "old", "ended", "db:x", "ring full"):
             contains(result.out, part, str(args))
@@ -326,7 +326,7 @@ def test_status_and_list():
     out = ask("status", "now")[0].out
     for part in ("probe:malloc probe:malloc_return  --function malloc  in process 7  set",
                  "redis 7: 1,003 by jump, 1 by breakpoint, 1 not loaded, 2 refused, 5 hits lost",
-                 "location 4 to 5: a reason", "old 8: none, because it cannot", "slow 9: not answered yet",
+                 "location 4 to 5: a reason", "old 8: not set: it cannot", "slow 9: no answer yet",
                  "in /bin/x  not resolved: enable it again"):
         contains(out, part)
     # For a session that has never started there is only the definition.
@@ -360,19 +360,19 @@ FULL = {
     "messages-of-users": [{"uid": 25, "count": 1}, {"count": 26}]}
 
 FULL_TEXT = r"""session now  active
-  because    a\x1bdisk
+  reason     a\x1bdisk
   traces     /t/now
   recorded   8,001 events, 80.0 KiB; lost 12
   overwritten 2.0 KiB of older events
-  snapshots  3, 1 event in all of them together
+  snapshots  3, with 1 event in all
   restarts   4
-  missed     the start of 5 programs, while there was no recorder
-  missed     1 program with the agent of another release; restart it
+  lost       the start of 5 programs: no recorder was running
+  refused    1 program with the agent of another release; restart it
   sending    to tcp://there:4000
-             not connected since 1970-01-02 01:02:03, the 2. time: it is\x07gone
+             not connected since 1970-01-02 01:02:03, connection 2: it is\x07gone
              sent 1 packet, 3.0 KiB, 1,001 events; waiting 7 packets, 5.0 KiB; lost 8 packets, with 1 event
-             lost of user 1009: 1 packet, with 2 events: the spool is full
-             lost of further users: 3 packets, with 1 event: the spool is full
+             lost for user 1009: 1 packet, with 2 events: the spool is full
+             lost for other users: 3 packets, with 1 event: the spool is full
   of         name redis*, not pid 14, uid 15, gid 16, cgroup /c, container d
   channel ring  overwrite, 4.0 MiB a CPU, with vtid vpid
     recorded 7,999 events, 80.0 KiB; lost 13
@@ -386,24 +386,24 @@ FULL_TEXT = r"""session now  active
   redis\x1b                4711  thread      1,090          9,000     89.8 KiB           17
   old                      4712  sync            2             18     19 bytes            0  ended
 
-  NOT RECORDED  1,234 programs since the recorder began; those that run ask again
+  NOT RECORDED  1,234 programs since the recorder started; those that still run try again
   w\x1b                      21  user 22: no\x1bmemory
 
   6 idle programs have no ring memory: it was reclaimed, and is allocated again at the next event
 
   LOST
          1,023  redis-4711  db:x (ring full)
-            24  old-4712  events not known by name (other)
+            24  old-4712  events with unknown names (other)
 """
 
 FULL_NOTES = r"""side: m0
 hint: h0
 side: 2 more messages
 hint: `--json` prints the first 100
-side: 1 message about programs of user 25 in the log of the daemon
-side: 26 messages about programs of further users in the log of the daemon
-side: process 27, and programs that see the same files, cannot find this daemon: the rendezvous socket /d of the one before cannot be opened again (denied)
-hint: `side attach --daemon -p 27` makes another one
+side: 1 more message about programs of user 25: see the daemon's log
+side: 26 more messages about programs of other users: see the daemon's log
+side: process 27, and other programs in its mount namespace, cannot find this daemon: it cannot reopen the previous daemon's rendezvous socket /d (denied)
+hint: `side attach --daemon -p 27` creates another one
 """
 
 
@@ -417,7 +417,7 @@ def test_status_of_everything():
     # In colours: problems are red, and each colour is switched off again.
     colored = side("status", "now", "--color=always", env={**ENVIRONMENT, "TZ": "UTC"}).out
     equal(re.sub("\x1b\\[[0-9;]*m", "", colored), FULL_TEXT)
-    equal(re.findall("\x1b\\[1;31m(.*?)\x1b\\[0m", colored), ["because", "; lost 12", "missed", "missed", "not connected", "; lost 8 packets, with 1 event", "lost of user 1009: 1 packet, with 2 events: the spool is full", "lost of further users: 3 packets, with 1 event: the spool is full", "; lost 13", "          17", "NOT RECORDED"])
+    equal(re.findall("\x1b\\[1;31m(.*?)\x1b\\[0m", colored), ["reason", "; lost 12", "lost", "refused", "not connected", "; lost 8 packets, with 1 event", "lost for user 1009: 1 packet, with 2 events: the spool is full", "lost for other users: 3 packets, with 1 event: the spool is full", "; lost 13", "          17", "NOT RECORDED"])
     equal(re.findall("\x1b\\[1m(.*?)\x1b\\[0m", colored), ["session now", "channel ring", "channel empty", "PROCESS                   PID  CONTROL   CLASSES         EVENTS        BYTES         LOST", "LOST"])
     # The short form, with a loss and without.
     fake.answers["status"] = {"ok": True, "sessions": [{**FULL, "name": "other", "lost": 0, "output": "/o"}, {**FULL, "recorded": 1}]}
@@ -429,8 +429,8 @@ def test_status_of_everything():
           "  no channels: add events with `side enable-event`\n")
     # No program has joined, or no event has fired.
     for programs, text in ((0, "\n  no running program has joined; programs that started before the daemon join with `side attach --daemon -p PID`\n"),
-                           (1, "\n  1 program has joined, and no event that the session records has happened\n"),
-                           (2, "\n  2 programs have joined, and no event that the session records has happened\n")):
+                           (1, "\n  1 program has joined, but no event that the session records has happened\n"),
+                           (2, "\n  2 programs have joined, but no event that the session records has happened\n")):
         session = {"name": "now", "state": "active", "processes": []}
         fake.answers["status"] = {"ok": True, "sessions": [session], "programs": programs}
         equal(ask("status", "now")[0].out, "session now  active\n  recorded   0 events, 0 bytes\n" + text)
@@ -442,7 +442,7 @@ def test_status_of_everything():
            "sending": {"to": "u", "connected": True, "since": 86400 * 10**9, "connections": 1, "packets": 2, "bytes": 1, "events": 1, "pending-packets": 1, "pending": 2,
                        "dropped-packets": 1, "dropped-events": 3}}
     fake.answers["status"] = {"ok": True, "sessions": [{"name": "now", "state": "active", **one}]}
-    equal(side("status", "now", env={**ENVIRONMENT, "TZ": "UTC"}).out, 'session now  active\n  recorded   0 events, 0 bytes\n  missed     the start of 1 program, while there was no recorder\n  missed     2 programs with the agent of another release; restart them\n  sending    to u\n             connected since 1970-01-02 00:00:00\n             sent 2 packets, 1 byte, 1 event; waiting 1 packet, 2 bytes; lost 1 packet, with 3 events\n\n  NOT RECORDED  1 program since the recorder began; those that run ask again\n\n  1 idle program has no ring memory: it was reclaimed, and is allocated again at the next event\n')
+    equal(side("status", "now", env={**ENVIRONMENT, "TZ": "UTC"}).out, 'session now  active\n  recorded   0 events, 0 bytes\n  lost       the start of 1 program: no recorder was running\n  refused    2 programs with the agent of another release; restart them\n  sending    to u\n             connected since 1970-01-02 00:00:00\n             sent 2 packets, 1 byte, 1 event; waiting 1 packet, 2 bytes; lost 1 packet, with 3 events\n\n  NOT RECORDED  1 program since the recorder started; those that still run try again\n\n  1 idle program has no ring memory: it was reclaimed, and is allocated again at the next event\n')
     fake.answers["status"] = {"ok": True, "sessions": [{"name": "now", "state": "active", "sending": {"to": "u"}}]}
     equal(ask("status", "now")[0].out, "session now  active\n  recorded   0 events, 0 bytes\n  sending    to u\n             not connected yet\n"
           "             sent 0 packets, 0 bytes; waiting 0 packets, 0 bytes\n")
@@ -471,14 +471,14 @@ def test_status_of_probes():
     head = "session now  active\n  recorded   0 events, 0 bytes\n"
     text = (head + "  probes\n    p:a p:a_return  --function a  in process 31  set\n"
             "      one\\x1b 32: 1,039 by jump, 40 by jump into padding, 41 by short jump, 42 by punned jump, 43 by breakpoint, 44 by uprobe, "
-            "33 not loaded, 34 idle, 35 refused, 36 hits inside of others not seen, 37 hits lost, 38 returns not seen\n"
+            "33 not loaded, 34 idle, 35 refused, 36 nested hits not recorded, 37 hits lost, 38 returns not recorded\n"
             "        location 45: x\n        location 46 to 48: y\n"
-            "      two 47: none, because it cannot\n      three 48: not answered yet\n      four 49: nothing to set\n"
+            "      two 47: not set: it cannot\n      three 48: no answer yet\n      four 49: nothing to set\n"
             "    p:a p:a_return  --function a  in /e  not resolved: enable it again\n    q  --sdt x:y  in all programs\n")
     equal(ask("status", "now")[0].out, text)
     colored = side("status", "now", "--color=always", env=ENVIRONMENT).out
     equal(re.findall("\x1b\\[1;31m(.*?)\x1b\\[0m", colored),
-          ["35 refused", "37 hits lost", "38 returns not seen", "none, because it cannot", "not resolved: enable it again"])
+          ["35 refused", "37 hits lost", "38 returns not recorded", "not set: it cannot", "not resolved: enable it again"])
     equal(re.sub("\x1b\\[[0-9;]*m", "", colored), text)
 
 
@@ -487,7 +487,7 @@ def test_status_of_the_kernel():
     make_current()
     session = {"name": "now", "state": "active", "definition": {"channels": [{"channel": "ring", "rules": [{"event": ["kernel::x"]}]}]}}
     fake.answers["status"] = {"ok": True, "sessions": [session]}
-    contains(ask("status", "now")[0].out, "  kernel     nobody records its events: `side start` begins again\n")
+    contains(ask("status", "now")[0].out, "  kernel     not recorded: side-kernel does not run; `side start` starts it\n")
     answers = [{"method": "perf", "on": 51, "events": 1052}, {"way": "tracefs", "on": 53, "events": 54, "lost": 1055, "filtered": 56}]
     asked = []
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -508,8 +508,8 @@ def test_status_of_the_kernel():
     listener.close()
     os.unlink(os.path.join(RUNTIME, "kernel.sock"))
     equal(asked, [b"status\n"] * 2)
-    contains(outputs[0], "  kernel     51 of 1052 events switched on, by perf\n")
-    contains(outputs[1], "  kernel     53 of 54 events switched on, by tracefs; 56 with a filter of the kernel's; lost 1,055\n")
+    contains(outputs[0], "  kernel     51 of 1052 events enabled, by perf\n")
+    contains(outputs[1], "  kernel     53 of 54 events enabled, by tracefs; 56 with a kernel filter; lost 1,055\n")
 
 
 def test_save_and_load():
@@ -546,7 +546,7 @@ def test_save_and_load():
             stream.write(text)
         contains(ask("load", file, status=1)[0].err, part)
     contains(ask("load", work.name + "/nothing", status=1)[0].err, "side save")
-    contains(ask("load", both, both, "-s", "x", status=2)[0].err, "cannot all become")
+    contains(ask("load", both, both, "-s", "x", status=2)[0].err, "cannot load several files as one session x")
     contains(ask("load", both, "-s", "x", status=2)[0].err, "has several sessions")
     contains(ask("save", "-o", work.name, status=1)[0].err, "cannot write")
 

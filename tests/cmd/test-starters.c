@@ -210,13 +210,13 @@ static void assert_refused(const char *command, const char *message, const char 
 static void test_refused(void **unused)
 {
 	static const char removes[] =
-			"error 2 cannot follow `env %s` to the program: it removes LD_PRELOAD, which loads the recorder [write it before side: `env -i side trace -c COMMAND`];";
+			"error 2 cannot trace through `env %s`: it removes LD_PRELOAD, which loads the agent [write it before side: `env -i side trace -c COMMAND`];";
 	static const char splits[] =
-			"error 2 cannot follow `env %s` to the program: it starts no program, or one that the recorder cannot enter [write the arguments of `-S` without `-S`];";
+			"error 2 cannot trace through `env %s`: it starts no program, or one that cannot load the agent [write the arguments of `-S` without `-S`];";
 	static const char stops[] =
-			"error 2 cannot follow `%s` to the program: it starts no program, or one that the recorder cannot enter [name the program alone in `-c`, or a running process by `-p PID`];";
+			"error 2 cannot trace through `%s`: it starts no program, or one that cannot load the agent [name the program alone in `-c`, or a running process by `-p PID`];";
 	static const char changes[] =
-			"error 2 cannot follow `%s` to the program: it changes `%s`, which loads the recorder [leave the variable out, or set it before `side`];";
+			"error 2 cannot trace through `%s`: it changes `%s`, which loads the agent [leave the variable out, or set it before `side`];";
 	static const char *const removing[][3] = {{"env -i prog", "-i", "2 prog"},
 			{"env -vi prog", "-vi", "2 prog"}, {"env - prog", "-", "2 prog"},
 			{"env --ignore-environment prog", "--ignore-environment", "2 prog"},
@@ -277,9 +277,9 @@ static void test_refused(void **unused)
 static void test_users(void **unused)
 {
 	static const char user[] =
-			"error 2 cannot trace a program through `%s`: it removes LD_PRELOAD, which loads the recorder [run side as that user: `%s side trace -c COMMAND`, or let the kernel watch: `--global`];";
+			"error 2 cannot trace a program through `%s`: it removes LD_PRELOAD, which loads the agent [run side as that user: `%s side trace -c COMMAND`, or let the kernel watch: `--global`];";
 	static const char shell[] =
-			"error 2 cannot trace a program through `%s`: it removes LD_PRELOAD, which loads the recorder [run side as that user: `%s USER -c \"side trace -c COMMAND\"`, or let the kernel watch: `--global`];";
+			"error 2 cannot trace a program through `%s`: it removes LD_PRELOAD, which loads the agent [run side as that user: `%s USER -c \"side trace -c COMMAND\"`, or let the kernel watch: `--global`];";
 	static const char *const users[][3] = {{"sudo -u you -- A=b prog", "sudo", "5 prog"},
 			{"doas -u you prog", "doas", "3 prog"},
 			{"nice pkexec --user you prog", "pkexec", "4 prog"}};

@@ -290,8 +290,8 @@ static void end_with(struct send_status status, const char *url, bool is_json, b
 }
 
 #define AGAIN \
-	"hint: `side send the\\x09dir tcp://h\\x09` sends it again (`side receive` takes no packet twice)\n"
-#define RECORDED "what was recorded is in the\\x09dir\n"
+	"hint: `side send the\\x09dir tcp://h\\x09` sends it again (`side receive` accepts each packet once)\n"
+#define RECORDED "the recorded data is in the\\x09dir\n"
 
 static void test_end(void **unused)
 {
@@ -326,12 +326,12 @@ static void test_end(void **unused)
 				 .connections = 8},
 			"tcp://h\t", true, false, COMMAND_FAILED,
 			"{\"schema\":1,\"type\":\"sent\",\"to\":\"tcp://h\\u0009\",\"packets\":2,\"bytes\":3,\"events\":4,\"pending\":5,\"dropped_packets\":6,\"dropped_events\":7,\"connections\":8}\n"
-			"{\"schema\":1,\"type\":\"error\",\"status\":4,\"message\":\"7 events in 6 packets were given up: the receiver was away for longer than the spool lasted\"}\n"
-			"{\"schema\":1,\"type\":\"error\",\"status\":1,\"message\":\"not everything was delivered: 5 bytes remain, and what was recorded is in the\\\\x09dir\",\"hint\":\"`side send the\\\\x09dir tcp://h\\\\x09` sends it again (`side receive` takes no packet twice)\",\"mend\":\"`side send the\\\\x09dir tcp://h\\\\x09` sends it again (`side receive` takes no packet twice)\"}\n");
+			"{\"schema\":1,\"type\":\"error\",\"status\":4,\"message\":\"lost 7 events in 6 packets: the receiver did not answer, and the spool was full\"}\n"
+			"{\"schema\":1,\"type\":\"error\",\"status\":1,\"message\":\"not everything was delivered: 5 bytes remain, and the recorded data is in the\\\\x09dir\",\"hint\":\"`side send the\\\\x09dir tcp://h\\\\x09` sends it again (`side receive` accepts each packet once)\",\"mend\":\"`side send the\\\\x09dir tcp://h\\\\x09` sends it again (`side receive` accepts each packet once)\"}\n");
 	/* With --quiet, lost data is printed, too. */
 	end_with((struct send_status){.packets = 2, .dropped_packets = 1, .dropped_events = 1},
 			"tcp://h\t", false, true, COMMAND_LOST,
-			"side: 1 event in 1 packet were given up: the receiver was away for longer than the spool lasted\n");
+			"side: lost 1 event in 1 packet: the receiver did not answer, and the spool was full\n");
 	end_with((struct send_status){.failed = true}, "tcp://h\t", false, true, COMMAND_FAILED,
 			"side: not everything was delivered: " RECORDED AGAIN);
 	end_with((struct send_status){.pending = 3 << 20}, "tcp://h\t", false, true, COMMAND_FAILED,
@@ -438,7 +438,7 @@ static void test_send(void **unused)
 	*calls = '\0';
 	begin_output(false, true);
 	assert_int_equal(run_send("tcp://h", 4294967296), COMMAND_USAGE);
-	assert_output("side: serial lines do not know that speed\n");
+	assert_output("side: this speed is not possible on a serial line\n");
 	check_result = -EINVAL;
 	begin_output(false, true);
 	assert_int_equal(run_send("tcp://h", 0), COMMAND_USAGE);
@@ -569,7 +569,7 @@ static void test_sessions(void **unused)
 	current_name = NULL;
 	begin_output(false, false);
 	assert_int_equal(find_trace(&parsed, NULL, NULL), COMMAND_USAGE);
-	assert_output("side: name a trace, and there is no current session\nhint: name its directory or its session\n");
+	assert_output("side: name a trace, and there is no current session\nhint: name the directory or the session of the trace\n");
 	assert_called("");
 	assert_int_equal(nr_open, 0);
 	/* A path that exists. */
@@ -784,9 +784,9 @@ static void test_unmatched(void **unused)
 	search_for("{\"filter\":\"rows == 1\"}", TWO, "11;", "");
 	search_for("{\"filter\":\"rest == 1\"}", TWO, "11;12;", "");
 	search_for("{\"filter\":\"rowz == 1\"}", TWO, "11;12;",
-			"side: session mine: the filter `rowz == 1` fits no event yet: the event has no field \"rowz\"\nhint: did you mean `rows`?\n");
+			"side: session mine: the filter `rowz == 1` cannot be applied to any event yet: the event has no field \"rowz\"\nhint: did you mean `rows`?\n");
 	search_for("{\"event\":[\"db:close\"],\"filter\":\"rows == 1\"}", TWO, "11;12;",
-			"side: session mine: the filter `rows == 1` fits no event yet: the event has no field \"rows\"\n");
+			"side: session mine: the filter `rows == 1` cannot be applied to any event yet: the event has no field \"rows\"\n");
 	search_for("{\"event\":[\"db:none\"],\"filter\":\"rows == 1\"}", ONE, "11;",
 			"side: session mine: no event matches `db:none` yet: prog\\x0911 has 1 event: db:open\nhint: did you mean `db:open`?\n");
 	search_for("{\"filter\":\"rows ==\"}", ONE, "", "");

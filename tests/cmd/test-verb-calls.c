@@ -108,7 +108,7 @@ static void test_expand(void **unused)
 
 		begin_output();
 		assert_int_equal(expand(names[i][0], NULL), COMMAND_DONE);
-		snprintf(text, sizeof(text), "side: 2.0 KiB were made 5.0 MiB in %s\n",
+		snprintf(text, sizeof(text), "side: expanded 2.0 KiB to 5.0 MiB in %s\n",
 				names[i][1]);
 		assert_string_equal(end_output(), text);
 		snprintf(text, sizeof(text), "expand %s %s;", names[i][0], names[i][1]);
@@ -120,7 +120,7 @@ static void test_expand(void **unused)
 		begin_output();
 		assert_int_equal(expand(nameless[i], NULL), COMMAND_USAGE);
 		snprintf(text, sizeof(text),
-				"side: %s has no name to make a new one from\nhint: name the new directory with `-o`\n",
+				"side: cannot derive the name of the new directory from %s\nhint: name the new directory with `-o`\n",
 				nameless[i]);
 		assert_string_equal(end_output(), text);
 		assert_called("");
@@ -128,14 +128,15 @@ static void test_expand(void **unused)
 	expand_result.expanded = 0;
 	begin_output();
 	assert_int_equal(expand(".", "out"), COMMAND_DONE);
-	assert_string_equal(end_output(), "side: nothing in it was compressed: out is a copy\n");
+	assert_string_equal(end_output(),
+			"side: out is a plain copy: nothing in the trace was compressed\n");
 	assert_called("expand . out;");
 	expand_result = (struct ctf_expand_result){2, 3, 4, 5, 1};
 	expand_reports = true;
 	begin_output();
 	assert_int_equal(expand("d", "out"), COMMAND_FAILED);
-	assert_string_equal(
-			end_output(), "side: 100 % done\nside: 4 bytes were made 5 bytes in out\n");
+	assert_string_equal(end_output(),
+			"side: 100 % done\nside: expanded 4 bytes to 5 bytes in out\n");
 	expand_reports = false;
 	output_start(&as_json, "expand");
 	begin_output();
@@ -323,7 +324,7 @@ static void test_list(void **unused)
 	const char *sentence = NULL;
 
 	(void)unused;
-	check_list(false, COMMAND_DONE, "side: the kernel has no such events\n");
+	check_list(false, COMMAND_DONE, "side: no kernel event matches\n");
 	nr_each = 3;
 	check_list(false, COMMAND_DONE, "irq:c\nsched:a\nsched:b\n");
 	check_list(true, COMMAND_DONE,
@@ -643,7 +644,7 @@ static void test_made(void **unused)
 	begin_output();
 	assert_int_equal(temporary_directory_make("name", "a snapshot", &made), COMMAND_FAILED);
 	assert_string_equal(end_output(),
-			"side: cannot make a directory for a snapshot: No such file or directory\nhint: name a directory with -o\n");
+			"side: cannot create a directory for a snapshot: No such file or directory\nhint: name a directory with -o\n");
 	assert_null(made);
 	begin_output();
 	failing_arm(1);

@@ -493,7 +493,7 @@ static void test_entries(void **unused)
 	entry = (struct view_entry){.kind = VIEW_ENTRY_DAMAGE, .head = 7, .size = 9, .cut = true};
 	view_show_entry(&view, &entry, "broken\0q xxx");
 	assert_true(view.damaged);
-	assert_called("0 broken [add --repair to shorten the file to what is whole];");
+	assert_called("0 broken [add --repair to shorten the file to its last complete event];");
 	entry.cut = false;
 	view_show_entry(&view, &entry, "broken\0r xxx");
 	entry.cut = options.repair = true;

@@ -464,7 +464,7 @@ static void test_walking(void **unused)
 	assert_int_equal(walk_next(&walk, &item, &class), 0);
 	assert_true(walk.damaged);
 	assert_int_equal(walk.nr_items, 12);
-	assert_output("side: 50 % of it\nside: 100 % done\nhint: `side view --repair` shortens the file to its whole packets\nside: two\n");
+	assert_output("side: 50 % of it\nside: 100 % done\nhint: `side view --repair` shortens the file to its last complete event\nside: two\n");
 	assert_called("");
 	walk_close(&walk);
 	assert_called("disown;unview;close;free -;");
@@ -742,7 +742,7 @@ static void test_record_to(void **unused)
 		record->timeout = !i;
 		assert_int_equal(
 				prepare(&sending, &parsed, &options,
-						"side: `--spool` and `--timeout` belong to `--to`\n",
+						"side: cannot use `--spool` or `--timeout` without `--to`\n",
 						""),
 				COMMAND_USAGE);
 	}
@@ -758,7 +758,7 @@ static void test_record_to(void **unused)
 	options.format = SESSION_FORMAT_CTF2;
 	assert_int_equal(
 			prepare(&sending, &parsed, &options,
-					"side: a relay daemon takes CTF 1.8 only\nhint: leave `--format` out\n",
+					"side: a relay daemon accepts only CTF 1.8\nhint: leave `--format` out\n",
 					"check url;"),
 			COMMAND_USAGE);
 	is_ctf1 = false;
@@ -872,7 +872,7 @@ static void test_private(void **unused)
 	static const char *const others[] = {"sudo", "s", "", "su-", "xsu", "su.x"};
 	char path[300], library[400], printed[1100];
 	const char *sentence =
-			"programs that change to another user run unrecorded, and their loader prints \"cannot be preloaded\": other users cannot read";
+			"programs that change to another user are not recorded, and their loader prints \"cannot be preloaded\": other users cannot read";
 
 	(void)unused;
 	assert_int_equal(chmod(work, 0755), 0);
@@ -884,7 +884,7 @@ static void test_private(void **unused)
 	library_path = library;
 	assert_int_equal(close(open(library, O_WRONLY | O_CREAT | O_CLOEXEC, 0644)), 0);
 	assert_int_equal(chmod(library, 0644), 0);
-	snprintf(printed, sizeof(printed), "side: %s %s/a b: `chmod o+x '%s/a b'` lets them\n",
+	snprintf(printed, sizeof(printed), "side: %s %s/a b; `chmod o+x '%s/a b'` permits it\n",
 			sentence, work, work);
 	for (size_t i = 0; i < sizeof(changers) / sizeof(changers[0]); i++)
 		note(false, changers[i], printed);
@@ -898,7 +898,7 @@ static void test_private(void **unused)
 	/* Two directories cannot be entered; then only the library is unreadable. */
 	assert_int_equal(chmod(path, 0700), 0);
 	snprintf(printed, sizeof(printed),
-			"side: %s %s/a b: `chmod o+x '%s/a b' '%s/a b/c'` lets them\n", sentence,
+			"side: %s %s/a b; `chmod o+x '%s/a b' '%s/a b/c'` permits it\n", sentence,
 			work, work, work);
 	note(false, "su", printed);
 	assert_int_equal(chmod(path, 0711), 0);
@@ -906,7 +906,7 @@ static void test_private(void **unused)
 	assert_int_equal(chmod(path, 0711), 0);
 	note(true, "su", "");
 	assert_int_equal(chmod(library, 0640), 0);
-	snprintf(printed, sizeof(printed), "side: %s %s: `chmod o+r '%s'` lets them\n", sentence,
+	snprintf(printed, sizeof(printed), "side: %s %s; `chmod o+r '%s'` permits it\n", sentence,
 			library, library);
 	note(false, "su", printed);
 	assert_int_equal(unlink(library), 0);

@@ -81,12 +81,12 @@ static void labels_and_counts(void)
 	CALL(ev_u8, NULL, 0);
 	/*! the argument list is NULL | m:u8 */
 	CALL(ev_u8, NULL, 1);
-	/*! the description says U8 (2), the argument says STRING_UTF8 (18) | m:u8 | field: "x" */
+	/*! the description has the type U8 (2), the argument has STRING_UTF8 (18) | m:u8 | field: "x" */
 	CALL(ev_u8, &args[1], 1);
 	/*= provider: m, event: u8, fields: { x: { value: 1 } } */
 	CALL(ev_u8, args, 1);
 	args[0].type.v = 999;
-	/*! the description says U8 (2), the argument says ? (999) | m:u8 | field: "x" */
+	/*! the description has the type U8 (2), the argument has ? (999) | m:u8 | field: "x" */
 	CALL(ev_u8, args, 1);
 }
 
@@ -110,10 +110,10 @@ static void compounds(void)
 	/*! the described array has 2 elements, the argument has 1 | m:array | field: "a" */
 	CALL(ev_array, &arg, 1);
 	arg = arg_of(SIDE_TYPE_ARRAY, &wrong);
-	/*! the description says U8 (2), the argument says NULL (0) | m:array | field: "a" | index: 1 */
+	/*! the description has the type U8 (2), the argument has NULL (0) | m:array | field: "a" | index: 1 */
 	CALL(ev_array, &arg, 1);
 	arg = arg_of(SIDE_TYPE_VLA, &structs_vec);
-	/*! the description says U8 (2), the argument says NULL (0) | m:vla | field: "v" | index: 1 | struct: | field: "b" */
+	/*! the description has the type U8 (2), the argument has NULL (0) | m:vla | field: "v" | index: 1 | struct: | field: "b" */
 	CALL(ev_vla, &arg, 1);
 }
 
@@ -126,7 +126,7 @@ static void choices(void)
 	memset(&optional, 0, sizeof(optional));
 	arg = arg_of(SIDE_TYPE_OPTIONAL, &optional);
 	optional.selector = 1;
-	/*! the description says U8 (2), the argument says NULL (0) | m:optional | field: "o" | optional */
+	/*! the description has the type U8 (2), the argument has NULL (0) | m:optional | field: "o" | optional */
 	CALL(ev_optional, &arg, 1);
 	variant.selector = u8_arg(2);
 	variant.option = u8_arg(2);
@@ -134,13 +134,13 @@ static void choices(void)
 	/*! no option for the selector 2 | m:variant | field: "v" | variant */
 	CALL(ev_variant, &arg, 1);
 	variant.selector = arg_of(SIDE_TYPE_U16, NULL);
-	/*! the description says U8 (2), the argument says U16 (3) | m:variant | field: "v" | selector */
+	/*! the description has the type U8 (2), the argument has U16 (3) | m:variant | field: "v" | selector */
 	CALL(ev_variant, &arg, 1);
 	two[0] = two[1] = arg_of(SIDE_TYPE_ENUM, NULL);
-	/*! the description says U8 (2), the argument says ENUM (27) | m:enum | field: "e" */
+	/*! the description has the type U8 (2), the argument has ENUM (27) | m:enum | field: "e" */
 	CALL(ev_enum, two, 2);
 	two[0] = u8_arg(1);
-	/*! the description says U8 (2), the argument says ENUM (27) | m:enum | field: "b" */
+	/*! the description has the type U8 (2), the argument has ENUM (27) | m:enum | field: "b" */
 	CALL(ev_enum, two, 2);
 }
 
@@ -233,9 +233,9 @@ static void dynamics(void)
 	side_arg_define_vla_visitor(carelessly, (int *)NULL);
 	/*! the visitor returned an error | m:refuse | field: "v" */
 	side_event(ev_refuse, side_arg_list(side_arg_vla_visitor(refused)));
-	/*! the description says U8 (2), the argument says NULL (0) | m:careless | field: "v" | index: 1 */
+	/*! the description has the type U8 (2), the argument has NULL (0) | m:careless | field: "v" | index: 1 */
 	side_event(ev_careless, side_arg_list(side_arg_vla_visitor(carelessly)));
-	/*! the description says DYNAMIC (29), the argument says U8 (2) | m:dynamic | field: "d" */
+	/*! the description has the type DYNAMIC (29), the argument has U8 (2) | m:dynamic | field: "d" */
 	CALL(ev_dynamic, &arg, 1);
 	memset(&arg, 0, sizeof(arg));
 	side_enum_set(arg.type, SIDE_TYPE_DYNAMIC_INTEGER);

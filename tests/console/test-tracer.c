@@ -321,7 +321,7 @@ static void test_wrong(void **unused)
 	close(saved);
 	called("%.*s", (int)size, output);
 	assert_called(DASHES
-			"ERROR: the description says U8 (2), the argument says U32 (4)\n\tp:long\n\tfield: \"number\"\n" DASHES);
+			"ERROR: the description has the type U8 (2), the argument has U32 (4)\n\tp:long\n\tfield: \"number\"\n" DASHES);
 }
 
 int main(void)

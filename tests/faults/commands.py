@@ -32,7 +32,7 @@ with open(os.path.join(os.path.dirname(os.path.realpath(__file__)), "faults-call
 SYSCALL = (errno.EIO, errno.EMFILE, errno.ENOMEM)
 # The error of pthread_create() without memory; libdw reports a map that it cannot read as a file
 # that is not an ELF file.
-LIBRARIES = "(cannot start a thread .*|the recording cannot go on): Resource temporarily unavailable|what it has loaded cannot be read: Exec format error"
+LIBRARIES = "(cannot start a thread .*|cannot continue the recording): Resource temporarily unavailable|cannot read its list of loaded libraries: Exec format error"
 SANDBOX = ("stat64", "open64", "access", "syscall")
 seen = set()
 

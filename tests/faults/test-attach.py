@@ -62,7 +62,7 @@ class Programs:
 
     def end(self, err):
         """A program that could not be notified keeps the thread of its recorder until it is."""
-        if "the program could not be informed" in err:
+        if "side could not tell the program to stop" in err:
             done = side("detach", "-p", self.now.pid, env=environment(SIDE_RUNTIME=RUNTIME))
             equal(done.status, 0, done.err)
         self.now.end()

@@ -105,7 +105,7 @@ def test_boot_in_memory():
         pass
     control.note()
     err = boot(place, control)
-    contains(err, "they are in memory of the process alone")
+    contains(err, "they are in the memory of the process")
     equal(SESSION_ERROR.findall(err), ["0"], err)
     made = [site for site in control.noted() if site.function == "memfd_create"]
     true(any(site.times == 2 for site in made), f"a ring for each channel: {made}")

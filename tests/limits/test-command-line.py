@@ -40,12 +40,12 @@ class CommandLine(unittest.TestCase):
     def test_pairs(self):
         words = [word for i in range(64) for word in ("--pair", f"a{i}", f"b{i}")]
         self.limit(["report", "/nowhere"], words, [*words, "--pair", "a", "b"], NO_TRACE,
-                   "side: there are more than 64 times `--pair`", "hint: run the command several times")
+                   "side: `--pair` is given more than 64 times", "hint: run `side report` several times")
 
     def test_histograms(self):
         words = [word for i in range(64) for word in ("--histogram", f"f{i}")]
         self.limit(["report", "/nowhere"], words, [*words, "--histogram", "f"], NO_TRACE,
-                   "side: there are more than 64 times `--histogram`", "hint: run the command several times")
+                   "side: `--histogram` is given more than 64 times", "hint: run `side report` several times")
 
     def test_slowest(self):
         self.limit(["report", "/nowhere", "--pair", "a", "b", "--slowest"], ["10000"], ["10001"], NO_TRACE,
@@ -67,7 +67,7 @@ class CommandLine(unittest.TestCase):
         self.record([*begin, "1us"], [*begin, "999ns"], "side: `--block-timeout 999ns` is not between 1us and 60min")
 
     def test_compress(self):
-        self.record(["--compress=19"], ["--compress=20"], "side: `--compress=20`: levels go from 1 to 19")
+        self.record(["--compress=19"], ["--compress=20"], "side: cannot compress at level 20: levels are 1 to 19")
         self.record(["--compress=1"], ["--compress=0"], "side: `--compress=0` is too small: leave the option out, or write 1 or more")
 
     def test_rotation(self):
@@ -80,7 +80,7 @@ class CommandLine(unittest.TestCase):
 
     def test_channel_name(self):
         self.record(["--channel=" + "c" * 32], ["--channel=" + "c" * 33],
-                    f"side: \"{'c' * 33}\" cannot name a channel: a name has at most 32 letters, digits, \"_\" and \"-\"")
+                    f"side: \"{'c' * 33}\" is not a valid name of a channel: a name has at most 32 letters, digits, \"_\" and \"-\"")
 
     def test_pattern(self):
         self.record(["-e", "p" * 511], ["-e", "p" * 512], f"side: pattern \"{'p' * 200}\", column 512: more than 511 bytes",
@@ -89,7 +89,7 @@ class CommandLine(unittest.TestCase):
     def test_locations(self):
         words = [word for i in range(64) for word in ("--function", f"f{i}")]
         self.limit(["trace", "-c", "/nowhere/command"], words, [*words, "--function", "f"], NO_PROGRAM,
-                   "side: there are more than 64 locations")
+                   "side: more than 64 locations are given")
 
     def test_location(self):
         self.limit(["trace", SIDE, "--probe"], ["0" * 4096], ["0" * 4097], self.first_line("trace", SIDE, "--probe", "0" * 4096)[0],

@@ -505,11 +505,11 @@ static void test_definition(void **state)
 			LIMIT_CASE(probes, DEFINITION_PROBES_MAX, -E2BIG,
 					"\"probes\" has more than 256 elements"),
 			LIMIT_CASE(probes_by_request, DEFINITION_PROBES_MAX, -E2BIG,
-					"the session s has 256 probes, and no more are possible"),
+					"the session s has 256 probes, which is the limit"),
 			LIMIT_CASE(probe_events, DEFINITION_PROBE_EVENTS_MAX, -EINVAL,
-					"a probe makes 1 to 16 events: \"event\""),
+					"a probe has 1 to 16 events: \"event\""),
 			LEAST_CASE(probe_events_least, 1, -EINVAL,
-					"a probe makes 1 to 16 events: \"event\""),
+					"a probe has 1 to 16 events: \"event\""),
 			LIMIT_CASE(words, JSON_STRINGS_MAX, -E2BIG,
 					"\"event\" has more than 1024 elements"),
 			LIMIT_CASE(word, JSON_WORD_MAX, -EINVAL,
@@ -564,7 +564,7 @@ static void test_values(void **state)
 			LIMIT_CASE(track_number, UINT32_MAX, -ERANGE,
 					"\"uid\" is 4294967296, which is more than 4294967295"),
 			LIMIT_CASE(track_number_by_request, UINT32_MAX, -EINVAL,
-					"\"pid\" has an element that is not a number of that kind"),
+					"\"pid\" has an element that is not a number in its range"),
 	};
 
 	(void)state;

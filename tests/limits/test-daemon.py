@@ -25,7 +25,7 @@ class Daemon(Case):
         self.addCleanup(control.close)
         for number in range(256):
             control.ask("create", f"s{number}")
-        self.assertEqual(self.refusal("busy", "create", "more"), ("there are 256 sessions, and no more are possible", "destroy some"))
+        self.assertEqual(self.refusal("busy", "create", "more"), ("cannot create a session: the limit of 256 sessions is reached", "remove sessions with `side destroy`"))
         control.ask("destroy", "s0")
         control.ask("create", "more")
         self.assertEqual(len(control.ask("list")["sessions"]), 256)
@@ -54,7 +54,7 @@ class Daemon(Case):
         self.assertEqual(self.refusal("usage", "enable-event", "s", event=["a:c"], timeout=day + 1),
                          (f'"timeout" is {day + 1}, which is more than {day}', ""))
         self.assertEqual(self.refusal("usage", "enable-event", "s", event=["a:c"], timeout=-1),
-                         ('"timeout" is not a whole number from 0 on', ""))
+                         ('"timeout" is not an integer of 0 or more', ""))
 
     def enable(self, event, size):
         """Returns the answer about a table with this number of bytes, which the daemon stores without reading it."""
@@ -83,7 +83,7 @@ class Daemon(Case):
         self.assert_kept([most])
         answer = self.enable("g", most + 1)
         self.assertEqual((answer["kind"], answer["error"], answer["hint"]),
-                         ("usage", f"the probe table has {most + 1} bytes, more than 32 MiB", "ask for fewer probes at once"))
+                         ("usage", f"the probe table has {most + 1} bytes, more than 32 MiB", "request fewer probes at once"))
         self.assert_kept([most])
 
     def test_tables_of_a_session(self):
@@ -99,8 +99,8 @@ class Daemon(Case):
             self.assertEqual(answer["ok"], taken, answer)
             if not taken:
                 self.assertEqual((answer["kind"], answer["error"], answer["hint"]),
-                                 ("busy", "the probes of the session would have tables of more than 128 MiB",
-                                  "disable some, or use another session"))
+                                 ("busy", "the probe tables of the session would exceed 128 MiB",
+                                  "disable probes, or use another session"))
         self.assert_kept([1, 10])
 
 

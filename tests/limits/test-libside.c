@@ -268,13 +268,13 @@ static void test_descriptions(void **state)
 {
 	static const struct limit_case cases[] = {
 			LIMIT_CASE(event_fields, 1024, -EINVAL,
-					"it has 1025 fields, which is absurd"),
+					"it has 1025 fields, which is too many"),
 			LIMIT_CASE(array_elements, 65536, -EINVAL,
-					"the array has 65537 elements, which is absurd"),
+					"the array has 65537 elements, which is too many"),
 			LIMIT_CASE(gathered_elements, 1 << 24, -EINVAL,
-					"the array has 16777217 elements, which is absurd"),
+					"the array has 16777217 elements, which is too many"),
 			LIMIT_CASE(gathered_offset, UINT64_C(1) << 32, -EINVAL,
-					"the offset 0x100000001 is absurd"),
+					"the offset 0x100000001 is too large"),
 			LIMIT_CASE(built_levels, 128, SIDE_ERROR_INVAL, "nested"),
 			LIMIT_CASE(built_parts, 1048576, SIDE_ERROR_INVAL, "parts"),
 	};

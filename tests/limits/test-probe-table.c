@@ -56,7 +56,8 @@ static void test_first_letters(void **state)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		numbers(1);
 		fields[0].name = bad[i];
-		assert_string_equal(table_check_fields(fields, 1), "the name of a field is none");
+		assert_string_equal(
+				table_check_fields(fields, 1), "the name of a field is not valid");
 	}
 }
 
@@ -216,7 +217,7 @@ static void test_fields(void **state)
 			LIMIT_CASE(field_count, PROBE_TABLE_FIELDS_MAX, -EINVAL,
 					"an event has too many fields"),
 			LIMIT_CASE(field_name, PROBE_TABLE_FIELD_NAME_MAX, -EINVAL,
-					"the name of a field is none"),
+					"the name of a field is not valid"),
 			LIMIT_CASE(field_string, PROBE_TABLE_TEXT_MAX, -EINVAL, NO_SIZE),
 			LEAST_CASE(field_string_least, 1, -EINVAL, NO_SIZE),
 			LIMIT_CASE(field_bytes, PROBE_TABLE_TEXT_MAX, -EINVAL, NO_SIZE),
@@ -311,7 +312,7 @@ static int numbers_aside(uint64_t count)
 	for (uint64_t i = 0; i < count; i++)
 		assert_null(table_check_aside(&take, &aside));
 	assert_string_equal(table_check_aside(&take, &aside),
-			"a fetch calculates with what it has not put aside");
+			"a fetch calculates with a number that it has not pushed");
 	return 0;
 }
 
@@ -331,7 +332,7 @@ static void test_operations(void **state)
 			LIMIT_CASE(op_calculate, PROBE_SUM_GREATER_EQUAL, -EINVAL, NO_OPERAND),
 			LEAST_CASE(op_calculate_least, PROBE_SUM_PLUS, -EINVAL, NO_OPERAND),
 			LIMIT_CASE(numbers_aside, PROBE_TABLE_ASIDE_MAX, -EINVAL,
-					"a fetch puts too many numbers aside"),
+					"a fetch pushes too many numbers"),
 	};
 
 	(void)state;
@@ -431,7 +432,7 @@ static int site_detail(uint64_t count)
 }
 
 #define NO_PIECES "the instructions of a location are not consecutive"
-#define NO_PATCH "more bytes of a location are to be changed than are known"
+#define NO_PATCH "a location changes more bytes than the table has"
 
 static void test_sites(void **state)
 {

@@ -247,13 +247,13 @@ static int name_depth(uint64_t count)
 	return send_file(0, 4, name);
 }
 
-#define NO_PATH "a trace has a name that is no path below the output: it is not taken"
+#define NO_PATH "a trace is ignored: its name is not a path below the output"
 
 static void test_receiver(void **state)
 {
 	static const struct limit_case cases[] = {
 			LIMIT_CASE(senders, 64, -EIO,
-					"there are more traces and streams than are taken; the others are lost"),
+					"too many traces and streams: further ones are lost"),
 			LIMIT_CASE(trace_number, 100000 - 1, -ENOENT, ""),
 			LIMIT_CASE(file_total, 1 << 30, -ENOENT, ""),
 			LEAST_CASE(file_total_least, 4, -ENOENT, ""),

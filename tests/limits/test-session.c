@@ -226,7 +226,7 @@ static void test_options(void **state)
 {
 	static const struct limit_case cases[] = {
 			LIMIT_CASE(channel_name, SESSION_CHANNEL_NAME_MAX, -EINVAL,
-					"\"ccccccccccccccccccccccccccccccccc\" cannot name a channel: a name has at most 32 letters, digits, \"_\" and \"-\""),
+					"\"ccccccccccccccccccccccccccccccccc\" is not a valid name of a channel: a name has at most 32 letters, digits, \"_\" and \"-\""),
 			LIMIT_CASE(channel_rules, WIRE_RULES_MAX, -EINVAL,
 					"the channel c has more than 1024 rules"),
 			LIMIT_CASE(rule_contexts, WIRE_CONTEXTS_MAX, -EINVAL,
@@ -239,11 +239,11 @@ static void test_options(void **state)
 			LIMIT_CASE(threads, SESSION_THREADS_MAX, -EINVAL,
 					"4097 threads are more than 4096"),
 			LIMIT_CASE(block, SESSION_BLOCK_MAX_US, -EINVAL,
-					"a program cannot be made to wait for more than an hour"),
+					"a program cannot wait for more than an hour"),
 			LIMIT_CASE(compress, SESSION_COMPRESS_MAX, -EINVAL,
-					"there is no compression level 20: they go from 1 to 19"),
+					"unknown compression level 20: levels are 1 to 19"),
 			LEAST_CASE(compress_least, 1, -EINVAL,
-					"there is no compression level -1: they go from 1 to 19"),
+					"unknown compression level -1: levels are 1 to 19"),
 			LEAST_CASE(chunk_size, 65536, -EINVAL,
 					"a chunk of 65535 bytes (--rotate-size) is less than 64 KiB"),
 			LEAST_CASE(chunk_time, 1000000000, -EINVAL,
@@ -362,7 +362,7 @@ static void test_tracking(void **state)
 {
 	static const struct limit_case cases[] = {
 			LIMIT_CASE(track_entries, SESSION_TRACK_MAX, -E2BIG,
-					"a session can track at most 1024 things"),
+					"a session can have at most 1024 tracking criteria"),
 			LIMIT_CASE(track_text, SESSION_TRACK_TEXT_MAX, -EINVAL,
 					"a pattern for processes has 1 to 255 bytes"),
 			LEAST_CASE(track_text_least, 1, -EINVAL,
@@ -455,7 +455,7 @@ static void test_recordings(void **state)
 {
 	static const struct limit_case cases[] = {
 			LIMIT_CASE(recordings, WIRE_SESSIONS_MAX, -E2BIG,
-					"this runs inside 8 recordings already, and a program can be in 8"),
+					"cannot record: this process is already in 8 recordings, and at most 8 are possible"),
 	};
 
 	(void)state;
@@ -638,7 +638,7 @@ static int removed_levels(uint64_t count)
 	return ret;
 }
 
-#define DAMAGED FOUND_FILE ": this is not what side record writes there"
+#define DAMAGED FOUND_FILE ": it is not a file of `side record`"
 
 static void test_state(void **state)
 {

@@ -106,8 +106,8 @@ class Traces(unittest.TestCase):
         def array(count):
             return self.view(ctf2({"type": "static-length-array", "length": count, "element-field-class": {"type": "structure"}}), b"\7")[1]
         damaged = "TRACE/stream, byte 0, is damaged: %s; the remainder of this packet is skipped, 0 events of it are shown"
-        self.assertEqual(array(1 << 20), damaged % "an event takes no room")
-        self.assertEqual(array((1 << 20) + 1), damaged % "an array of nothing is too long")
+        self.assertEqual(array(1 << 20), damaged % "an event has no bytes")
+        self.assertEqual(array((1 << 20) + 1), damaged % "an array of empty elements is too long")
 
 
 if __name__ == "__main__":

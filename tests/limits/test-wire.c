@@ -906,7 +906,7 @@ static int context_word(uint64_t count)
 	int ret = context_text(count, "x", "x");
 
 	return count <= CONTEXT_NAME_MAX && ret == -EINVAL &&
-					strstr(limit_problem, "no context is called")
+					strstr(limit_problem, "unknown context")
 			? 0
 			: ret;
 }
@@ -954,7 +954,7 @@ static void test_shown_names(void **state)
 	for (size_t size = 40; size <= 41; size++) {
 		memset(name, 'x', size);
 		assert_int_equal(context_parse(name, &spec, &why), -EINVAL);
-		snprintf(begin_text, sizeof(begin_text), "no context is called \"%.40s%s\":", name,
+		snprintf(begin_text, sizeof(begin_text), "unknown context \"%.40s%s\":", name,
 				size > 40 ? "..." : "");
 		assert_int_equal(strncmp(why.text, begin_text, strlen(begin_text)), 0);
 	}
@@ -1185,7 +1185,7 @@ static void test_boot(void **state)
 			LIMIT_CASE(boot_file_size, BOOT_SIZE_MAX, -EINVAL,
 					"the file has more than 65536 bytes"),
 			LIMIT_CASE(boot_sessions, BOOT_SESSIONS_MAX, -EINVAL,
-					"there are more than 8 sessions"),
+					"more than 8 sessions"),
 			LIMIT_CASE(boot_channels, WIRE_CHANNELS_MAX, -EINVAL,
 					"a session has at most 32 channels"),
 			LIMIT_CASE(boot_rules, WIRE_RULES_MAX, -EINVAL,
@@ -1197,25 +1197,24 @@ static void test_boot(void **state)
 			LIMIT_CASE(boot_socket, BOOT_SOCKET_MAX, -EINVAL,
 					"state directory and session together are too long for a socket's name"),
 			LIMIT_CASE(boot_channel_name, 32, -EINVAL,
-					"\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\" cannot name a channel"),
+					"\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\" is not a valid name of a channel"),
 			LEAST_CASE(boot_ring_least, BOOT_RING_SIZE_MIN, -EINVAL,
 					"\"65535\" is not between 65536 and 1073741824 bytes"),
 			LIMIT_CASE(boot_ring_most, 1 << 30, -EINVAL,
-					"\"1073741825\" is no size, or too large"),
+					"\"1073741825\" is not a size, or too large"),
 			LIMIT_CASE(boot_ring_mebibytes, 1024, -EINVAL,
 					"\"1025M\" is not between 65536 and 1073741824 bytes"),
 			LIMIT_CASE(boot_threads, 4096, -EINVAL,
-					"\"4097\" is no number from 1 to 4096"),
+					"\"4097\" is not a number from 1 to 4096"),
 			LEAST_CASE(boot_threads_least, 1, -EINVAL,
-					"\"0\" is no number from 1 to 4096"),
+					"\"0\" is not a number from 1 to 4096"),
 			LIMIT_CASE(boot_block_us, 3600000000u, -EINVAL,
-					"\"3600000001us\" is no time, or too long"),
+					"\"3600000001us\" is not a time, or too long"),
 			LIMIT_CASE(boot_block_minutes, 60, -EINVAL,
-					"a program cannot be made to wait for 61min"),
-			LEAST_CASE(boot_block_least, 1, -EINVAL,
-					"a program cannot be made to wait for 0us"),
+					"61min is not between 1us and 1h"),
+			LEAST_CASE(boot_block_least, 1, -EINVAL, "0us is not between 1us and 1h"),
 			LIMIT_CASE(boot_memory, UINT64_C(1) << 50, -EINVAL,
-					"\"1125899906842625\" is no size, or too large"),
+					"\"1125899906842625\" is not a size, or too large"),
 			LEAST_CASE(boot_memory_least, 1 << 20, -EINVAL,
 					"\"1048575\" is not between 1048576 and 1125899906842624 bytes"),
 	};

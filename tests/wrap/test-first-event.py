@@ -98,7 +98,7 @@ def run_all():
     events = run("allocator of the program", [path("whole")])
     if not events["allocator:allocated"]:
         failures.append(f"no event of the allocator: {events}")
-    run("allocator of the program, wrapped", [path("whole")], wrap, prints="calls of malloc() and its like in process")
+    run("allocator of the program, wrapped", [path("whole")], wrap, prints="allocations of process ")
     run("allocator of the program, child", [path("whole"), "fork"])
     run("constructor under the loader's lock", [program, "load", path("plugin.so")])
     for _ in range(500 if os.environ.get("SIDE_TEST_LONG") else 20):

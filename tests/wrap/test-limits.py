@@ -119,7 +119,7 @@ if os.getuid() == 0 and not subprocess.run([*OTHER, "true"], capture_output=True
     for folder in (work.name, path("top/private(dir)")):
         os.chmod(folder, 0o755)
     os.chmod(path("top/private(dir)"), 0o700)
-    note = "programs that change to another user run unrecorded"
+    note = "programs that change to another user are not recorded"
     hint = f"`chmod o+x {path('top')} '{path('top/private(dir)')}'`"
     as_other_user("setpriv", "--", *OTHER, "true", prints=[note, hint])
     as_other_user("setpriv in a shell", "--", "sh", "-c", f"true; exec {' '.join(OTHER)} true", prints=[note, hint])

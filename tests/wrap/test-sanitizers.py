@@ -112,7 +112,7 @@ def attach(name, program, refused):
             done = subprocess.run([side, *words, "-o", trace, "--force", "-p", str(process.pid), "--duration", "200ms"],
                                   capture_output=True, text=True, check=False, timeout=120, env=environment)
             # On a busy machine it may not get there within two seconds.
-            if "none of its threads was at a point" not in done.stderr:
+            if "no thread reached a point" not in done.stderr:
                 break
         if refused:
             expect(done.returncode and refused in done.stderr, f"{name}, {words}: status {done.returncode}, {done.stderr}")
@@ -157,7 +157,7 @@ if shutil.which("valgrind"):
                   ["trace", "--function", "work", "--global", "--exe", plain]):
         done = subprocess.run([side, *words, "-o", path("refused"), "-p", str(process.pid), "--duration", "200ms"], capture_output=True,
                               text=True, check=False, timeout=120, env=environment)
-        reason = ("where the kernel's breakpoints end it\nhint: trace the program alone" if "--global" in words else
+        reason = ("where a breakpoint of the kernel would end it\nhint: trace the program alone" if "--global" in words else
                   "which executes a translation of the program\nhint: start it with `side record`, or without valgrind\n")
         expect(done.returncode and f"it runs under valgrind, {reason}" in done.stderr, f"{words}: {done}")
     out, err = process.communicate("go\n", timeout=120)

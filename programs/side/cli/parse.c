@@ -126,8 +126,7 @@ static int cmdline_report_unknown(struct cmdline_parser *parser, const char *opt
 				     : "options of a verb follow it\n`side --help` lists the verbs",
 				verb ? verb->name : "");
 	if (!verb)
-		return cmdline_report_error(
-				parser, "there is no option `--%.*s`", (int)length, option);
+		return cmdline_report_error(parser, "unknown option `--%.*s`", (int)length, option);
 	return cmdline_report_error(parser, "`side %s` has no option `--%.*s`", verb->name,
 			(int)length, option);
 }
@@ -169,8 +168,8 @@ static int cmdline_parse_choice(struct cmdline_parser *parser, const struct opti
 	}
 	if (nearest_text(&nearest, "", suggestion, sizeof(suggestion)))
 		cmdline_advise(parser, "%s", suggestion);
-	return cmdline_report_error(
-			parser, "`--%s` cannot be `%.128s`: it is %s", option->name, text, choices);
+	return cmdline_report_error(parser, "`--%s` does not accept `%.128s`: use %s", option->name,
+			text, choices);
 }
 
 /* ---- lists: several patterns or contexts in one argument ---- */
@@ -300,7 +299,7 @@ static int cmdline_convert_value(struct cmdline_parser *parser, const struct opt
 	int error;
 
 	if (option->kind != OPTION_FLAG && (!text || !*text)) {
-		cmdline_advise(parser, "`--%s %s` needs a text that is not empty", option->name,
+		cmdline_advise(parser, "give `--%s` a %s that is not empty", option->name,
 				option->argument);
 		return cmdline_report_error(parser, "the %s of `--%s` is empty", option->argument,
 				option->name);
@@ -323,7 +322,7 @@ static int cmdline_convert_value(struct cmdline_parser *parser, const struct opt
 		if (!error && *(uint64_t *)value)
 			return 0;
 		cmdline_advise(parser,
-				"a size is a number of bytes, also with K, M or G behind it: 512K, 4M");
+				"a size is a number of bytes, optionally followed by K, M or G: 512K, 4M");
 		return cmdline_report_value(parser, option, text, error, "a size");
 	case OPTION_NUMBER:
 		error = cmdline_parse_number(text, value);
@@ -335,8 +334,8 @@ static int cmdline_convert_value(struct cmdline_parser *parser, const struct opt
 		if (!error)
 			return 0;
 		cmdline_advise(parser,
-				option->units ? "a time is a number with us, ms, s or min behind it here: 10ms, 1s"
-					      : "a time is a number of seconds, or one with ns, us, ms, s, min or h behind it: 10ms, 1s");
+				option->units ? "a time here is a number followed by us, ms, s or min: 10ms, 1s"
+					      : "a time is a number of seconds, or a number followed by ns, us, ms, s, min or h: 10ms, 1s");
 		return cmdline_report_value(parser, option, text, error, "a time");
 	}
 	return -EINVAL;
@@ -460,9 +459,10 @@ static int cmdline_report_missing(struct cmdline_parser *parser, const struct op
 			option->argument);
 	if (next)
 		return cmdline_report_error(parser,
-				"`--%s` needs its %s, but the option follows: `%.128s`",
+				"`--%s` needs the argument %s, but an option follows: `%.128s`",
 				option->name, option->argument, next);
-	return cmdline_report_error(parser, "`--%s` needs its %s", option->name, option->argument);
+	return cmdline_report_error(
+			parser, "`--%s` needs an argument: %s", option->name, option->argument);
 }
 
 /*
@@ -503,8 +503,7 @@ static int cmdline_parse_long(struct cmdline_parser *parser)
 	if (!option->argument) {
 		if (text) {
 			cmdline_advise(parser, "write `--%s` alone", option->name);
-			return cmdline_report_error(
-					parser, "`--%s` takes no argument", option->name);
+			return cmdline_report_error(parser, "`--%s` has no argument", option->name);
 		}
 		return cmdline_store_value(parser, option, base, NULL);
 	}
@@ -549,7 +548,7 @@ static int cmdline_parse_letters(struct cmdline_parser *parser)
 								: "");
 			if (!verb)
 				return cmdline_report_error(
-						parser, "there is no option `-%c`", *letters);
+						parser, "unknown option `-%c`", *letters);
 			return cmdline_report_error(parser, "`side %s` has no option `-%c`",
 					verb->name, *letters);
 		}
@@ -588,7 +587,7 @@ static int cmdline_parse_verb(struct cmdline_parser *parser)
 		cmdline_advise(parser, "%s", text);
 	else
 		cmdline_advise(parser, "`side --help` lists the verbs");
-	return cmdline_report_error(parser, "there is no verb `%.128s`", name);
+	return cmdline_report_error(parser, "unknown verb `%.128s`", name);
 }
 
 static int cmdline_check_operands(struct cmdline_parser *parser)
@@ -612,7 +611,7 @@ static int cmdline_check_operands(struct cmdline_parser *parser)
 	}
 	if (verb->max_operands && (unsigned int)parsed->operand_count > verb->max_operands) {
 		cmdline_advise(parser, "write `side %s %s`", verb->name, verb->operands);
-		return cmdline_report_error(parser, "`side %s` does not understand `%.128s`",
+		return cmdline_report_error(parser, "`side %s` does not accept `%.128s`",
 				verb->name, parsed->operands[verb->max_operands]);
 	}
 	return 0;

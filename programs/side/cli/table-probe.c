@@ -53,7 +53,7 @@ const struct option table_trace_options[] = {
 		.completion = COMPLETE_FILE,
 		.offset = offsetof(struct record_options, exe),
 		.standard = "the program of COMMAND",
-		.sentence = "With `--global`: the program or library to probe. Without `-c`, recording goes on until Ctrl-C, or for `--duration`. /proc/PID/exe and /proc/PID/root/PATH name files of another mount namespace (a container).",
+		.sentence = "With `--global`: the program or library to probe. Without `-c`, recording continues until Ctrl-C, or for `--duration`. /proc/PID/exe and /proc/PID/root/PATH name files of another mount namespace (a container).",
 	},
 	{
 		.letter = 'p',
@@ -62,7 +62,7 @@ const struct option table_trace_options[] = {
 		.kind = OPTION_NUMBER,
 		.completion = COMPLETE_PROCESS_ID,
 		.offset = offsetof(struct record_options, pid),
-		.sentence = "Trace this running process: the agent is brought into it, as by `side attach`, until Ctrl-C or until the program ends. With `--global`: record hits of this process only; without `--exe`, its program and libraries are probed.",
+		.sentence = "Trace this running process: the agent is loaded into it, as by `side attach`, until Ctrl-C or until the program ends. With `--global`: record hits of this process only; without `--exe`, its program and libraries are probed.",
 	},
 	{
 		.name = "buffer-size",
@@ -121,7 +121,7 @@ const char *const table_trace_paragraphs[] = {
 	"No daemon is needed, and the program need not be instrumented. "
 	"Each probe is an event probe:NAME; for `libc:malloc`, NAME is malloc. "
 	"`--exit`, `--arg` and `--ret` belong to the location before them, or to all locations if they come first.",
-	"Options of side can be before or behind COMMAND. If an argument of COMMAND begins with `-`, put `--` before COMMAND, or give all of it as `-c 'COMMAND ARGUMENT...'`.",
+	"Options of side can be before or after COMMAND. If an argument of COMMAND begins with `-`, put `--` before COMMAND, or give all of it as `-c 'COMMAND ARGUMENT...'`.",
 	"If COMMAND begins with a program that starts another one, side traces the other one. "
 	"It knows env, nice, nohup, stdbuf, setsid, timeout, time, taskset, chrt, ionice, numactl, setarch, unshare and strace, with their options, also nested. side refuses sudo, `env -i` and others that keep the agent from the program, before anything starts. "
 	"`--global` needs no agent in the program.",
@@ -131,9 +131,7 @@ const char *const table_trace_paragraphs[] = {
 	"It is not stopped, and its code is restored when the recording ends. "
 	"Its child processes are recorded as well, each in a trace of its own. "
 	"`side attach --help` lists the refusals.",
-	"Locations that could only have a breakpoint are watched by the kernel if that is permitted (uprobes of that process), which costs a third; `-v` prints how many, and why others are not. "
-	"Their records are in the trace of `side-uprobes`, with pid, tid and comm of the hit. "
-	"`--no-uprobe` sets breakpoints instead.",
+	"If a location could only have a breakpoint, the kernel watches it (uprobes of that process), if that is permitted. This costs a third of a breakpoint. `-v` prints how many locations the kernel watches, and why it does not watch others. Their records are in the trace of `side-uprobes`, with pid, tid and comm of the hit. `--no-uprobe` sets breakpoints instead.",
 	"The exit status is that of the started program.",
 	NULL,
 };
@@ -218,8 +216,7 @@ const struct term table_global_terms[] = {
 	{ "perf_event",
 		"BPF programs, with an event for each location." },
 	{ "tracefs",
-		"Definitions in tracefs, for values that its syntax supports; hits come through perf's buffers. "
-		"`--uid` then asks /proc, which does not know ended processes: their hits count as lost." },
+		"Definitions in tracefs, for values that its syntax supports; hits come through perf's buffers. `--uid` then reads /proc, which has no entry for ended processes: their hits count as lost." },
 	{ NULL, NULL },
 };
 
@@ -230,12 +227,11 @@ const char *const table_probe_paragraphs[] = {
 	"GLOB selects functions by any of their names; LIBRARY:GLOB selects those of some files.",
 	"METHOD is jump (five bytes are replaced by a jump), padding (the same, partly behind the end of a short function), short (two bytes are replaced by a jump to a nearby jump), punned (a jump that reuses some of the original bytes), uprobe (in a single process the kernel watches it, if that is permitted; with `--exe` it is a breakpoint), breakpoint (much slower), or none. "
 	"Everything but a jump has a reason. "
-	"\"returns not seen: "
+	"\"returns not recorded: "
 	"REASON\" (JSON: no_exit): "
 	"`--exit` records the entry only. "
 	"BYTES is the number of bytes of instructions that are executed elsewhere.",
-	"A process without probes keeps the code of earlier ones for reuse, at most 64 MiB. "
-	"The last lines print its size, with the agent's own data and the changed pages of code (JSON: probe_kept), and whether handlers of SIGTRAP and SIGILL (signals) or jumps in padding (JSON: pads) are kept because a thread may still use them.",
+	"A process without probes keeps the code of earlier ones for reuse, at most 64 MiB. The last lines print its size, with the agent's own data and the changed pages of code (JSON: probe_kept). They also print whether handlers of SIGTRAP and SIGILL (signals) or jumps in padding (JSON: pads) are kept because a thread may still use them.",
 	"Markers (SDT, USDT) of the file follow, as PROVIDER:NAME with their operands; GLOB selects them by that name. "
 	"`--sdt` lists only markers: "
 	"SEMAPHORE is the address of the counter of listeners, LISTENERS its value in a process. "
@@ -255,7 +251,7 @@ const struct example table_probe_examples[] = {
 	{ "side probe list --sdt",
 		"List the markers of all running programs." },
 	{ "side probe list --json ./server | jq -r 'select(.reason) | [.function, .method, .reason] | @tsv'",
-		"Print why some functions take no jump." },
+		"Print why some functions cannot have a jump." },
 	{ .command = NULL },
 };
 

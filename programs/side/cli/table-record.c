@@ -319,7 +319,7 @@ const struct option table_record_options[] = {
 		.name = "strict",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct record_options, strict),
-		.sentence = "Exit with status 4 if an event was lost or a process could not be recorded, whatever COMMAND returned.",
+		.sentence = "Exit with status 4 if an event was lost or a process could not be recorded, regardless of COMMAND's status.",
 	},
 	{
 		.name = "force",
@@ -351,7 +351,7 @@ const char *const table_record_paragraphs[] = {
 	"If the disk is full, events stay in the rings. "
 	"If the rings are full as well, events are lost and counted. "
 	"Recording continues when there is space again.",
-	"With `--kernel` the kernel's events are one more trace, DIR/kernel, on the same clock as all others. "
+	"With `--kernel` kernel events are one more trace, DIR/kernel, on the same clock as all others. "
 	"With chunks, `--mode overwrite`, `--to` or `--buffers` they are events of a program side-kernel, in rings like all others. "
 	"If that is not permitted, a line reports it, everything else is recorded, and the exit status is 3 (or 1) if COMMAND returned 0.",
 	"A `side record` inside another one records on its own; the outer one records as well.",
@@ -376,7 +376,7 @@ const struct example table_record_examples[] = {
 	{ "side record -e 'db:query' --filter 'rows > 1000' --context vtid,procname ./server",
 		"Record large queries, with the thread and the process that made them." },
 	{ "side record --mode overwrite --buffer-size 1M ./server",
-		"Keep the last megabyte of each CPU, however the server ends." },
+		"Keep the last megabyte of each CPU, even if the server crashes." },
 	{ "side record -e 'db:*' --channel trouble -e '*@ERR' --mode block ./server",
 		"Record a provider, and errors in rings of their own that lose nothing." },
 	{ "side record --buffers /var/tmp/rings -o trace ./server",
@@ -461,9 +461,7 @@ const char *const table_channels_paragraphs[] = {
 
 const struct term table_channels_terms[] = {
 	{ "-e, --filter, --event-context",
-		"One or more `-e` and the options directly after them are a rule; the next `-e` starts another one. "
-		"A channel takes an event if any rule selects it. "
-		"A filter before the first `-e` applies to all rules of its channel." },
+		"One or more `-e` and the options directly after them are a rule; the next `-e` starts another one. A channel records an event if any rule selects it. A filter before the first `-e` applies to all rules of its channel." },
 	{ "--context",
 		"Recorded with each event of the channel." },
 	{ "--mode, --buffer-size, --per-thread, --block-timeout",

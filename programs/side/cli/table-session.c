@@ -237,12 +237,7 @@ const char *const table_create_paragraphs[] = {
 	"A session lives in the daemon sided, which is started if it does not run. "
 	"The session exists until `side destroy`, even if the daemon restarts.",
 	"A session without `side enable-event` records no events.",
-	"With `--to`, a process beside the recorder sends the files; `side status` shows its progress. "
-	"It tries again if the connection breaks or the receiver does not answer. "
-	"It stores what was delivered, and continues from there even after it, the recorder or the daemon was killed. "
-	"`side receive` takes no packet twice. "
-	"A relay daemon can have unconfirmed packets twice, in two of its sessions. "
-	"A session with chunks sends each chunk when it is finished.",
+	"With `--to`, a process beside the recorder sends the files; `side status` shows its progress. It tries again if the connection breaks or the receiver does not answer. It stores what was delivered, and continues from there even after it, the recorder or the daemon was killed. `side receive` accepts each packet once. A relay daemon can have unconfirmed packets twice, in two of its sessions. A session with chunks sends each chunk when it is finished.",
 	NULL,
 };
 
@@ -412,7 +407,7 @@ const struct option table_enable_event_options[] = {
 		.kind = OPTION_NUMBER,
 		.completion = COMPLETE_PROCESS_ID,
 		.offset = offsetof(struct control_options, pid),
-		.sentence = "Set a probe in this process (and its children) at the location of `--probe`, `--function` or `--sdt`. The agent is brought into the process if it is not there, as `side attach` does.",
+		.sentence = "Set a probe in this process (and its children) at the location of `--probe`, `--function` or `--sdt`. If the process has no agent, the agent is loaded into it, as by `side attach`.",
 	},
 	{
 		.name = "exe",
@@ -441,7 +436,7 @@ const struct option table_enable_event_options[] = {
 		.kind = OPTION_SIZE,
 		.offset = offsetof(struct control_options, kernel_buffer),
 		.standard = "2M",
-		.sentence = "With `--kernel`: use a kernel buffer of SIZE bytes for each CPU, unless the kernel's events are being recorded already.",
+		.sentence = "With `--kernel`: use a kernel buffer of SIZE bytes for each CPU, unless kernel events are already being recorded.",
 	},
 	{
 		.name = "kernel-method",
@@ -452,7 +447,7 @@ const struct option table_enable_event_options[] = {
 		.offset = offsetof(struct control_options, kernel_backend),
 		.choices = table_kernel_backends,
 		.standard = "best",
-		.sentence = "With `--kernel`: how events are read, as for `side record`, unless they are being recorded already.",
+		.sentence = "With `--kernel`: how events are read, as for `side record`, unless kernel events are already being recorded.",
 	},
 	TABLE_PROBE_OPTIONS(control_options),
 	TABLE_GLOBAL_OPTIONS(control_options),

@@ -132,7 +132,7 @@ static const struct option list_table[] = {
 		.name = "userspace",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct list_options, userspace),
-		.sentence = "List the events of all running programs that can be inspected. Programs without an agent, because they started before the daemon or without a recorder, are listed at the end; `side attach` adds it.",
+		.sentence = "List the events of all running programs that can be inspected. Programs without an agent, because they started before the daemon or without a recorder, are listed at the end; `side attach` adds the agent.",
 	},
 	{
 		.letter = 'k',
@@ -347,7 +347,7 @@ static const struct option expand_table[] = {
 };
 
 static const char *const expand_paragraphs[] = {
-	"Decompresses a trace that was recorded with `--compress`: writes a copy of DIR with uncompressed data streams. side reads both kinds; other readers of CTF read only the uncompressed one.",
+	"Decompresses a trace that was recorded with `--compress`: writes a copy of DIR with uncompressed data streams. side reads both; other readers of CTF read only the uncompressed one.",
 	"Damage is reported on standard error, everything else is decompressed, and the exit status is 1.",
 	NULL,
 };
@@ -393,12 +393,12 @@ const struct verb command_verbs[] = {
 		COMPLETE_COMMAND_OR_FILE, false, 0, 0, NULL,
 		"List the events of a program, library or process, or the sessions.", list_paragraphs, list_table,
 		list_examples, list_see_also },
-	{ VERBS_FIRST, VERB_VIEW, "view", "[DIR|SESSION]", COMPLETE_DIRECTORY, false, 0, 1, "there is no trace to show",
+	{ VERBS_FIRST, VERB_VIEW, "view", "[DIR|SESSION]", COMPLETE_DIRECTORY, false, 0, 1, "missing operand: a trace to show",
 		"Print the events of a trace.", view_paragraphs, view_table, view_examples, view_see_also },
-	{ VERBS_FIRST, VERB_REPORT, "report", "[DIR|SESSION]", COMPLETE_DIRECTORY, false, 0, 1, "there is no trace to report",
+	{ VERBS_FIRST, VERB_REPORT, "report", "[DIR|SESSION]", COMPLETE_DIRECTORY, false, 0, 1, "missing operand: a trace to report on",
 		"Count events, measure durations, list losses.", command_report_paragraphs,
 		command_report_options, command_report_examples, report_see_also },
-	{ VERBS_FIRST, VERB_EXPORT, "export", "[DIR|SESSION]", COMPLETE_DIRECTORY, false, 0, 1, "there is no trace to export",
+	{ VERBS_FIRST, VERB_EXPORT, "export", "[DIR|SESSION]", COMPLETE_DIRECTORY, false, 0, 1, "missing operand: a trace to export",
 		"Convert a trace for Perfetto, Chrome, spreadsheets and other tools.", command_export_paragraphs,
 		command_export_options, command_export_examples, export_see_also },
 	{ VERBS_FIRST, VERB_CREATE, "create", "[NAME]", COMPLETE_NONE, false, 0, 1, NULL,
@@ -411,7 +411,7 @@ const struct verb command_verbs[] = {
 		"Check the system and suggest fixes.", table_doctor_paragraphs, table_doctor_options,
 		table_doctor_examples, doctor_see_also },
 	{ VERBS_RECORD, VERB_PROBE, "probe", "list [--sdt] FILE|PID [GLOB]", COMPLETE_FILE, false, 1, 3,
-		"missing operand: list", "List the functions and markers of a program that can be probed, and how.",
+		"missing operand: `list`", "List the functions and markers of a program that can be probed, and how.",
 		table_probe_paragraphs, table_probe_options, table_probe_examples, probe_see_also },
 	{ VERBS_RECORD, VERB_DETACH, "detach", "PID | -p PID", COMPLETE_PROCESS_ID, false, 0, 0, NULL,
 		"Detach from a program.", table_detach_paragraphs, table_detach_options,
@@ -465,7 +465,7 @@ const struct verb command_verbs[] = {
 		"Request a state dump from the programs.", table_statedump_paragraphs, table_start_options,
 		table_statedump_examples, statedump_see_also },
 	{ VERBS_SESSIONS, VERB_REGENERATE, "regenerate", "statedump [SESSION]", COMPLETE_SESSION, false, 1, 2,
-		"missing operand: statedump", "Request a state dump (LTTng's name for it).",
+		"missing operand: `statedump`", "Request a state dump (LTTng's name for it).",
 		table_regenerate_paragraphs, table_start_options, table_regenerate_examples,
 		regenerate_see_also },
 	{ VERBS_SESSIONS, VERB_TRACK, "track", "OPTION...", COMPLETE_NONE, false, 0, 1, NULL,
@@ -492,10 +492,10 @@ const struct verb command_verbs[] = {
 	{ VERBS_SYSTEM, VERB_DAEMON, "daemon", "", COMPLETE_NONE, false, 0, 1, NULL,
 		"Start the daemon, or show where it runs.", table_daemon_paragraphs, table_daemon_options,
 		table_daemon_examples, daemon_see_also },
-	{ VERBS_SYSTEM, VERB_KERNEL, "kernel", "status", COMPLETE_NONE, false, 1, 1, "missing operand: status",
+	{ VERBS_SYSTEM, VERB_KERNEL, "kernel", "status", COMPLETE_NONE, false, 1, 1, "missing operand: `status`",
 		"Show the events that programs write to the kernel (user_events).", table_kernel_paragraphs, table_kernel_options,
 		table_kernel_examples, kernel_see_also },
-	{ VERBS_SYSTEM, VERB_COMPLETE, "complete", "KIND", COMPLETE_NONE, false, 1, 1, "missing operand: the kind of names",
+	{ VERBS_SYSTEM, VERB_COMPLETE, "complete", "KIND", COMPLETE_NONE, false, 1, 1, "missing operand: sessions, channels, events, processes or pids",
 		"Print names for shell completion.", table_complete_paragraphs, table_complete_options,
 		table_complete_examples, complete_see_also },
 	{ VERBS_SYSTEM, VERB_VERSION, "version", "", COMPLETE_NONE, false, 0, 1, NULL,
@@ -523,8 +523,7 @@ static const struct term patterns_terms[] = {
 	{ "db:open",
 		"The event open of the provider db." },
 	{ "db:*",
-		"All events of the provider db. "
-		"`?` matches one character, `[a-z]` one of a set, `[!a-z]` one outside the set; `\\` before a character takes it literally." },
+		"All events of the provider db. `?` matches one character, `[a-z]` one of a set, `[!a-z]` one outside the set; `\\` before a character makes it literal." },
 	{ "!db:tick",
 		"Not this event." },
 	{ "db:*@WARNING",
@@ -556,7 +555,7 @@ static const struct term times_terms[] = {
 	{ "+1.5, +500ms, 500ms", "After the first event of the trace." },
 	{ "-5s, -1.5", "Before the last event of the trace." },
 	{ "1769862615.25", "Seconds since 1970." },
-	{ "1769862615250000000", "Nanoseconds since 1970, as `side view --json` prints them as \"ns\". The number has 17 digits or more, or 10 digits or more and ns behind it." },
+	{ "1769862615250000000", "Nanoseconds since 1970, as `side view --json` prints them as \"ns\". The number has 17 digits or more, or 10 digits or more followed by ns." },
 	{ NULL, NULL },
 };
 
@@ -597,7 +596,7 @@ static const struct term status_terms[] = {
 	{ "3", "Not permitted. The message names the missing permission." },
 	{ "4", "Done, but events were lost. `side record` uses it only with `--strict`." },
 	{ "5", "Done, but some programs have not made the change yet. Standard error names them." },
-	{ "126, 127, 128+N", "Of `side record` and `side list -- COMMAND`: the command cannot be executed, was not found, or was ended by signal N. Any other status is the command's own." },
+	{ "126, 127, 128+N", "Of `side record` and `side list -- COMMAND`: the command cannot be executed, was not found, or was killed by signal N. Any other status is the command's own." },
 	{ NULL, NULL },
 };
 

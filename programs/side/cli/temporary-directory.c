@@ -27,7 +27,7 @@ int temporary_directory_make(const char *name, const char *purpose, char **ret_p
 	free(*ret_path);
 	*ret_path = NULL;
 	return message_error(code == EACCES ? COMMAND_NOT_PERMITTED : COMMAND_FAILED,
-			"name a directory with -o", "cannot make a directory for %s: %s", purpose,
+			"name a directory with -o", "cannot create a directory for %s: %s", purpose,
 			strerror(code));
 }
 

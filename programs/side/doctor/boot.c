@@ -72,7 +72,7 @@ static const char *doctor_boot_find_obstacle(
 	if (stat(doctor_path(doctor, part, whole), &status))
 		return NULL;
 	if (!S_ISDIR(status.st_mode))
-		return "is no directory";
+		return "is not a directory";
 	if (doctor->is_other_machine || !access(whole, W_OK | X_OK))
 		return NULL;
 	return strerror(errno);
@@ -113,7 +113,7 @@ static void doctor_check_boot(const struct doctor *doctor, struct doctor_finding
 	doctor_path(doctor, file ? file : BOOT_FILE, whole);
 	if (access(whole, F_OK)) {
 		doctor_found(finding, DOCTOR_NOTE,
-				"there is no configuration %.200s: nothing is recorded before a daemon",
+				"there is no configuration %.200s: programs are not recorded before a daemon runs",
 				file ? file : BOOT_FILE);
 		doctor_set_hint(finding, "docs/how-to/early-boot.md describes it");
 		return;

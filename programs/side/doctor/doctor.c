@@ -155,8 +155,8 @@ static int doctor_check_names(const struct parsed *parsed)
 		return message_error(COMMAND_USAGE,
 				nearest_text(&nearest, "side doctor ", hint, sizeof(hint))
 						? hint
-						: "`side doctor` shows them all",
-				"there is no check `%.128s`", parsed->operands[i]);
+						: "`side doctor` lists all checks",
+				"unknown check `%.128s`", parsed->operands[i]);
 	}
 	return COMMAND_DONE;
 }

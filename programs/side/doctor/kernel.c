@@ -19,7 +19,8 @@ extern const unsigned int __rseq_size __attribute__((weak));
 static bool doctor_kernel_is_skipped(const struct doctor *doctor, struct doctor_finding *finding)
 {
 	if (doctor->is_other_machine)
-		doctor_found(finding, DOCTOR_SKIPPED, "cannot be seen in files");
+		doctor_found(finding, DOCTOR_SKIPPED,
+				"cannot be checked in the files of another machine");
 	return doctor->is_other_machine;
 }
 
@@ -86,7 +87,7 @@ static void doctor_check_rseq(const struct doctor *doctor, struct doctor_finding
 		doctor_set_hint(finding, "use Linux 4.18 or later with CONFIG_RSEQ");
 	} else if (!&__rseq_size || !__rseq_size) {
 		doctor_found(finding, DOCTOR_NOTE,
-				"the C library does not register it: side uses a slower method");
+				"the C library does not register rseq: side uses a slower method");
 		doctor_set_hint(finding,
 				"use glibc 2.35 or later, and no glibc.pthread.rseq=0 in GLIBC_TUNABLES");
 	} else {
@@ -113,9 +114,9 @@ static void doctor_check_clock(const struct doctor *doctor, struct doctor_findin
 		}
 	}
 	doctor_found(finding, DOCTOR_NOTE,
-			"%s is read by a call of the kernel, which makes each event slow", source);
-	doctor_set_hint(finding,
-			"add `tsc=reliable clocksource=tsc` to the command line of the kernel");
+			"reading the clock source %s takes a system call, which makes each event slow",
+			source);
+	doctor_set_hint(finding, "add `tsc=reliable clocksource=tsc` to the kernel command line");
 }
 
 static void doctor_check_pages(const struct doctor *doctor, struct doctor_finding *finding)
@@ -137,8 +138,9 @@ static void doctor_check_pages(const struct doctor *doctor, struct doctor_findin
 
 const struct doctor_check doctor_kernel_checks[] = {
 		{"kernel", "everything", doctor_check_kernel},
-		{"rseq", "fast events: one restartable sequence each", doctor_check_rseq},
-		{"clock", "fast events: the time is read without a call of the kernel",
+		{"rseq", "fast events: each one is a single restartable sequence",
+				doctor_check_rseq},
+		{"clock", "fast events: the time is read without a system call",
 				doctor_check_clock},
 		{"hugepages", "`--huge-pages`", doctor_check_pages},
 		{.name = NULL},

@@ -140,7 +140,8 @@ static bool library_skip(const struct doctor *doctor, struct doctor_finding *fin
 		struct doctor_library *ret_own)
 {
 	if (doctor->is_other_machine) {
-		doctor_found(finding, DOCTOR_SKIPPED, "cannot be seen in files");
+		doctor_found(finding, DOCTOR_SKIPPED,
+				"cannot be checked in the files of another machine");
 	} else if (!library_find_own(ret_own, LIBRARY_NAME)) {
 		doctor_found(finding, DOCTOR_MISSING,
 				LIBRARY_NAME " is not installed beside `side`");
@@ -440,7 +441,7 @@ const struct doctor_check doctor_library_checks[] = {
 		{"agent", "recording: `side`, libside and the agent are of one release",
 				doctor_check_agent},
 		{"pkgconfig", "building programs that use libside", doctor_check_pkgconfig},
-		{"programs", "running programs with a libside that this agent fits",
+		{"programs", "running programs whose libside works with this agent",
 				doctor_check_programs},
 		{.name = NULL},
 };

@@ -25,7 +25,8 @@
 static bool doctor_session_is_skipped(const struct doctor *doctor, struct doctor_finding *finding)
 {
 	if (doctor->is_other_machine)
-		doctor_found(finding, DOCTOR_SKIPPED, "cannot be seen in files");
+		doctor_found(finding, DOCTOR_SKIPPED,
+				"cannot be checked in the files of another machine");
 	return doctor->is_other_machine;
 }
 
@@ -77,7 +78,7 @@ static void doctor_check_runtime(const struct doctor *doctor, struct doctor_find
 	}
 	ret = wire_runtime_check(path);
 	if (ret == -ENOENT) {
-		doctor_found(finding, DOCTOR_OK, "%s is made when a daemon starts", path);
+		doctor_found(finding, DOCTOR_OK, "a daemon creates %s when it starts", path);
 	} else if (ret || stat(path, &status)) {
 		doctor_found(finding, DOCTOR_MISSING,
 				"%s belongs to another user, or other users can write to it, so no program trusts it",
@@ -108,7 +109,7 @@ static void doctor_check_group(const struct doctor *doctor, struct doctor_findin
 	if (doctor_session_is_skipped(doctor, finding))
 		return;
 	if (!doctor->uid) {
-		doctor_found(finding, DOCTOR_OK, "root may ask the daemon of the system");
+		doctor_found(finding, DOCTOR_OK, "root can use the daemon of the system");
 		return;
 	}
 	group = getgrnam(WIRE_RUNTIME_GROUP);
@@ -137,28 +138,28 @@ static void doctor_check_shm(const struct doctor *doctor, struct doctor_finding 
 	if (doctor_session_is_skipped(doctor, finding))
 		return;
 	if (statfs(doctor_path(doctor, "/dev/shm", path), &type) || statvfs(path, &space)) {
-		doctor_found(finding, DOCTOR_MISSING, "/dev/shm is not there");
+		doctor_found(finding, DOCTOR_MISSING, "/dev/shm does not exist");
 		doctor_set_hint(finding, "sudo mount -t tmpfs -o mode=1777 tmpfs /dev/shm");
 		return;
 	}
 	size = (uint64_t)space.f_bavail * space.f_frsize;
 	if (type.f_type != TMPFS_MAGIC_NUMBER) {
 		doctor_found(finding, DOCTOR_NOTE,
-				"/dev/shm is no tmpfs: rings would go to a disk");
+				"/dev/shm is not a tmpfs: rings would be written to a disk");
 		doctor_set_hint(finding, "sudo mount -t tmpfs -o mode=1777 tmpfs /dev/shm");
 	} else if (access(path, W_OK | X_OK)) {
 		doctor_found(finding, DOCTOR_MISSING, "/dev/shm cannot be written to");
 		doctor_set_hint(finding, "sudo chmod 1777 /dev/shm");
 	} else if (size < SESSION_MEMORY_DEFAULT) {
 		doctor_found(finding, DOCTOR_NOTE,
-				"/dev/shm has room for %" PRIu64 " MiB; a session may use %llu MiB",
+				"/dev/shm has %" PRIu64 " MiB of space; a session may use %llu MiB",
 				size >> 20, SESSION_MEMORY_DEFAULT >> 20);
 		doctor_set_hint(finding,
 				"sudo mount -o remount,size=2G /dev/shm (in a container: --shm-size=2g), or `side create --memory-limit %" PRIu64
 				"M`",
 				size >> 20 ? size >> 20 : 1);
 	} else {
-		doctor_found(finding, DOCTOR_OK, "/dev/shm has room for %" PRIu64 " MiB",
+		doctor_found(finding, DOCTOR_OK, "/dev/shm has %" PRIu64 " MiB of space",
 				size >> 20);
 	}
 }
@@ -211,7 +212,7 @@ static void doctor_check_inotify(const struct doctor *doctor, struct doctor_find
 
 	if (!doctor_number(doctor, "/proc/sys/fs/inotify/max_user_instances", &instances)) {
 		doctor_found(finding, DOCTOR_NOTE,
-				"the kernel has no inotify: programs check every second whether a daemon is back");
+				"the kernel has no inotify: programs check every second whether a daemon has started");
 	} else if (instances < 128) {
 		doctor_found(finding, DOCTOR_NOTE, "%" PRId64 " for each user", instances);
 		doctor_set_hint(finding, "sudo sysctl fs.inotify.max_user_instances=1024");
@@ -231,6 +232,7 @@ const struct doctor_check doctor_session_checks[] = {
 				doctor_check_descriptors},
 		{"memlock", "counters as contexts (perf:thread:…), huge pages",
 				doctor_check_memlock},
-		{"inotify", "programs that notice when a daemon is back", doctor_check_inotify},
+		{"inotify", "programs that notice when a daemon starts again",
+				doctor_check_inotify},
 		{.name = NULL},
 };

@@ -71,7 +71,7 @@ static void doctor_check_ptrace(const struct doctor *doctor, struct doctor_findi
 	doctor_found(finding, DOCTOR_NOTE, "scope %" PRId64 ": %s", scope, scopes[scope]);
 	if (scope == 3)
 		doctor_set_hint(finding,
-				"set kernel.yama.ptrace_scope to 0 in /etc/sysctl.d, and start the machine again");
+				"set kernel.yama.ptrace_scope to 0 in /etc/sysctl.d, and restart the machine");
 	else
 		doctor_set_hint(finding, "sudo sysctl kernel.yama.ptrace_scope=0");
 }
@@ -90,7 +90,7 @@ static void doctor_check_perf(const struct doctor *doctor, struct doctor_finding
 		return;
 	}
 	doctor_found(finding, DOCTOR_NOTE,
-			"perf_event_paranoid is %" PRId64 ": nothing may be counted", paranoid);
+			"perf_event_paranoid is %" PRId64 ": no counter can be used", paranoid);
 	doctor_set_hint(finding, "sudo sysctl kernel.perf_event_paranoid=2");
 }
 
@@ -105,7 +105,7 @@ static void doctor_check_tracefs(const struct doctor *doctor, struct doctor_find
 		return;
 	}
 	if (errno == EACCES) {
-		doctor_found(finding, DOCTOR_NOTE, "/sys/kernel/tracing may not be read");
+		doctor_found(finding, DOCTOR_NOTE, "/sys/kernel/tracing is not readable");
 		doctor_set_hint(finding,
 				"sudo mount -o remount,gid=tracing,mode=755 /sys/kernel/tracing");
 	} else if (!access(doctor_path(doctor, "/sys/kernel/tracing", path), F_OK)) {
@@ -122,18 +122,18 @@ static void doctor_check_user_events(const struct doctor *doctor, struct doctor_
 
 	if (!access(doctor_path(doctor, "/sys/kernel/tracing/user_events_data", path), W_OK)) {
 		doctor_found(finding, DOCTOR_OK,
-				"/sys/kernel/tracing/user_events_data can be written to");
+				"/sys/kernel/tracing/user_events_data is writable");
 		return;
 	}
 	if (errno == EACCES) {
-		doctor_found(finding, DOCTOR_NOTE, "user_events_data may not be written to");
+		doctor_found(finding, DOCTOR_NOTE, "user_events_data is not writable");
 		doctor_set_hint(finding,
 				"sudo chgrp tracing /sys/kernel/tracing/user_events_data && sudo chmod g+w /sys/kernel/tracing/user_events_data");
 		return;
 	}
 	doctor_found(finding, DOCTOR_NOTE, "the kernel has no user_events_data");
 	doctor_set_hint(finding,
-			"mount tracefs; if it is not there then, the kernel needs CONFIG_USER_EVENTS (Linux 6.4)");
+			"mount tracefs; if it still does not exist, the kernel needs CONFIG_USER_EVENTS (Linux 6.4)");
 }
 
 /* ---- debug information ---- */
@@ -155,7 +155,8 @@ static void doctor_check_debug(const struct doctor *doctor, struct doctor_findin
 		doctor_found(finding, DOCTOR_OK, "in /usr/lib/debug");
 		return;
 	}
-	doctor_found(finding, DOCTOR_NOTE, "none is installed, and no server of it is named");
+	doctor_found(finding, DOCTOR_NOTE,
+			"no debug information is installed, and DEBUGINFOD_URLS names no server");
 	doctor_set_hint(finding,
 			"export DEBUGINFOD_URLS=https://debuginfod.debian.net (or your system's), or install -dbgsym packages");
 }
@@ -182,11 +183,11 @@ static void doctor_check_core(const struct doctor *doctor, struct doctor_finding
 }
 
 const struct doctor_check doctor_system_checks[] = {
-		{"caps", "looking into programs of other users, counters, kernel events",
+		{"caps", "inspecting programs of other users, counters, kernel events",
 				doctor_check_capabilities},
 		{"ptrace", "`side list PID`, attaching to programs that run", doctor_check_ptrace},
 		{"perf", "counters as contexts (perf:thread:…)", doctor_check_perf},
-		{"tracefs", "events of the kernel beside those of programs", doctor_check_tracefs},
+		{"tracefs", "kernel events beside those of programs", doctor_check_tracefs},
 		{"userevents", "the same events for perf and ftrace (user_events)",
 				doctor_check_user_events},
 		{"debug", "names of functions and lines in the code for addresses",

@@ -134,8 +134,8 @@ int cmd_complete(const struct parsed *parsed)
 		return message_error(COMMAND_USAGE,
 				nearest_text(&nearest, "side complete ", hint, sizeof(hint))
 						? hint
-						: "it is sessions, channels, events, processes or pids",
-				"`side complete` has no kind `%.128s`", name);
+						: "use sessions, channels, events, processes or pids",
+				"unknown kind of names `%.128s`", name);
 	}
 	return output_flush(stdout);
 }

@@ -69,7 +69,7 @@ int command_list_kernel(const struct parsed *parsed)
 						: COMMAND_FAILED,
 				error.hint, "%s", *error.text ? error.text : strerror(-ret));
 	if (!status && !names.count)
-		message_note("the kernel has no such events");
+		message_note("no kernel event matches");
 	if (names.count)
 		qsort(names.items, names.count, sizeof(*names.items), list_kernel_compare_names);
 	list_kernel_print_events(&names, parsed->common.json);

@@ -41,12 +41,12 @@ static const char *side_kernel_view_find_missing(struct kernel_view *view, const
 	}
 	if (error == EACCES) {
 		*ret_hint = "run it as root";
-		return "no permission to read the kernel's events";
+		return "no permission to read kernel events";
 	}
 	(void)snprintf(path, sizeof(path), "%s/events", paths[0]);
 	if (access(path, F_OK)) {
 		*ret_hint = "`mount -t tracefs none /sys/kernel/tracing`\na container needs it mounted into it";
-		return "tracefs is not there";
+		return "tracefs is not mounted";
 	}
 	*ret_hint = "use Linux 6.4 or later with CONFIG_USER_EVENTS";
 	return "the kernel has no user_events";
@@ -193,7 +193,7 @@ static void side_kernel_view_show_problem(
 
 	(void)user;
 	message_note_hint(format_printable(hint, hint_text, sizeof(hint_text)),
-			"%s (%ld) gives no events to the kernel: %s", running_name(pid, name),
+			"%s (%ld) writes no events to the kernel: %s", running_name(pid, name),
 			(long)pid, format_printable(problem, text, sizeof(text)));
 }
 
@@ -237,6 +237,6 @@ int cmd_kernel(const struct parsed *parsed)
 				hint, "%s", missing);
 	if (!status && !view.nr_events)
 		message_note_hint("start one with SIDE_USER_EVENTS=all",
-				"no program gives events to the kernel");
+				"no program writes events to the kernel");
 	return status ? status : output_flush(stdout);
 }

@@ -67,7 +67,7 @@ static int list_print_broken(const char *path, const struct error *error)
 static int list_print_listing_error(const char *path, int error)
 {
 	return message_error(COMMAND_FAILED, NULL, "cannot list the events of %s: %s", path,
-			error == -E2BIG ? "there are too many, or too many that cannot be read"
+			error == -E2BIG ? "there are too many, or too many that are not readable"
 					: strerror(-error));
 }
 
@@ -152,8 +152,10 @@ static void list_note_without_sections(const char *path)
 {
 	char hint[PATH_MAX + 64];
 
-	snprintf(hint, sizeof(hint), "`side list -- %.4095s` starts it and asks", path);
-	message_note_hint(hint, "%s has no section headers, and no events were found in it", path);
+	snprintf(hint, sizeof(hint),
+			"`side list -- %.4095s` starts it and lists the events that it registers",
+			path);
+	message_note_hint(hint, "found no events in %s: it has no section headers", path);
 }
 
 static int list_read_image(
@@ -307,12 +309,12 @@ static int list_command(struct list *list, char **command, struct session **ret_
 	if (!summary->nr_processes)
 		return message_error(COMMAND_FAILED,
 				"give its file to list the events in it, as in `side list ./FILE`",
-				"cannot list the events of %s: it does not load libraries that it is given (it is linked statically, or gains privileges when it starts)",
+				"cannot list the events of %s: it does not load preloaded libraries (it is linked statically, or gains privileges when it starts)",
 				command[0]);
 	/* The events registered before the signal are listed nevertheless. */
 	if (WIFSIGNALED(summary->status))
 		status = message_error(COMMAND_FAILED, NULL,
-				"%s was ended by signal %d (%s) before its main function",
+				"%s was killed by signal %d (%s) before its main function",
 				command[0], WTERMSIG(summary->status),
 				strsignal(WTERMSIG(summary->status)));
 	collected = list_collect_session(list, *ret_session, command[0]);
@@ -358,11 +360,11 @@ static void list_print_unreached(const pid_t *pids, size_t count)
 		return;
 	running_name(first, name);
 	if (unreached == 1) {
-		snprintf(hint, sizeof(hint), "`side attach -p %d` brings it", (int)first);
-		message_note_hint(hint, "%s (process %d) has no recorder", name, (int)first);
+		snprintf(hint, sizeof(hint), "`side attach -p %d` adds it", (int)first);
+		message_note_hint(hint, "%s (process %d) has no agent", name, (int)first);
 	} else {
-		message_note_hint("`side attach -p PID` brings it",
-				"%s (process %d) and %zu more have no recorder", name, (int)first,
+		message_note_hint("`side attach -p PID` adds it",
+				"%s (process %d) and %zu more have no agent", name, (int)first,
 				unreached - 1);
 	}
 }
@@ -380,7 +382,7 @@ static int list_read_process(struct list *list)
 	if (found)
 		worst = message_search_error(found);
 	if (!worst && !count)
-		message_note("no program that runs, and may be looked at, has libside in it");
+		message_note("no running program that you may inspect uses libside");
 	for (size_t i = 0; i < count; i++) {
 		int status;
 
@@ -416,7 +418,7 @@ static int list_sessions(const struct parsed *parsed, const char *name, bool *re
 			return message_library_error(&error);
 		if (ask_kept_sessions(parsed->options.list.system, kept, sizeof(kept)))
 			message_note_hint("`side daemon` starts it",
-					"no daemon runs; its sessions are kept (%s), and return when it is started",
+					"no daemon runs; its sessions are saved (%s), and continue when it starts",
 					format_printable(kept, shown, sizeof(shown)));
 		else
 			message_note_hint("`side create` starts one",
@@ -463,7 +465,7 @@ static int list_print_unknown(const struct parsed *parsed, const char *operand)
 	return message_error(COMMAND_NOT_FOUND,
 			nearest_text(&nearest, "", suggestion, sizeof(suggestion))
 					? suggestion
-					: "`side list -u` lists the programs that run",
+					: "`side list -u` lists the events of running programs",
 			"cannot list %.256s: there is no file, session or command of that name",
 			operand);
 }
@@ -475,7 +477,7 @@ static int list_operands(
 
 	if (parsed->dashes && !parsed->operand_count)
 		return message_error(COMMAND_USAGE, "write `side list -- COMMAND`",
-				"there is nothing to list");
+				"missing operand: a program, file, process or session to list");
 	if (parsed->dashes)
 		return list_command(list, parsed->operands, ret_session);
 	if (list->options->userspace)
@@ -538,9 +540,9 @@ static void list_print_nothing(const struct list *list)
 		list_print_unmatched(list);
 	else if (list->nr_not_scanned)
 		message_note_hint("`--libraries` includes the libraries that it needs",
-				"there are no events in it");
+				"the file has no events");
 	else
-		message_note("there are no events");
+		message_note("found no events");
 }
 
 /*

@@ -130,7 +130,7 @@ static void listing_print_state(
 		separator = ", ";
 	}
 	if (!*separator)
-		fputs("by hand", out);
+		fputs("manually", out);
 	fputs(palette->off, out);
 }
 

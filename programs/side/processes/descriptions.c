@@ -208,7 +208,8 @@ int listing_add_tables(struct listing *listing, const struct image *image,
 	int result = image_each_event(image, &from->memory, bias, listing_add_address, &tables);
 
 	if (result == -EFAULT)
-		return listing_fail(listing, "the events", "the table of events is not all there");
+		return listing_fail(listing, "the events",
+				"the table of events is not completely readable");
 	if (result == -EIO)
 		return listing_fail(listing, "the events", strerror(EIO));
 	return result;

@@ -121,7 +121,7 @@ static int process_print_not_permitted(pid_t pid)
 					  : "");
 	else
 		snprintf(hint, sizeof(hint),
-				"the process is protected (prctl PR_SET_DUMPABLE, set-user-ID, or capabilities that you have not): run as root (CAP_SYS_PTRACE)");
+				"the process is protected (prctl PR_SET_DUMPABLE, set-user-ID, or capabilities that you do not have): run as root (CAP_SYS_PTRACE)");
 	return message_error(COMMAND_NOT_PERMITTED, hint,
 			"cannot read the memory of process %d: permission to trace it is missing",
 			(int)pid);
@@ -137,7 +137,7 @@ static int process_report_failure(pid_t pid, int error)
 				(int)pid);
 	return message_error(COMMAND_FAILED, NULL, "cannot list the events of process %d: %s",
 			(int)pid,
-			error == -E2BIG ? "there are too many, or too many that cannot be read"
+			error == -E2BIG ? "there are too many, or too many that are not readable"
 					: strerror(-error));
 }
 
@@ -412,12 +412,12 @@ int process_list(struct listing *listing, pid_t pid, bool may_have_ended)
 	if (error)
 		return process_report_failure(pid, error);
 	if (process.has_libside_without_registry && !process.nr_registries)
-		message_note("the libside of process %d does not list its events: events that were made at run time are missing",
+		message_note("the libside of process %d does not list its events: events that were registered at run time are missing",
 				(int)pid);
 	/* If there is a registry, it has listed the events of these files. */
 	if (process.unreadable && !process.nr_registries)
 		message_note_hint("restart the program to see its events",
-				"%zu mapped %s of process %d could not be read, because the file was replaced or deleted since",
+				"cannot read %zu mapped %s of process %d, because the file was replaced or deleted",
 				process.unreadable, process.unreadable == 1 ? "file" : "files",
 				(int)pid);
 	return COMMAND_DONE;

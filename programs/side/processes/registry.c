@@ -82,8 +82,8 @@ static int registry_list_events(struct registry_reader *reader, const struct reg
 	if (registry_read_memory(reader, address, pointers, nr * reader->width)) {
 		if (!registry_has_batch(reader, batch))
 			return 1;
-		result = listing_fail(
-				reader->listing, "a batch of events", "its array is not all there");
+		result = listing_fail(reader->listing, "a batch of events",
+				"its array is not completely readable");
 		return result ? result : 1;
 	}
 	for (size_t i = 0; i < nr && !result; i++) {
@@ -228,7 +228,8 @@ int registry_list(struct listing *listing, const struct listing_memory *from, ui
 	case -ESRCH: return result;
 	default:
 		return listing_fail(listing, "the registered events",
-				result == -EPROTO ? "the registry of its libside is damaged"
-						  : "the registry of its libside is not all there");
+				result == -EPROTO
+						? "the registry of its libside is damaged"
+						: "the registry of its libside is not completely readable");
 	}
 }

@@ -93,8 +93,8 @@ static int adopt_check_state_dir(const struct adopt_run *adoption)
 	if (!stat(adoption->state_dir, &status) && S_ISDIR(status.st_mode))
 		return COMMAND_DONE;
 	return message_error(COMMAND_FAILED,
-			"programs make it when they start with SIDE_BOOT in their environment\n`side doctor boot` shows what is missing",
-			"there is nothing to adopt: %s is no directory", adoption->state_dir);
+			"programs create it when they start with SIDE_BOOT in their environment\n`side doctor boot` shows what is missing",
+			"cannot adopt: %s is not a directory", adoption->state_dir);
 }
 
 /* ---- one session ---- */
@@ -221,7 +221,7 @@ static void adopt_print_text(const struct adopted *adopted, const struct session
 	if (output_is_silent())
 		return;
 	if (!adopted->alone)
-		fprintf(stderr, "%s programs go on recording in %s: run `side adopt` again for later events\n",
+		fprintf(stderr, "%s programs continue to record in %s: run `side adopt` again for later events\n",
 				message_label(false), adopted->name);
 	if (status->bytes)
 		fprintf(stderr, "%s see it with: side view %s\n", message_label(false),
@@ -426,7 +426,7 @@ static int adopt_check_process(struct adopt_run *adoption, pid_t pid)
 		return message_error(COMMAND_FAILED, NULL, "there is no process %d", (int)pid);
 	return message_error(geteuid() ? COMMAND_NOT_PERMITTED : COMMAND_FAILED,
 			"run as root, or name the state directory instead",
-			"no recording by a static configuration is found in the memory of process %d",
+			"cannot adopt process %d: its memory contains no recording by a static configuration",
 			(int)pid);
 }
 

@@ -206,7 +206,7 @@ int kernel_recording_join(struct kernel_recording *recording, const struct parse
 	if (!recording->wanted || !record_kernel_session_is_needed(options, session) ||
 			(parsed->operand_count && !path_has_program(parsed->operands[0])))
 		return COMMAND_DONE;
-	status = helper_find(SESSION_KERNEL_PROGRAM, "the kernel's events", path);
+	status = helper_find(SESSION_KERNEL_PROGRAM, "kernel events", path);
 	if (status)
 		return status;
 	joined = calloc(1, sizeof(*joined));

@@ -71,13 +71,14 @@ static int record_kernel_read_choices(
 		}
 		if (!recording->nr_choices)
 			return message_error(COMMAND_USAGE, NULL,
-					"`--kernel-filter` belongs behind the `--kernel` that it filters");
+					"cannot use `--kernel-filter` here: write it after the `--kernel` that it filters");
 		for (size_t k = first; k < recording->nr_choices; k++)
 			recording->choices[k].filter = use->text;
 	}
-	return recording->nr_choices ? COMMAND_DONE
-				     : message_error(COMMAND_USAGE, "`side list -k` lists them",
-						       "`--kernel` names no event");
+	return recording->nr_choices
+			? COMMAND_DONE
+			: message_error(COMMAND_USAGE, "`side list -k` lists kernel events",
+					  "missing pattern: `--kernel` needs the name of a kernel event");
 }
 
 int kernel_recording_prepare(struct kernel_recording *recording, const struct parsed *parsed,
@@ -90,11 +91,11 @@ int kernel_recording_prepare(struct kernel_recording *recording, const struct pa
 			.wanted = options->kernel.count, .alone = !parsed->operand_count};
 	if (!recording->wanted && recording->alone)
 		return message_error(COMMAND_USAGE, "see `side record --help`",
-				"there is no command to record");
+				"missing command to record");
 	if (!recording->wanted)
 		return options->kernel_all || options->kernel_buffer || options->kernel_backend
 				? message_error(COMMAND_USAGE, NULL,
-						  "`--kernel-all`, `--kernel-buffer` and `--kernel-method` belong to `--kernel`")
+						  "cannot use `--kernel-all`, `--kernel-buffer` or `--kernel-method` without `--kernel`")
 				: COMMAND_DONE;
 	status = record_kernel_read_choices(recording, &options->kernel);
 	if (status)
@@ -135,8 +136,8 @@ static int record_kernel_set_error(struct kernel_recording *recording, const str
 			: denied            ? COMMAND_NOT_PERMITTED
 					    : COMMAND_FAILED;
 
-	message_error((enum command_status)status, error->hint,
-			"the kernel's events are not recorded: %s", error->text);
+	message_error((enum command_status)status, error->hint, "cannot record kernel events: %s",
+			error->text);
 	recording->failed = status;
 	return recording->alone || status == COMMAND_USAGE ? status : COMMAND_DONE;
 }
@@ -225,13 +226,13 @@ int kernel_recording_start(struct kernel_recording *recording, const struct pars
 	free(directory);
 	kernel_record_backend(recording->record, &backend, &why);
 	if (*why)
-		message_note("the kernel's events come by %s: %s", backend, why);
+		message_note("reading kernel events through %s: %s", backend, why);
 	return status;
 }
 
 void kernel_recording_print_begin(void)
 {
-	message_note("recording the kernel's events; Ctrl-C ends it");
+	message_note("recording kernel events; Ctrl-C stops it");
 }
 
 void kernel_recording_wait(void)
@@ -287,19 +288,19 @@ static void record_kernel_print_text(const struct kernel_record_summary *summary
 	char events[FORMAT_NUMBER_MAX], event_classes[FORMAT_NUMBER_MAX], size[FORMAT_NUMBER_MAX];
 
 	if (!output_is_silent())
-		fprintf(stderr, "%s of the kernel %s event%s, %s kind%s%s%s, by %s\n",
+		fprintf(stderr, "%s recorded from the kernel: %s event%s, %s event class%s%s%s, by %s\n",
 				message_label(false), format_number(summary->events, events),
 				summary->events == 1 ? "" : "s",
 				format_number(summary->event_classes, event_classes),
-				summary->event_classes == 1 ? "" : "s", joined ? "" : ", ",
+				summary->event_classes == 1 ? "" : "es", joined ? "" : ", ",
 				joined ? "" : format_size(summary->bytes, size), summary->backend);
 	/* A loss is no note, so --quiet does not suppress it. */
 	if (summary->late)
-		fprintf(stderr, "%s %s kernel event class%s appeared meanwhile: events of their first 50 ms may be missing\n",
+		fprintf(stderr, "%s %s kernel event class%s appeared during the recording: events of their first 50 ms may be missing\n",
 				message_label(true), format_number(summary->late, event_classes),
 				summary->late == 1 ? "" : "es");
 	if (summary->lost)
-		fprintf(stderr, "%s %s of the kernel's events %s lost\n%s use a larger `--kernel-buffer`, fewer events or a `--kernel-filter`\n",
+		fprintf(stderr, "%s %s of the kernel events %s lost\n%s use a larger `--kernel-buffer`, fewer events or a `--kernel-filter`\n",
 				message_label(true), format_number(summary->lost, events),
 				summary->lost == 1 ? "was" : "were", message_hint_label());
 }
@@ -358,7 +359,7 @@ int kernel_recording_finish(struct kernel_recording *recording, const struct par
 		record_kernel_print_text(summary, false);
 	if (*summary->problem)
 		return message_error(COMMAND_FAILED, summary->problem_hint,
-				"the kernel's trace is not complete: %s", summary->problem);
+				"the kernel trace is not complete: %s", summary->problem);
 	return summary->lost && strict ? COMMAND_LOST : COMMAND_DONE;
 }
 

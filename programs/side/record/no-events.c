@@ -265,7 +265,7 @@ static bool no_events_print_filter(
 	if (!filter || !events->fit.nr_events || events->fit.fits)
 		return false;
 	message_note_hint(events->fit.hint,
-			"no event was recorded: the filter `%s` fits none of the events%s%s%s: %s",
+			"no event was recorded: the filter `%s` cannot be applied to any of the events%s%s%s: %s",
 			filter, *patterns ? " that match `" : "", patterns, *patterns ? "`" : "",
 			events->fit.reason);
 	return true;

@@ -93,7 +93,7 @@ void record_note_private(char *const *command)
 	if (*paths.first)
 		/* Any program of root can change its user, but most do not. */
 		(private_changes_user(command) ? message_note : message_detail)(
-				"programs that change to another user run unrecorded, and their loader prints \"cannot be preloaded\": other users cannot read %s: `chmod %s%s` lets them",
+				"programs that change to another user are not recorded, and their loader prints \"cannot be preloaded\": other users cannot read %s; `chmod %s%s` permits it",
 				format_printable(paths.first, shown, sizeof(shown)),
 				strcmp(paths.first, library) != 0 ? "o+x" : "o+r", paths.folders);
 	free(library);

@@ -64,13 +64,13 @@ int sending_prepare(struct sending_state *sending, const struct parsed *parsed,
 	if (!options->to)
 		return options->spool || options->timeout
 				? message_error(COMMAND_USAGE, NULL,
-						  "`--spool` and `--timeout` belong to `--to`")
+						  "cannot use `--spool` or `--timeout` without `--to`")
 				: COMMAND_DONE;
 	if (url_check(options->to, &ctf1_only, &error))
 		return message_library_error(&error);
 	if (ctf1_only && session->format != SESSION_FORMAT_CTF1)
 		return message_error(COMMAND_USAGE, "leave `--format` out",
-				"a relay daemon takes CTF 1.8 only");
+				"a relay daemon accepts only CTF 1.8");
 	if (!strcmp(options->to, "-"))
 		return message_error(COMMAND_USAGE, "write to a FIFO",
 				"standard output belongs to the command that is recorded");

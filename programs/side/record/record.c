@@ -70,7 +70,7 @@ int command_compression(uint64_t value, int *ret_status)
 	if (value <= SESSION_COMPRESS_MAX)
 		return (int)value;
 	*ret_status = message_error(COMMAND_USAGE, NULL,
-			"`--compress=%" PRIu64 "`: levels go from 1 to %d", value,
+			"cannot compress at level %" PRIu64 ": levels are 1 to %d", value,
 			SESSION_COMPRESS_MAX);
 	return -1;
 }
@@ -182,7 +182,7 @@ static void record_print_loss(const struct session_loss *loss)
 			format_printable(loss->process, process, sizeof(process)),
 			*loss->ring ? "/" : "", loss->ring,
 			*loss->event ? format_printable(loss->event, event, sizeof(event))
-				     : "events not known by name",
+				     : "events with unknown names",
 			loss->in_bytes ? format_size(loss->count, count)
 				       : format_number(loss->count, count),
 			loss->reason);
@@ -212,7 +212,7 @@ static void record_print_losses(
 		fprintf(stderr, "  and %zu more (see them all with --verbose)\n",
 				summary->nr_losses - rows);
 	if (record_has_too_big(summary))
-		fprintf(stderr, "%s one event has %s at most, and half a ring; what is larger is lost\n",
+		fprintf(stderr, "%s an event can have at most %s, and at most half a ring; larger events are lost\n",
 				message_label(false), format_size(SESSION_EVENT_BYTES, size));
 }
 
@@ -244,7 +244,7 @@ static void record_print_windows(const struct session_summary *summary)
 	char size[FORMAT_NUMBER_MAX];
 
 	if (summary->overwritten)
-		fprintf(stderr, "%s %s of older events were overwritten, as --mode overwrite asks\n",
+		fprintf(stderr, "%s %s of older events were overwritten, as `--mode overwrite` requests\n",
 				message_label(false), format_size(summary->overwritten, size));
 	if (summary->chunks)
 		fprintf(stderr, "%s %" PRIu32 " chunk%s in %s", message_label(false),
@@ -279,9 +279,8 @@ static void record_print_no_events(
 	if (parsed->verb->id == VERB_TRACE) {
 		fprintf(stderr, "%s nothing was recorded: the program reached none of the locations%s\n",
 				message_label(false),
-				parsed->options.record.filter
-						? ", or `--filter` was true of no event"
-						: "");
+				parsed->options.record.filter ? ", or no event matched `--filter`"
+							      : "");
 		return;
 	}
 	no_events_explain(&(const struct no_events_query){.uses = uses,
@@ -470,7 +469,8 @@ static void record_print_signal(const struct session_summary *summary, const cha
 		return;
 	number = WTERMSIG(summary->status);
 	if (number != SIGINT && number != SIGPIPE)
-		message_note("%s was ended by signal %d (%s%s)", command, number, strsignal(number),
+		message_note("%s was killed by signal %d (%s%s)", command, number,
+				strsignal(number),
 				WCOREDUMP(summary->status) ? ", core dumped" : "");
 }
 

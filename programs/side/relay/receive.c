@@ -181,7 +181,7 @@ static int receive_start_listening(struct reception *reception, const char *text
 
 	if (url_parse_host_port(text, host, sizeof(host), port, sizeof(port)))
 		return message_error(COMMAND_USAGE, "write PORT or ADDRESS:PORT",
-				"`--listen %s` is no port", text);
+				"`--listen %s` is not a port", text);
 	ret = getaddrinfo(*host ? host : "localhost", port, &hints, &addresses);
 	if (ret)
 		return message_error(COMMAND_FAILED, NULL, "cannot listen on %s: %s", text,
@@ -445,17 +445,17 @@ static void receive_report_losses(
 				format_number(summary->lost_packets, packets),
 				format_number(summary->lost_events, events));
 	if (summary->dropped_events)
-		fprintf(stderr, "%s given up by the sender: %s events\n", message_label(true),
+		fprintf(stderr, "%s dropped by the sender: %s events\n", message_label(true),
 				format_number(summary->dropped_events, dropped));
 	receive_each_loss(reception->receive, receive_print_loss, &losses);
 	if (losses.remainder)
 		fprintf(stderr, "  and %u more streams\n", losses.remainder);
 	if (summary->incomplete)
-		fprintf(stderr, "%s the metadata of %" PRIu64 " trace%s has not come wholly\n",
+		fprintf(stderr, "%s the metadata of %" PRIu64 " trace%s is incomplete\n",
 				message_label(true), summary->incomplete,
 				summary->incomplete == 1 ? "" : "s");
 	if (summary->unended)
-		fprintf(stderr, "%s the sender's end has not come: what it sent last is not known\n",
+		fprintf(stderr, "%s the sender did not report its end: the last data may be missing\n",
 				message_label(true));
 }
 
@@ -498,7 +498,7 @@ static int receive_report_summary(struct reception *reception, const char *outpu
 	if (summary.failed || reception->failed)
 		return COMMAND_FAILED;
 	if (!summary.sessions)
-		return message_error(COMMAND_FAILED, NULL, "nothing came that `side send` sends");
+		return message_error(COMMAND_FAILED, NULL, "received no data of `side send`");
 	return receive_has_losses(&summary) ? COMMAND_LOST : COMMAND_DONE;
 }
 
@@ -540,11 +540,12 @@ static int receive_check_options(const struct parsed *parsed)
 
 	if (!arguments->listen && !parsed->operand_count)
 		return message_error(COMMAND_USAGE, "name a SOURCE, or a port with `--listen`",
-				"there is nothing to receive from");
+				"missing operand: a source to receive from");
 	if (arguments->keep && !arguments->listen)
-		return message_error(COMMAND_USAGE, NULL, "`--keep` belongs to `--listen`");
+		return message_error(COMMAND_USAGE, NULL, "cannot use `--keep` without `--listen`");
 	if (arguments->speed > UINT32_MAX)
-		return message_error(COMMAND_USAGE, NULL, "serial lines do not know that speed");
+		return message_error(
+				COMMAND_USAGE, NULL, "this speed is not possible on a serial line");
 	return 0;
 }
 
@@ -561,7 +562,7 @@ int cmd_receive(const struct parsed *parsed)
 	output = output ? output : named;
 	ret = receive_start(&reception, parsed, output);
 	if (!ret && !confine_receiver(output))
-		message_note("the kernel supports no filter of system calls: received data is parsed without one");
+		message_note("the kernel has no seccomp filters: side parses received data without this protection");
 	while (!ret && !receive_has_ended(&reception))
 		receive_serve(&reception);
 	while (reception.nr_sources)

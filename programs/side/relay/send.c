@@ -104,14 +104,14 @@ static int send_print_remainder(const struct send_status *status, const char *ur
 
 	format_printable(dir, destination, sizeof(destination));
 	snprintf(hint, sizeof(hint),
-			"`side send %s %s` sends it again (`side receive` takes no packet twice)",
+			"`side send %s %s` sends it again (`side receive` accepts each packet once)",
 			destination, format_printable(url, target, sizeof(target)));
 	if (!status->pending)
 		return message_error(COMMAND_FAILED, hint,
-				"not everything was delivered: what was recorded is in %s",
+				"not everything was delivered: the recorded data is in %s",
 				destination);
 	return message_error(COMMAND_FAILED, hint,
-			"not everything was delivered: %s remain, and what was recorded is in %s",
+			"not everything was delivered: %s remain, and the recorded data is in %s",
 			format_size(status->pending, bytes), destination);
 }
 
@@ -123,7 +123,7 @@ int sending_end(const struct send_status *status, const char *url, const char *d
 		send_print_delivered(status, url);
 	if (status->dropped_packets)
 		message_error(COMMAND_LOST, NULL,
-				"%s event%s in %s packet%s were given up: the receiver was away for longer than the spool lasted",
+				"lost %s event%s in %s packet%s: the receiver did not answer, and the spool was full",
 				format_number(status->dropped_events, events),
 				status->dropped_events == 1 ? "" : "s",
 				format_number(status->dropped_packets, packets),
@@ -218,7 +218,8 @@ int cmd_send(const struct parsed *parsed)
 	if (url_check(url, NULL, &error))
 		return message_library_error(&error);
 	if (arguments->speed > UINT32_MAX)
-		return message_error(COMMAND_USAGE, NULL, "serial lines do not know that speed");
+		return message_error(
+				COMMAND_USAGE, NULL, "this speed is not possible on a serial line");
 	options.session = arguments->session;
 	options.speed = (uint32_t)arguments->speed;
 	sigemptyset(&signals);

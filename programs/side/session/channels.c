@@ -73,8 +73,8 @@ static int channel_options_add(struct channel_list *list, const char *name)
 		if (strcmp(list->channels[i].channel.name, name) != 0)
 			continue;
 		message_error(COMMAND_USAGE,
-				"options before the first `--channel` make the channel " SESSION_CHANNEL_NAME
-				"; each channel has one name",
+				"options before the first `--channel` define the channel " SESSION_CHANNEL_NAME
+				"; each name can be used once",
 				"there are two channels called `%s`", name);
 		return COMMAND_USAGE;
 	}
@@ -115,7 +115,7 @@ static int channel_options_set_filter(struct channel_arguments *channel, const c
 
 	if (*filter)
 		return message_error(COMMAND_USAGE, "join them with `&&`",
-				"`--filter %.128s` and `--filter %.128s` belong to the same events",
+				"cannot use two filters for the same events: `--filter %.128s` and `--filter %.128s`",
 				*filter, text);
 	*filter = text;
 	if (rule)
@@ -129,7 +129,7 @@ static int channel_options_add_event_context(struct channel_arguments *channel, 
 
 	if (!rule)
 		return message_error(COMMAND_USAGE,
-				"write it behind the `-e` that it belongs to, or use `--context`",
+				"write it after the `-e` that it belongs to, or use `--context`",
 				"there is no `-e` before `--event-context %.128s`", text);
 	rule->is_complete = true;
 	return channel_options_add_arg(&rule->contexts, text);
@@ -266,7 +266,7 @@ static int channel_options_make(struct channel_list *list)
 		channel->channel.nr_contexts = channel->contexts.count;
 		if (channel->has_timeout && channel->channel.mode != SESSION_BLOCK)
 			return message_error(COMMAND_USAGE, "write `--mode block`, or leave it out",
-					"`--block-timeout` means nothing in the channel `%s`, which does not block",
+					"`--block-timeout` has no effect in the channel `%s`: its mode is not block",
 					channel->channel.name);
 		list->session_channels[i] = channel->channel;
 	}

@@ -107,7 +107,7 @@ bool current_read(const struct ask *ask, char name[ASK_NAME_MAX])
 	int ret = current_session_read_name(ask, name);
 
 	if (ret && ret != -ENOENT)
-		message_note_hint("give the session to each command: `-s NAME`",
+		message_note_hint("name the session in each command: `-s NAME`",
 				"cannot read which session is the current one: %s", strerror(-ret));
 	return !ret;
 }
@@ -154,7 +154,7 @@ int current_write(const struct ask *ask, const char *name)
 
 	if (!ret)
 		return COMMAND_DONE;
-	return message_error(COMMAND_FAILED, "give the session to each command: `-s NAME`",
+	return message_error(COMMAND_FAILED, "name the session in each command: `-s NAME`",
 			"cannot select the session %s: cannot write %s: %s", name, path,
 			strerror(-ret));
 }
@@ -195,7 +195,7 @@ void current_forget(const struct ask *ask, const char *name, bool is_noted)
 		return;
 	unlink(path);
 	if (is_noted && current_session_hint(ask, hint, sizeof(hint)))
-		message_note_hint(hint, "there is no current session any more");
+		message_note_hint(hint, "there is no current session now");
 }
 
 int ask_which(const struct ask *ask, const char *operand, const char *option,
@@ -205,7 +205,7 @@ int ask_which(const struct ask *ask, const char *operand, const char *option,
 
 	if (operand && option && strcmp(operand, option) != 0)
 		return message_error(COMMAND_USAGE, "leave one of them out",
-				"`%.128s` and `--session %.128s` are two sessions", operand,
+				"cannot use two sessions: `%.128s` and `--session %.128s`", operand,
 				option);
 	*ret_name = operand ? operand : option;
 	if (*ret_name)

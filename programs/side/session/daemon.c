@@ -117,7 +117,7 @@ int cmd_daemon(const struct parsed *parsed)
 
 	if (parsed->operand_count)
 		return message_error(COMMAND_USAGE, "write `side daemon`",
-				"`side daemon` does not understand `%.128s`", parsed->operands[0]);
+				"`side daemon` does not accept `%.128s`", parsed->operands[0]);
 	if (options->stop)
 		return daemon_shut_down(parsed);
 	status = ask_connect(&ask, options->system, options->no_daemon);

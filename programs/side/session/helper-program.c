@@ -84,7 +84,7 @@ int helper_find(const char *program, const char *what, char path[PATH_MAX])
 			return COMMAND_DONE;
 	}
 	return message_error(COMMAND_FAILED, "install side again",
-			"the part of side that records %s, %s, is not there", what, program);
+			"cannot record %s: the program %s is not installed", what, program);
 }
 
 /*

@@ -129,7 +129,7 @@ static int kernel_session_start(const struct ask *ask, const struct control_opti
 	static const char *const backends[] = {NULL, "perf", "tracefs"};
 	const char *backend = options ? backends[options->kernel_backend] : NULL;
 	char path[PATH_MAX], **args = NULL;
-	int status = helper_find(SESSION_KERNEL_PROGRAM, "the kernel's events", path);
+	int status = helper_find(SESSION_KERNEL_PROGRAM, "kernel events", path);
 
 	if (status)
 		return status;
@@ -151,7 +151,7 @@ static int kernel_session_ensure_started(struct ask *ask, const struct control_o
 	if (!status)
 		return kernel_session_start(ask, options);
 	if (options && (options->kernel_backend || options->kernel_buffer))
-		message_note("the kernel's events come by %s already, for all sessions: the options `--kernel-method` and `--kernel-buffer` have no effect until no session records them",
+		message_note("kernel events are already read through %s, for all sessions: `--kernel-method` and `--kernel-buffer` have no effect until no session records kernel events",
 				ask_text(status, ask_renamed(status, "method", "way")));
 	json_object_put(status);
 	return COMMAND_DONE;
@@ -170,8 +170,9 @@ static int kernel_session_check_pattern(struct ask *ask, const char *text)
 	answer = kernel_session_call(ask, KERNEL_SESSION_KNOWS, name);
 	if (answer && json_object_object_get_ex(answer, "known", &known) &&
 			!json_object_get_boolean(known))
-		status = message_error(COMMAND_FAILED, "`side list -k` shows those that there are",
-				"the kernel has no trace event that `%.128s` means", name);
+		status = message_error(COMMAND_FAILED,
+				"`side list -k` lists the kernel's trace events",
+				"no kernel trace event matches `%.128s`", name);
 	json_object_put(answer);
 	return status;
 }

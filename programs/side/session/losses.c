@@ -19,40 +19,40 @@ struct loss_text {
 
 static const struct loss_text known[] = {
 		{SESSION_LOST_FULL, "while a ring was full", NULL},
-		{SESSION_LOST_TOO_BIG, "for being too big", NULL},
+		{SESSION_LOST_TOO_BIG, "due to the size limit of an event", NULL},
 		{SESSION_LOST_IN_VFORK,
-				"in the child of a vfork(), before it ran a program: it has its parent's memory and rings",
+				"in the child of a vfork(), before it executed a program: it uses its parent's memory and rings",
 				NULL},
 		{"process in another one's memory",
-				"in a process that runs in the memory of its parent (clone() with CLONE_VM), or with another base of thread-local memory than the C library's",
+				"in a process that shares its parent's memory (clone() with CLONE_VM), or whose thread-local storage is not that of the C library",
 				NULL},
 		{SESSION_LOST_IN_CHILD, "in forked children that had no rings yet", NULL},
 		{SESSION_LOST_BY_KIND,
 				"of event classes that stayed disabled: the recorder did not answer in time",
-				"`SIDE_TIMEOUT_FACTOR=N` in its environment has a program wait N times as long"},
+				"set `SIDE_TIMEOUT_FACTOR=N` in the program's environment: it then waits N times as long"},
 		/* The program that read that buffer prints the hint. */
-		{SESSION_LOST_IN_KERNEL, "while a buffer of the kernel was full", NULL},
-		{"invalid arguments", "because their arguments did not fit the description",
-				"`SIDE_VALIDATE=1` in a program's environment makes it report the call"},
-		{"no buffer", "for which no buffer was left: signal handlers within events, or many threads",
+		{SESSION_LOST_IN_KERNEL, "while a kernel buffer was full", NULL},
+		{"invalid arguments", "because their arguments did not match the description",
+				"set `SIDE_VALIDATE=1` in the program's environment: it then reports the wrong call"},
+		{"no buffer", "because no buffer was free: signal handlers within events, or many threads",
 				NULL},
-		{"ring busy", "because a ring was in use again and again", NULL},
+		{"ring busy", "because a ring was busy at each attempt", NULL},
 		{"no ring memory",
-				"because other programs of this user had all ring memory of the session",
-				"a larger `--memory-limit`, or a smaller `--buffer-size`, lets more programs record at one time"},
-		{"no ring", "for want of a ring for their thread or CPU", NULL},
+				"because other programs of this user used all ring memory of the session",
+				"use a larger `--memory-limit`, or a smaller `--buffer-size`, so that more programs can record at the same time"},
+		{"no ring", "because no ring was left for their thread or CPU", NULL},
 		{SESSION_LOST_IMPLAUSIBLE,
-				"with an implausible number: the program has overwritten its counters, each of which counts once",
+				"in counters with impossible values, which the program has overwritten; each counter counts as one event",
 				NULL},
-		{"other", "in a sandbox that forbids to read the clock", NULL},
+		{"other", "in a sandbox that forbids reading the clock", NULL},
 		{SESSION_LOST_PROCESS,
-				"with processes that are not recorded, each of which counts once",
-				"a larger `--memory-limit` lets more processes be recorded at one time"},
+				"in processes that are not recorded; each process counts as one event",
+				"use a larger `--memory-limit`, so that more processes can be recorded at the same time"},
 		{SESSION_LOST_RETURN_FULL,
 				"at returns of functions, because too many calls were open at once",
 				"leave `--exit` out, or name fewer functions (entries are recorded in any case)"},
 		{SESSION_LOST_RETURN_CALLER,
-				"at returns to code that may know its return addresses (made at run time, LuaJIT, Lisp)",
+				"at returns to code that may read its return addresses (generated at run time, LuaJIT, Lisp)",
 				NULL},
 		{SESSION_LOST_RETURN_COPIED,
 				"at returns of functions, because the program copies its stack away and back (continuations)",
@@ -122,11 +122,11 @@ static const char *loss_hint_full(enum lost_verb verb)
 {
 	switch (verb) {
 	case LOST_OF_RECORD:
-		return "a larger `--buffer-size`, or fewer events with `-e`, would keep more";
-	case LOST_OF_TRACE: return "a larger `--buffer-size`, or fewer locations, would keep more";
-	case LOST_OF_ATTACH: return "a larger `--buffer-size` would keep more";
+		return "use a larger `--buffer-size`, or select fewer events with `-e`";
+	case LOST_OF_TRACE: return "use a larger `--buffer-size`, or probe fewer locations";
+	case LOST_OF_ATTACH: return "use a larger `--buffer-size`";
 	case LOST_OF_SESSION:
-		return "a channel with a larger `--buffer-size`, or with fewer events, would keep more";
+		return "use a channel with a larger `--buffer-size`, or select fewer events";
 	case LOST_OF_RECOVER: break;
 	}
 	return NULL;
@@ -147,7 +147,7 @@ static const char *loss_hint(
 	else if ((!strcmp(reason, SESSION_LOST_IN_VFORK) ||
 				 !strcmp(reason, "process in another one's memory")) &&
 			losses->verb == LOST_OF_TRACE)
-		hint = "`side trace --global` has the kernel watch, which sees them";
+		hint = "use `side trace --global`: the kernel watches these processes, too";
 	if (!hint || strcmp(reason, SESSION_LOST_FULL) != 0 || !losses->ring_size)
 		return hint;
 	snprintf(text, HINT_MAX, "%s (it was %s)", hint, format_size(losses->ring_size, size));

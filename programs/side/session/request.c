@@ -62,7 +62,7 @@ static int session_request_add_owner(
 static int session_request_add_pid(struct json_object *request, const char *name, const char *text)
 {
 	if (!session_request_is_number(text))
-		return message_error(COMMAND_USAGE, "`side track --name` takes names",
+		return message_error(COMMAND_USAGE, "use `side track --name` for names",
 				"`--pid %.128s` is not the number of a process", text);
 	ask_add_text(request, name, text);
 	return COMMAND_DONE;
@@ -145,7 +145,7 @@ static int session_request_add_url(struct json_object *request, const char *text
 		return message_library_error(&error);
 	if (!strcmp(text, "-"))
 		return message_error(COMMAND_USAGE, "write to a FIFO",
-				"the daemon has no standard output of yours");
+				"cannot write to standard output: the daemon writes the trace, and does not have your standard output");
 	if (!strstr(text, "://"))
 		return session_request_add_path(request, "to", text);
 	ask_add(request, "to", json_object_new_string(text));
@@ -255,7 +255,7 @@ static int session_request_add_pattern(
 
 	if (levels->sign && *text != '!' && session_request_has_level(text))
 		return message_error(COMMAND_USAGE, "leave one of them out",
-				"`%.128s` has a log level, and `--loglevel` gives another one",
+				"cannot use `--loglevel` with `%.128s`: the pattern has a log level",
 				text);
 	if (snprintf(pattern, sizeof(pattern), "%s%s%s", text,
 			    levels->sign && *text != '!' ? levels->sign : "",
@@ -312,26 +312,27 @@ static int session_request_check_kernel(const struct parsed *parsed)
 	if (!options->kernel)
 		return options->syscall || options->kernel_buffer || options->kernel_backend
 				? message_error(COMMAND_USAGE, "write `--kernel`, too",
-						  "`--syscall`, `--kernel-buffer` and `--kernel-method` apply to the kernel's events only")
+						  "cannot use `--syscall`, `--kernel-buffer` or `--kernel-method` without `--kernel`")
 				: COMMAND_DONE;
 	if (options->userspace)
 		return message_error(COMMAND_USAGE, "write two commands",
-				"`--kernel` and `--userspace` are not the same events");
+				"cannot use `--kernel` with `--userspace`: they select different events");
 	if (options->pid || options->exe || options->probes.count || options->global.on)
 		return message_error(COMMAND_USAGE,
-				"make it with `perf probe`, and then enable it, as `probe:NAME`",
-				"side puts no probes into the kernel");
+				"create the probe with `perf probe`, then enable it as `probe:NAME`",
+				"side cannot set probes in the kernel");
 	if (options->loglevel || options->loglevel_only)
-		return message_error(COMMAND_USAGE, "leave it out",
-				"the kernel's events have no log levels");
+		return message_error(
+				COMMAND_USAGE, "leave it out", "kernel events have no log levels");
 	if (options->contexts.count)
-		return message_error(COMMAND_USAGE, "the events have pid, tid and comm",
-				"`--context %.64s` would be of the program that listens to the kernel",
+		return message_error(COMMAND_USAGE,
+				"kernel events have the fields pid, tid and comm",
+				"cannot record `--context %.64s` with kernel events: its value would be that of the program side-kernel",
 				options->contexts.items[0]);
 	if (!options->all && !parsed->operand_count)
 		return message_error(COMMAND_USAGE,
 				"`side list -k` lists them\n`--all` records thousands, which slow the machine down",
-				"missing operand: the kernel's events to record");
+				"missing operand: the kernel events to record");
 	return COMMAND_DONE;
 }
 
@@ -346,11 +347,12 @@ static int session_request_add_events(struct json_object *request, const struct 
 
 	if (!status && options->all && parsed->operand_count)
 		return message_error(COMMAND_USAGE, "leave one of them out",
-				"`--all` is all events, and `%.128s` some", parsed->operands[0]);
+				"cannot use `--all` with the pattern `%.128s`",
+				parsed->operands[0]);
 	if (!status && parsed->verb->id == VERB_DISABLE_EVENT && !options->all &&
 			!parsed->operand_count)
 		return message_error(COMMAND_USAGE, "name events, or write `--all`",
-				"there is no event to disable");
+				"missing operand: the events to disable");
 	for (int i = 0; i < parsed->operand_count && !status; i++)
 		status = session_request_add_patterns(request, parsed->operands[i], &levels);
 	if (!status && !parsed->operand_count && (levels.sign || options->kernel))
@@ -368,7 +370,7 @@ static int session_request_add_contexts(struct json_object *request, const struc
 
 	if (!parsed->operand_count && !options->contexts.count)
 		return message_error(COMMAND_USAGE, "`side help contexts` lists them",
-				"there is no context to add");
+				"missing operand: the contexts to add");
 	for (int i = 0; i < parsed->operand_count; i++)
 		ask_add_text(request, "context", parsed->operands[i]);
 	for (size_t i = 0; i < options->contexts.count; i++)
@@ -438,7 +440,7 @@ static int session_request_add_probes(struct json_object *request, const struct 
 	if (parsed->operand_count || options->all)
 		return COMMAND_DONE;
 	return message_error(COMMAND_USAGE, "name events, or write `--all`",
-			"there is no event to disable");
+			"missing operand: the events to disable");
 }
 
 int session_request(

@@ -102,7 +102,7 @@ int cmd_save(const struct parsed *parsed)
 
 	if (options->all && (parsed->operand_count || options->session))
 		return message_error(COMMAND_USAGE, "leave one of them out",
-				"`--all` is all sessions, and some are named");
+				"cannot use `--all` with the name of a session");
 	status = ask_connect_only(&ask, options->system);
 	if (status)
 		return status;
@@ -190,7 +190,7 @@ static int load_one(struct loading *loading, struct json_object *definition)
 	if (loading->parsed->common.json)
 		load_note_status(loading, ask_print_json("load", answer));
 	else
-		message_note_hint("`side start` begins", "loaded session %s",
+		message_note_hint("`side start` starts it", "loaded session %s",
 				ask_text(answer, "session"));
 	load_note_status(loading,
 			loading->probes(loading->parsed, &loading->ask, ask_text(answer, "session"),
@@ -239,8 +239,8 @@ static int load_text(struct loading *loading, const char *path, const char *text
 				"cannot load %s: it is empty", path);
 	if (!status && count > 1 && name)
 		status = message_error(COMMAND_USAGE, "leave `--session` out",
-				"%s has several sessions, which cannot all be called %s", path,
-				name);
+				"cannot load %s: it has several sessions, and only one can be named %s",
+				path, name);
 	for (size_t i = 0; i < count && !status; i++)
 		status = load_one(loading, json_object_array_get_idx(objects, i));
 	json_object_put(objects);
@@ -270,7 +270,7 @@ int cmd_load(const struct parsed *parsed, load_probes *probes)
 
 	if (options->session && parsed->operand_count > 1)
 		return message_error(COMMAND_USAGE, "leave `--session` out",
-				"several files cannot all become %s", options->session);
+				"cannot load several files as one session %s", options->session);
 	status = ask_connect(&loading.ask, options->system, options->no_daemon);
 	if (status)
 		return status;

@@ -52,7 +52,7 @@ static void sessions_print_output(
 static void sessions_print_changed(const char *name, const char *what, struct json_object *answer)
 {
 	if (json_object_object_get_ex(answer, "changed", NULL) && !ask_flag(answer, "changed"))
-		message_note("session %s was so already", name);
+		message_note("session %s: nothing to change", name);
 	else
 		message_note("session %s %s", name, what);
 }
@@ -71,7 +71,7 @@ static void sessions_report_losses(struct json_object *answer)
 				*ask_text(loss, "ring") ? "/" : "", ask_text(loss, "ring"),
 				*ask_text(loss, "event") ? format_printable(ask_text(loss, "event"),
 									   event, sizeof(event))
-							 : "events not known by name",
+							 : "events with unknown names",
 				ask_flag(loss, "in_bytes")
 						? format_size(ask_number(loss, "count"), count)
 						: format_number(ask_number(loss, "count"), count),
@@ -189,7 +189,7 @@ static int sessions_print_sent(struct json_object *answer)
 			format_size(ask_number(sending, "bytes"), bytes),
 			format_printable(ask_text(sending, "to"), text, sizeof(text)));
 	if (ask_number(sending, "dropped-packets"))
-		fprintf(stderr, "%s %s event%s in %s packet%s were given up: the receiver was away for longer than the spool lasted\n",
+		fprintf(stderr, "%s lost %s event%s in %s packet%s: the receiver did not answer, and the spool was full\n",
 				message_label(true),
 				format_number(ask_number(sending, "dropped-events"), bytes),
 				ask_number(sending, "dropped-events") == 1 ? "" : "s",
@@ -198,7 +198,7 @@ static int sessions_print_sent(struct json_object *answer)
 	if (!ask_flag(sending, "failed"))
 		return COMMAND_DONE;
 	return message_error(COMMAND_FAILED, NULL,
-			"not everything was delivered: what was recorded is in %s",
+			"not everything was delivered: the recorded data is in %s",
 			format_printable(ask_text(answer, "output"), text, sizeof(text)));
 }
 
@@ -295,16 +295,16 @@ static void sessions_print_done(
 	case VERB_DESTROY: sessions_print_destroyed(name, answer); break;
 	case VERB_ENABLE_EVENT: sessions_print_enabled(parsed, name, answer); break;
 	case VERB_DISABLE_EVENT:
-		sessions_print_changed(name, "does not record them any more", answer);
+		sessions_print_changed(name, "no longer records these events", answer);
 		break;
 	case VERB_ENABLE_CHANNEL:
-		sessions_print_changed(name, "has the channel now", answer);
+		sessions_print_changed(name, "now has this channel", answer);
 		break;
 	case VERB_DISABLE_CHANNEL:
-		sessions_print_changed(name, "records nothing more into the channel", answer);
+		sessions_print_changed(name, "no longer records into this channel", answer);
 		break;
 	case VERB_ADD_CONTEXT:
-		sessions_print_changed(name, "records them, too, from now on", answer);
+		sessions_print_changed(name, "records these contexts from now on", answer);
 		break;
 	case VERB_TRACK:
 		sessions_print_changed(name, "applies the new tracking rules from now on", answer);
@@ -314,11 +314,9 @@ static void sessions_print_done(
 		sessions_print_changed(name, "applies the new tracking rules from now on", answer);
 		break;
 	case VERB_STATEDUMP:
-		message_note("the programs of session %s emit a state dump", name);
+		message_note("requested a state dump from the programs of session %s", name);
 		break;
-	case VERB_CLEAR:
-		message_note("session %s has nothing of what was recorded before", name);
-		break;
+	case VERB_CLEAR: message_note("deleted what session %s had recorded", name); break;
 	case VERB_SNAPSHOT: sessions_print_snapshot(name, answer); break;
 	case VERB_ROTATE: sessions_print_path(answer); break;
 	default: break;
@@ -471,12 +469,12 @@ static int sessions_destroy(struct ask *ask, const struct parsed *parsed)
 
 	if (options->all && (parsed->operand_count || options->session))
 		return message_error(COMMAND_USAGE, "leave one of them out",
-				"`--all` is all sessions, and some are named");
+				"cannot use `--all` with the name of a session");
 	if (options->all)
 		return sessions_destroy_all(ask, parsed);
 	if (parsed->operand_count > 1 && options->session)
 		return message_error(COMMAND_USAGE, "leave one of them out",
-				"`--session` is one session, and others are named");
+				"cannot use `--session` with the name of another session");
 	if (parsed->operand_count < 2) {
 		worst = ask_which(ask, parsed->operands[0], options->session, buffer, &name);
 		return worst ? worst : sessions_request_one(ask, parsed, name);

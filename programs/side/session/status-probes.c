@@ -33,9 +33,9 @@ static const struct {
 		{"absent", "not loaded", false},
 		{"resting", "idle", false},
 		{"refused", "refused", true},
-		{"cut", "hits inside of others not seen", false},
+		{"cut", "nested hits not recorded", false},
 		{"lost", "hits lost", true},
-		{"unseen", "returns not seen", true},
+		{"unseen", "returns not recorded", true},
 };
 
 static void status_probes_print_probe_stats(
@@ -90,9 +90,9 @@ static void status_probes_print_program(
 			format_printable(ask_text(program, "name"), name, sizeof(name)),
 			ask_number(program, "pid"));
 	if (*ask_text(program, "why"))
-		printf("%snone, because %s%s", strong, ask_text(program, "why"), plain);
+		printf("%snot set: %s%s", strong, ask_text(program, "why"), plain);
 	else if (!ask_flag(program, "answered"))
-		fputs("not answered yet", stdout);
+		fputs("no answer yet", stdout);
 	else
 		status_probes_print_probe_stats(program, strong, plain);
 	putchar('\n');

@@ -150,15 +150,13 @@ static void status_print_kernel(
 	kernel_status = kernel_session_status(ask);
 	nr_lost = ask_number(kernel_status, "lost");
 	if (ask_number(kernel_status, "filtered"))
-		(void)snprintf(filtered, sizeof(filtered),
-				"; %" PRIu64 " with a filter of the kernel's",
+		(void)snprintf(filtered, sizeof(filtered), "; %" PRIu64 " with a kernel filter",
 				ask_number(kernel_status, "filtered"));
 	if (!kernel_status)
-		printf("  kernel     %snobody records its events%s: `side start` begins again\n",
+		printf("  kernel     %snot recorded: side-kernel does not run%s; `side start` starts it\n",
 				style->bad, style->plain);
 	else
-		printf("  kernel     %" PRIu64 " of %" PRIu64
-		       " events switched on, by %s%s%s%s%s%s\n",
+		printf("  kernel     %" PRIu64 " of %" PRIu64 " events enabled, by %s%s%s%s%s%s\n",
 				ask_number(kernel_status, "on"),
 				ask_number(kernel_status, "events"),
 				ask_text(kernel_status,
@@ -222,7 +220,7 @@ static void status_print_unjoined(struct json_object *answer, struct json_object
 		return;
 	if (programs)
 		printf("\n  %" PRIu64
-		       " program%s joined, and no event that the session records has happened\n",
+		       " program%s joined, but no event that the session records has happened\n",
 				programs, programs == 1 ? " has" : "s have");
 	else
 		puts("\n  no running program has joined; programs that started before the daemon join with `side attach --daemon -p PID`");
@@ -237,7 +235,7 @@ static void status_print_refused(struct json_object *session, const struct style
 
 	if (!refused)
 		return;
-	printf("\n  %sNOT RECORDED%s  %s program%s since the recorder began; those that run ask again\n",
+	printf("\n  %sNOT RECORDED%s  %s program%s since the recorder started; those that still run try again\n",
 			style->bad, style->plain, format_number(refused, text),
 			refused == 1 ? "" : "s");
 	for (size_t i = 0; waiting && i < json_object_array_length(waiting); i++) {
@@ -274,7 +272,7 @@ static void status_print_losses(struct json_object *losses, const struct style *
 						sizeof(process)),
 				*ask_text(loss, "event") ? format_printable(ask_text(loss, "event"),
 									   event, sizeof(event))
-							 : "events not known by name",
+							 : "events with unknown names",
 				ask_text(loss, "reason"));
 	}
 }
@@ -308,8 +306,8 @@ static void status_print_dropped_users(struct json_object *sending, const struct
 		if (json_object_object_get_ex(user, "uid", NULL))
 			snprintf(name, sizeof(name), "user %" PRIu64, ask_number(user, "uid"));
 		else
-			snprintf(name, sizeof(name), "further users");
-		printf("             %slost of %s: %s packet%s, with %s event%s: the spool is full%s\n",
+			snprintf(name, sizeof(name), "other users");
+		printf("             %slost for %s: %s packet%s, with %s event%s: the spool is full%s\n",
 				style->bad, name,
 				format_number(ask_number(user, "packets"), packets),
 				ask_number(user, "packets") == 1 ? "" : "s",
@@ -339,7 +337,7 @@ static void status_print_sending(struct json_object *session, const struct style
 	else
 		fputs("not connected yet", stdout);
 	if (connections > 1)
-		printf(", the %" PRIu64 ". time", connections);
+		printf(", connection %" PRIu64, connections);
 	if (*ask_text(sending, "why"))
 		printf(": %s", format_printable(ask_text(sending, "why"), text, sizeof(text)));
 	printf("\n             sent %s packet%s, %s",
@@ -375,7 +373,7 @@ static void status_print_full(struct ask *ask, struct json_object *answer,
 	printf("%ssession %s%s  %s\n", style->strong, ask_text(session, "name"), style->plain,
 			ask_text(session, "state"));
 	if (*error)
-		printf("  %sbecause%s    %s\n", style->bad, style->plain,
+		printf("  %sreason%s     %s\n", style->bad, style->plain,
 				format_printable(error, text, sizeof(text)));
 	if (*output)
 		printf("  traces     %s\n", format_printable(output, text, sizeof(text)));
@@ -392,18 +390,18 @@ static void status_print_full(struct ask *ask, struct json_object *answer,
 		printf("  overwritten %s of older events\n",
 				format_size(ask_number(session, "overwritten"), bytes));
 	if (ask_number(session, "snapshots"))
-		printf("  snapshots  %s, %s in all of them together\n",
+		printf("  snapshots  %s, with %s in all\n",
 				format_number(ask_number(session, "snapshots"), bytes),
 				format_events(ask_number(session, "snapshot-recorded"), events));
 	if (ask_number(session, "restarts"))
 		printf("  restarts   %" PRIu64 "\n", ask_number(session, "restarts"));
 	if (ask_number(session, "missed-starts"))
-		printf("  %smissed%s     the start of %" PRIu64
-		       " program%s, while there was no recorder\n",
+		printf("  %slost%s       the start of %" PRIu64
+		       " program%s: no recorder was running\n",
 				style->bad, style->plain, ask_number(session, "missed-starts"),
 				ask_number(session, "missed-starts") == 1 ? "" : "s");
 	if (ask_number(session, "other-releases"))
-		printf("  %smissed%s     %" PRIu64
+		printf("  %srefused%s    %" PRIu64
 		       " program%s with the agent of another release; restart %s\n",
 				style->bad, style->plain, ask_number(session, "other-releases"),
 				ask_number(session, "other-releases") == 1 ? "" : "s",
@@ -463,10 +461,10 @@ static void status_print_closed_rendezvous(struct json_object *rendezvous_list)
 		char hint[80];
 
 		snprintf(hint, sizeof(hint),
-				"`side attach --daemon -p %" PRIu64 "` makes another one", pid);
+				"`side attach --daemon -p %" PRIu64 "` creates another one", pid);
 		message_note_hint(hint,
 				"process %" PRIu64
-				", and programs that see the same files, cannot find this daemon: the rendezvous socket %s of the one before cannot be opened again (%s)",
+				", and other programs in its mount namespace, cannot find this daemon: it cannot reopen the previous daemon's rendezvous socket %s (%s)",
 				pid, ask_text(rendezvous, ask_renamed(rendezvous, "path", "door")),
 				ask_text(rendezvous, "why"));
 	}
@@ -513,7 +511,7 @@ int cmd_status(const struct parsed *parsed)
 
 	if (options->all && (parsed->operand_count || options->session))
 		return message_error(COMMAND_USAGE, "leave one of them out",
-				"`--all` is all sessions, and one is named");
+				"cannot use `--all` with the name of a session");
 	status = ask_connect_only(&ask, options->system);
 	if (status)
 		return status;

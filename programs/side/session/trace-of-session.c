@@ -173,7 +173,8 @@ int session_trace(struct parsed *parsed)
 		operands[1] = parsed->operand_count > 1 ? parsed->operands[1] : NULL;
 	} else {
 		if (!session_trace_find(NULL, path))
-			return message_error(COMMAND_USAGE, "name its directory or its session",
+			return message_error(COMMAND_USAGE,
+					"name the directory or the session of the trace",
 					"%s, and there is no current session",
 					parsed->verb->missing);
 		parsed->operand_count = 1;

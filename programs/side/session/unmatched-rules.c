@@ -186,7 +186,7 @@ static void unmatched_search_print(const struct unmatched_search *search)
 	}
 	if (is_matched && search->fit.program && !search->fit.fits && search->fit.nr_events)
 		message_note_hint(search->fit.hint,
-				"session %s: the filter `%s` fits no event yet: %s",
+				"session %s: the filter `%s` cannot be applied to any event yet: %s",
 				search->session, search->filter, search->fit.reason);
 }
 

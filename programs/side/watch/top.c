@@ -249,7 +249,7 @@ static int top_run(struct top *top)
 					strerror(-ret));
 		ret = control_next(top->ask.client, TIMEOUT_MS, &answer, &error);
 		if (ret == -EPIPE) {
-			message_note("session %s ended, or its daemon did", top->view.session);
+			message_note("session %s or its daemon has ended", top->view.session);
 			break;
 		}
 		if (ret) {
