@@ -161,7 +161,7 @@ class Stops(Case):
         printed = self.every(["side break text", "continue", "set {short}(*(long *) $rsi + 64) = 99",
                            "set {long}(*(long *) $rsi + 4) = 32", "side print"])
         self.assertEqual(printed[4][1:], ["  utf8 = <no memory can be read at 0x20>",
-                                       "  utf16 = <the argument is unknown type 99, the description says string16>",
+                                       "  utf16 = <the argument is unknown type 99, the description has string16>",
                                        '  utf32 = "\U0001f4e6"'])
 
     def test_leaves(self):

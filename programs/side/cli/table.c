@@ -631,7 +631,7 @@ static const struct term json_terms[] = {
 	{ "error", "Any verb: status, message, and hint, if there is one; mend is an earlier name of hint, and deprecated." },
 	{ "note", "Any verb: message; also detail, with `--verbose`." },
 	{ "summary", "Record, on standard error: output, bytes, processes, lost, losses, command_status." },
-	{ "event", "List: event is provider:event, description the whole description as in a trace, source the file or process that has it; found is section if the file has it, registry if the process registered it at run time (or its file is gone); enabled, for a running process, whether a tracer listens. View: event, time, ns (since 1970), procname, vpid, cpu, fields." },
+	{ "event", "List: event is provider:event, description the whole description as in a trace, source the file or process that has it; found is section if the file has it, registry if the process registered it at run time (or its file was removed); enabled, for a running process, whether a tracer listens. View: event, time, ns (since 1970), procname, vpid, cpu, fields." },
 	{ "overview, process, count, histogram, durations, pair, slow, caller, lost, lost_packets",
 		"Report: the rows of its tables." },
 	{ "session", "Status and list, a line for each session: name, state, current, output, bytes, lost; of one that is named on the command line also definition, processes, losses." },

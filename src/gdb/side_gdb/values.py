@@ -146,7 +146,7 @@ class Decoder:
             return self.labelled(kind, self.decode(self.pointed(kind, 18), cell), name)
         expected = LABEL["gather_integer"] if name == "gather_enum" else label
         if found != expected:
-            raise Rubbish(f"the argument is {label_name(found)}, the description says {name}")
+            raise Rubbish(f"the argument is {label_name(found)}, the description has {name}")
         if name.startswith("gather_"):
             return self.gather(kind, self.memory.slot(cell, 4), self.memory.slot(cell, 20))
         if name == "null":
@@ -323,7 +323,7 @@ class Decoder:
                                  lambda where: self.dynamic(self.memory.read(where, 64)))
         if name in ("dynamic_struct_visitor", "dynamic_vla_visitor"):
             return Shown(None, self.visitor(self.pointed(cell, 4, 16), 0))
-        raise Rubbish(f"the argument is {name}, the description says dynamic")
+        raise Rubbish(f"the argument is {name}, the description has dynamic")
 
     def dynamic_struct(self, address):
         fields = self.memory.array(self.memory.read(address, 20), 0, 80)
