@@ -7,7 +7,7 @@ import visible
 
 FOLDERS = ("src", "programs")
 # Headers that compose the structs of all parts of a module: the C files of the parts include them, so that use counts for no order.
-COMPOSED = ("src/recorder/core/instance-state.h", "src/recorder/session-state.h", "src/tracers/agent/core/agent-state.h")
+COMPOSED = ("src/recorder/session-state.h", "src/tracers/agent/core/agent-state.h")
 
 
 def part_of(path):

@@ -12,12 +12,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "recorder/core/channels.h"
-#include "recorder/core/maps.h"
 #include "recorder/core/shares.h"
 #include "recorder/core/watch.h"
 #include "ring/ring.h"
 
+struct channel;
 struct ctf_clock;
 struct ctf_stream;
 struct ctf_writer;
@@ -75,6 +74,15 @@ struct instance_channel {
 };
 
 enum instance_state { INSTANCE_LIVE, INSTANCE_ENDED, INSTANCE_CLOSED };
+
+/* Lines of /proc/PID/maps, without duplicates. */
+struct instance_maps {
+	char *text;
+	size_t size, capacity;
+	uint32_t *table; /* hash table of the lines */
+	size_t slots, lines;
+	bool is_new; /* has lines that are not written yet */
+};
 
 struct instance {
 	struct recorder_watch watch; /* watches the pidfd */

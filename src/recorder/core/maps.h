@@ -9,21 +9,10 @@
  * Callers: connections and recovery. The main thread reads the lines while the process waits; the
  * drain thread writes them (storage/maps-file.h). The session's lock protects instance->maps.
  */
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 struct instance;
 struct session;
-
-/* Lines of /proc/PID/maps, without duplicates. */
-struct instance_maps {
-	char *text;
-	size_t size, capacity;
-	uint32_t *table; /* hash table of the lines */
-	size_t slots, lines;
-	bool is_new; /* has lines that are not written yet */
-};
 
 /* Reads the mappings while the process waits for an answer. Main thread; takes the lock. */
 void maps_read(struct session *session, struct instance *instance);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "ctf/ctf.h"
+#include "recorder/core/channels.h"
 #include "recorder/core/facts.h"
 #include "recorder/core/instance.h"
 #include "recorder/core/session.h"
