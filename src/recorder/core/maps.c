@@ -17,9 +17,8 @@
 #include <string.h>
 
 #include "base/inside/hash.h"
-#include "recorder/core/instance-state.h"
+#include "recorder/core/instance.h"
 #include "recorder/core/maps.h"
-#include "recorder/core/peer.h"
 #include "recorder/session-state.h"
 
 #define MAPS_SIZE_MAX ((size_t)4 << 20)
@@ -156,7 +155,7 @@ void maps_read(struct session *session, struct instance *instance)
 	 * The open file refers to the process that had the id when it was opened. If the recorded
 	 * process has exited, that can be another one.
 	 */
-	if (instance->watch.fd < 0 || peer_has_exited(instance->watch.fd)) {
+	if (instance_has_exited(instance)) {
 		fclose(file);
 		return;
 	}
