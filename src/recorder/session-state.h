@@ -32,7 +32,7 @@
 #include "recorder/core/probes.h"
 #include "recorder/refusals.h"
 #include "recorder/core/report.h"
-#include "recorder/run.h"
+#include "recorder/run-turn.h"
 #include "recorder/session-life.h"
 #include "recorder/core/session.h"
 #include "recorder/core/shares.h"

@@ -8,10 +8,22 @@
  *
  * Callers: the session's start, and the main loop. Main thread. No lock.
  */
-#include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "recorder/core/session.h"
+#include "recorder/core/watch.h"
+
+struct traced_command {
+	struct recorder_watch watch; /* watches the pidfd */
+	pid_t pid;
+	int status; /* -1 while it runs */
+	char *name;
+	char *never_meets; /* reason why no agent can be loaded, from session_never_meets() */
+	bool came;         /* the agent of the probed program has connected */
+	const struct session_helper *helper; /* its helper, or NULL */
+};
 
 /* The environment of the command. Main thread only. */
 struct session_spawn {

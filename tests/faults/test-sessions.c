@@ -17,7 +17,6 @@
 #include "recorder/core/live.h"
 #include "recorder/core/probes.h"
 #include "recorder/run-turn.h"
-#include "recorder/run.h"
 #include "recorder/core/session.h"
 #include "recorder/recover.h"
 #include "ring/ring.h"

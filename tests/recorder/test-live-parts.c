@@ -29,7 +29,6 @@
 #include "recorder/rotation/rotate.h"
 #include "recorder/rotation/trigger.h"
 #include "recorder/run-turn.h"
-#include "recorder/run.h"
 #include "recorder/session-life.h"
 #include "recorder/session-state.h"
 #include "recorder/storage/buffers.h"

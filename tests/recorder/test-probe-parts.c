@@ -23,7 +23,6 @@
 #include "recorder/core/service.h"
 #include "recorder/core/session.h"
 #include "recorder/run-turn.h"
-#include "recorder/run.h"
 #include "recorder/session-life.h"
 #include "recorder/session-state.h"
 

@@ -29,7 +29,6 @@
 #include "recorder/helper-process.h"
 #include "recorder/listener.h"
 #include "recorder/run-turn.h"
-#include "recorder/run.h"
 #include "recorder/session-state.h"
 #include "recorder/spawn.h"
 #include "recorder/storage/buffers.h"

@@ -24,7 +24,6 @@
 #include "recorder/rotation/snapshot.h"
 #include "recorder/rotation/trigger.h"
 #include "recorder/run-turn.h"
-#include "recorder/run.h"
 #include "recorder/session-life.h"
 #include "recorder/session-state.h"
 #include "ring/ring.h"
