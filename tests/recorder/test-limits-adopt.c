@@ -59,7 +59,7 @@
 /* ---- played functions ---- */
 
 static unsigned int nr_entries; /* of the next directory; 0: directories are real */
-static unsigned int nr_listed, nr_opened, nr_trees, nr_reported, nr_maps;
+static unsigned int nr_listed, nr_opened, nr_trees, nr_maps;
 static size_t nr_segments;
 
 static struct dirent *played_readdir(DIR *directory)
@@ -90,14 +90,6 @@ static int played_nftw(const char *path, __nftw_func_t function, int descriptors
 	(void)flags;
 	nr_trees++;
 	return -1;
-}
-
-static void played_reported_losses_read(struct instance *instance, const void *bytes, size_t size)
-{
-	(void)instance;
-	(void)bytes;
-	CHECK(size);
-	nr_reported++;
 }
 
 static void played_maps_adopt(struct instance *instance, char *text, size_t size)
@@ -169,7 +161,6 @@ static int played_nanosleep(const struct timespec *pause, struct timespec *left)
 #include "recorder/recovery/core-dump.c"
 #undef gelf_getphdr
 #undef elf_getphdrnum
-#define reported_losses_read played_reported_losses_read
 #define maps_adopt played_maps_adopt
 #include "recorder/storage/journal.c"
 #undef maps_adopt
@@ -208,7 +199,6 @@ static int played_skip(struct ring_consumer *consumer, uint32_t ring, const void
 #undef ring_consumer_skip
 #undef ctf_packet_free
 #undef ctf_packet_read
-#undef reported_losses_read
 #include "recorder/core/totals.c"
 
 /* ---- a session ---- */
@@ -450,27 +440,32 @@ static void test_descriptions(void)
 
 static void test_reported(void)
 {
+	const size_t nr = (LIMIT_LOSSES_FILE - sizeof(struct losses_file_head)) /
+			sizeof(struct reported_loss);
 	struct losses_file_head head = {.magic = LOSSES_MAGIC, .serial = 7};
 	int folder = open(work, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct journal_adoption adoption = {.folder = folder, .trace = -1};
+	struct instance instance = {.nr_reported = 0};
 
 	CHECK(folder >= 0 && LIMIT_LOSSES_FILE == 4 << 20);
 	for (size_t size = LIMIT_LOSSES_FILE; size <= LIMIT_LOSSES_FILE + 1; size++) {
 		head.size = (uint32_t)(size - sizeof(head));
 		write_file(LOSSES_FILE, &head, sizeof(head), size);
-		nr_reported = adoption.losses_serial = 0;
-		journal_scan_losses(NULL, folder);
-		CHECK(nr_reported == (size == LIMIT_LOSSES_FILE));
-		journal_adopt_losses(&adoption);
-		CHECK(nr_reported == (size == LIMIT_LOSSES_FILE ? 2 : 0));
-		CHECK(adoption.losses_serial == (size == LIMIT_LOSSES_FILE ? 7 : 0));
+		CHECK(reported_losses_read_file(&instance, folder) ==
+				(size == LIMIT_LOSSES_FILE ? 7 : 0));
+		CHECK(instance.nr_reported == (size == LIMIT_LOSSES_FILE ? nr : 0));
+		free(instance.reported);
+		instance = (struct instance){.nr_reported = 0};
 	}
 	/* The size must be that of the file. */
-	head.size++;
+	head.size = 1001;
 	write_file(LOSSES_FILE, &head, sizeof(head), sizeof(head) + 1000);
-	journal_scan_losses(NULL, folder);
-	journal_adopt_losses(&adoption);
-	CHECK(!nr_reported);
+	CHECK(!reported_losses_read_file(&instance, folder));
+	CHECK(!instance.reported && !instance.nr_reported);
+	head.magic++;
+	head.size = 1000;
+	write_file(LOSSES_FILE, &head, sizeof(head), sizeof(head) + 1000);
+	CHECK(!reported_losses_read_file(&instance, folder));
+	CHECK(!instance.reported && !instance.nr_reported);
 	remove_file(LOSSES_FILE);
 	close(folder);
 }

@@ -11,12 +11,10 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "ctf/ctf.h"
 #include "recorder/core/channels.h"
-#include "recorder/core/facts.h"
 #include "recorder/core/instance.h"
 #include "recorder/core/session.h"
 #include "recorder/recovery/journal-scan.h"
@@ -92,22 +90,6 @@ static void journal_scan_ring(const struct instance *instance, struct journal *j
 	close(fd);
 }
 
-/* Reads the losses that the current trace reports. */
-static void journal_scan_losses(struct instance *instance, int folder)
-{
-	struct losses_file_head head;
-	char *bytes = NULL;
-	size_t size;
-
-	if (facts_read_file(folder, LOSSES_FILE, LIMIT_LOSSES_FILE, &bytes, &size))
-		return;
-	if (size >= sizeof(head))
-		memcpy(&head, bytes, sizeof(head));
-	if (size >= sizeof(head) && head.magic == LOSSES_MAGIC && head.size == size - sizeof(head))
-		reported_losses_read(instance, bytes + sizeof(head), head.size);
-	free(bytes);
-}
-
 /*
  * Returns the path of the current trace, or NULL if there is none. The path is not trusted: see
  * journal_scan_skip_written_packets().
@@ -130,7 +112,7 @@ static void journal_scan_instance(struct instance *instance, struct journal *jou
 	for (uint32_t i = 0; i < instance->nr_channels; i++)
 		for (uint32_t ring = 0; ring < instance->channels[i].geometry.rings; ring++)
 			journal_scan_ring(instance, journal, i, ring, trace, head->serial);
-	journal_scan_losses(instance, folder);
+	reported_losses_read_file(instance, folder);
 	free(trace);
 }
 

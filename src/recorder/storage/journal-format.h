@@ -63,7 +63,7 @@ struct journal {
 	unsigned char *which;                 /* index of the valid slot of each ring */
 };
 
-/* The file "told": this head, and the data of reported_losses_read(). */
+/* The file "told": this head, and an array of struct reported_loss. */
 struct losses_file_head {
 	uint64_t magic;
 	uint32_t serial; /* of the last trace that contains these losses */

@@ -443,28 +443,6 @@ static void adopt_ring(struct journal_adoption *adoption, uint32_t channel, uint
 }
 
 /*
- * Restores the losses that traces have reported. If the program changed the file, only its own
- * losses are reported twice.
- */
-static void journal_adopt_losses(struct journal_adoption *adoption)
-{
-	struct losses_file_head head;
-	char *bytes = NULL;
-	size_t size;
-
-	if (facts_read_file(adoption->folder, LOSSES_FILE, LIMIT_LOSSES_FILE, &bytes, &size))
-		return;
-	if (size >= sizeof(head))
-		memcpy(&head, bytes, sizeof(head));
-	if (size >= sizeof(head) && head.magic == LOSSES_MAGIC &&
-			head.size == size - sizeof(head)) {
-		adoption->losses_serial = head.serial;
-		reported_losses_read(adoption->instance, bytes + sizeof(head), head.size);
-	}
-	free(bytes);
-}
-
-/*
  * Restores the mapped code for the next trace: for a dead process, the earlier trace is the only
  * source.
  */
@@ -553,7 +531,7 @@ int journal_adopt(
 	totals_reopen(session, instance);
 	journal_remove_incomplete(&adoption);
 	open_trace(&adoption);
-	journal_adopt_losses(&adoption);
+	adoption.losses_serial = reported_losses_read_file(instance, folder);
 	adopt_maps(&adoption);
 	journal_adopt_mapped_rings(&adoption);
 	ret = begin_life(&adoption);

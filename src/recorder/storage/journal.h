@@ -12,13 +12,12 @@
 #include <stdint.h>
 
 #include "ctf/ctf.h"
+#include "recorder/storage/reported-losses.h"
 
 struct instance;
 struct session;
 
 #define JOURNAL_FILE "journal"
-#define LOSSES_FILE "told"
-#define LOSSES_FILE_NEW ".told.new"
 
 /* Creates the journal of a new instance, whose channels have their geometry. */
 int journal_make(struct instance *instance, int folder);
@@ -34,7 +33,7 @@ void journal_expect_trace(
  * Records that everything up to this position of the ring is in the trace, or counted as unwritten.
  */
 int journal_note(struct instance *instance, uint32_t channel, uint32_t ring, uint64_t position);
-/* Records that the current trace contains the losses in `losses`, for reported_losses_read(). */
+/* Records that the current trace contains the losses in `losses`, for reported_losses_read_file(). */
 int journal_write_losses(const struct session *session, const struct instance *instance,
 		const void *losses, size_t size);
 /* Records that everything is in the trace. */
