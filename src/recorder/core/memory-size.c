@@ -32,7 +32,6 @@ struct ring_geometry memory_size_geometry(
 	return geometry;
 }
 
-/* Returns the memory of one process whose rings are halved `halvings` times; 0 on overflow. */
 uint64_t memory_size_of_process(const struct session *session, unsigned int halvings)
 {
 	uint64_t sum = 0;

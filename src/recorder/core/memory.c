@@ -97,7 +97,7 @@ static bool fit_memory(struct session *session, struct instance *instance, bool 
 		if (instance->takes_leases && !channel->geometry.flags)
 			channel->geometry.flags = RING_LEASED;
 	}
-	*ret_plenty = fits && (!halvings || memory_size_of_process(session, 0) <= left / PLENTY);
+	*ret_plenty = fits && (!halvings || memory_most(session) <= left / PLENTY);
 	return fits;
 }
 
@@ -409,7 +409,7 @@ int memory_check(struct session *session, const struct session_options *options,
 	}
 	if (session->memory.huge_pages)
 		try_huge_pages(session);
-	size = memory_size_of_process(session, 0);
+	size = memory_most(session);
 	if (size && size <= session->memory.limit)
 		return check_file_size(session, error);
 	ret = session_fail(error, SESSION_ERROR_USAGE, EINVAL,
