@@ -8,7 +8,6 @@
 
 #include "recorder/core/access.h"
 
-/* The programs that get a table. */
 struct table_target {
 	uint32_t pid; /* this process and the children that it forks from now on; 0: see exe */
 	/* session_process_start() of pid: excludes a later process with the same id */

@@ -55,7 +55,7 @@ enum plan_kind {
 struct plan {
 	plan_serialize_func serialize;
 	uint8_t kind;          /* enum plan_kind */
-	uint8_t scalar_size;   /* PLAN_KIND_CELL: bytes, 1, 2, 4, 8 or 16 */
+	uint8_t scalar_size;   /* PLAN_KIND_SCALAR: bytes, 1, 2, 4, 8 or 16 */
 	uint16_t scalar_label; /* and the label that the argument must have */
 };
 
