@@ -14,14 +14,19 @@ def part_of(path):
     return os.path.splitext(path)[0]
 
 
+def header_of(path, name, known):
+    """Returns the header that the file `path` includes as `name`, or None if it is not one of `known`."""
+    places = (os.path.normpath(os.path.join(os.path.dirname(path), name)), "src/" + name, name)
+    return next((place for place in places if place in known), None)
+
+
 def uses(root):
     """{part: {part that it uses: a file and the header that it includes}}"""
     paths = [path for folder in FOLDERS for path in visible.files(root, folder, (".c", ".h", ".S"))]
     known, found = set(paths), {part_of(path): {} for path in paths}
     for path in paths:
         for name in re.findall(r'^\s*#\s*include\s+"([^"]+)"', visible.read(root, path), re.M):
-            places = (os.path.normpath(os.path.join(os.path.dirname(path), name)), "src/" + name, name)
-            header = next((place for place in places if place in known), None)
+            header = header_of(path, name, known)
             if header is None or part_of(header) == part_of(path) or header in COMPOSED and not path.endswith(".h"):
                 continue
             found[part_of(path)].setdefault(part_of(header), f"{path} includes {name}")
@@ -29,7 +34,7 @@ def uses(root):
 
 
 def circles(graph):
-    """Sets of parts that use each other (strongly connected components, by Tarjan's algorithm), each sorted."""
+    """Sets of parts that use each other, or themselves (strongly connected components, by Tarjan's algorithm), each sorted."""
     order, low, stack, found = {}, {}, [], []
     for start in sorted(graph):
         if start in order:
@@ -54,6 +59,6 @@ def circles(graph):
                 if low[part] == order[part]:
                     members = stack[stack.index(part):]
                     del stack[stack.index(part):]
-                    if len(members) > 1:
+                    if len(members) > 1 or part in graph[part]:
                         found.append(sorted(members))
     return sorted(found)

@@ -9,6 +9,8 @@ import shutil
 import subprocess
 import sys
 
+import circles
+
 root = os.path.abspath(sys.argv[1])
 failures = []
 
@@ -125,7 +127,7 @@ for upper, names in MAY_USE.items():
             fail("tests/house/test-tree.py", f"{upper} is listed before {lower}, which it uses")
 
 sources = sorted(files())
-included = {}  # the headers that each header of src and programs includes, as paths without src/
+included = {}  # {header of src or programs: what it includes}
 for path in sources:
     extension = os.path.splitext(path)[1]
     with open(os.path.join(root, path), encoding="utf-8", errors="surrogateescape") as source:
@@ -142,7 +144,7 @@ for path in sources:
         if not module:
             fail(path, "is in no module of MAY_USE")
         if extension == ".h":
-            included[name_in_code] = re.findall(r'^\s*#\s*include\s+"([^"]+)"', text, re.M)
+            included[path] = re.findall(r'^\s*#\s*include\s+"([^"]+)"', text, re.M)
         for name in re.findall(r'^\s*#\s*include\s+"([^"]+/[^"]+)"', text, re.M):
             if name in COMPOSED and path.startswith(f"src/{os.path.dirname(name)}/"):
                 continue
@@ -153,22 +155,13 @@ for path in sources:
             fail(path, f"{module} uses nothing of ours, not even the public headers")
 
 
-def circles(name, way, done):
-    """Reports headers that include themselves through others."""
-    if name in way:
-        fail(name, "includes itself: " + " -> ".join(way[way.index(name):] + [name]))
-    if name in way or name in done:
-        return
-    for used in included[name]:
-        beside = os.path.normpath(os.path.join(os.path.dirname(name), used))
-        if beside in included or used in included:
-            circles(beside if beside in included else used, way + [name], done)
-    done.add(name)
-
-
-checked = set()
-for header in included:
-    circles(header, [], checked)
+graph = {path: [used for used in (circles.header_of(path, name, included) for name in names) if used] for path, names in included.items()}
+for members in circles.circles(graph):
+    way = members[:1]
+    while way[-1] not in way[:-1]:
+        way.append(next(used for used in graph[way[-1]] if used in members))
+    names = [path.removeprefix("src/") for path in way[way.index(way[-1]):]]
+    fail(names[0], "includes itself: " + " -> ".join(names))
 
 # Each major version of clang-format breaks lines in its own way: the sources are formatted by
 # version 14 (Debian 12).
