@@ -20,14 +20,14 @@ def header_of(path, name, known):
     return next((place for place in places if place in known), None)
 
 
-def uses(root):
+def uses(root, composed=COMPOSED):
     """{part: {part that it uses: a file and the header that it includes}}"""
     paths = [path for folder in FOLDERS for path in visible.files(root, folder, (".c", ".h", ".S"))]
     known, found = set(paths), {part_of(path): {} for path in paths}
     for path in paths:
         for name in re.findall(r'^\s*#\s*include\s+"([^"]+)"', visible.read(root, path), re.M):
             header = header_of(path, name, known)
-            if header is None or part_of(header) == part_of(path) or header in COMPOSED and not path.endswith(".h"):
+            if header is None or part_of(header) == part_of(path) or header in composed and not path.endswith(".h"):
                 continue
             found[part_of(path)].setdefault(part_of(header), f"{path} includes {name}")
     return found

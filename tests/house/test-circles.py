@@ -25,8 +25,12 @@ def main(root):
     gone = [members for members in kept if members not in found]
     for members in gone:
         print(f"KEPT has a circle that does not exist (any more): {' '.join(members)}")
+    idle = [header for header in circles.COMPOSED
+            if circles.circles(circles.uses(root, [other for other in circles.COMPOSED if other != header])) == found]
+    for header in idle:
+        print(f"COMPOSED has a header that hides no circle: {header}")
     print(f"{len(graph)} parts, {len(found)} circles")
-    return 1 if bad or gone or not graph else 0
+    return 1 if bad or gone or idle or not graph else 0
 
 
 sys.exit(main(os.path.abspath(sys.argv[1])))
