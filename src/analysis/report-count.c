@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/report.h"
+#include "analysis/where-path.h"
 
 /* ---- events over time ---- */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Paths from a record to one of its values. Private to where*.c. */
+/* Paths from a record to one of its values. */
 #ifndef SIDE_ANALYSIS_WHERE_PATH_H
 #define SIDE_ANALYSIS_WHERE_PATH_H
 
@@ -42,6 +42,10 @@ bool where_path_load(const struct where_path *path, const struct ctf_item *item,
 /* How the values at the end of the path are shown. */
 struct where_form where_path_form(const struct where_path *path, const struct ctf_item *item,
 		const struct view_event *event);
+
+/* Labels of the value of an enumeration, for filter_loader. */
+const char *where_label(
+		void *nothing, const struct filter_value *value, uint32_t *at, size_t *ret_size);
 
 /* Whether two TSDL or CTF 2 names mean the same field. A leading underscore makes no difference. */
 bool where_same_name(const char *member, const char *wanted);
