@@ -199,17 +199,6 @@ int session_open(const struct session_options *options, const struct session_liv
 	return ret;
 }
 
-void service_free(struct session *session)
-{
-	if (!session->service)
-		return;
-	track_free(session->service->track, session->service->nr_track);
-	adopt_forget(session);
-	free(session->service->socket);
-	free(session->service);
-	session->service = NULL;
-}
-
 /* ---- operation ---- */
 
 int session_fd(const struct session *session)

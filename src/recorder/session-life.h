@@ -33,7 +33,5 @@ int session_open_shares(struct session *session, struct session_error *error);
 /* Returns NULL with errno set on failure; session_fail_allocation() then fills in the error. */
 struct session *session_allocate(void);
 int session_fail_allocation(struct session_error *error);
-/* Frees the state that only a live session has (core/service.h). */
-void service_free(struct session *session);
 
 #endif

@@ -26,8 +26,10 @@
 #include "recorder/core/service.h"
 #include "recorder/core/session.h"
 #include "recorder/core/shares.h"
+#include "recorder/core/track.h"
 #include "recorder/drain.h"
 #include "recorder/listener.h"
+#include "recorder/recovery/adopt.h"
 #include "recorder/refusals.h"
 #include "recorder/rotation/rotate.h"
 #include "recorder/rotation/trigger.h"
@@ -181,6 +183,18 @@ static void session_free_shares(struct session *session)
 	shares_free(&session->instances.shares);
 	shares_free(&session->memory.shares);
 	shares_free(&session->description_shares);
+}
+
+/* Frees the state that only a live session has (core/service.h). */
+static void session_free_service(struct session *session)
+{
+	if (!session->service)
+		return;
+	track_free(session->service->track, session->service->nr_track);
+	adopt_forget(session);
+	free(session->service->socket);
+	free(session->service);
+	session->service = NULL;
 }
 
 struct session *session_allocate(void)
@@ -348,7 +362,7 @@ void session_destroy(struct session *session)
 	rotate_free(session);
 	trigger_free(session);
 	probes_free(session);
-	service_free(session);
+	session_free_service(session);
 	free(session->buffers.path);
 	free(session->spawn.sockets);
 	free(session->spawn.preload);

@@ -28,8 +28,10 @@
 #include "recorder/core/service.h"
 #include "recorder/core/session.h"
 #include "recorder/core/shares.h"
+#include "recorder/core/track.h"
 #include "recorder/drain.h"
 #include "recorder/listener.h"
+#include "recorder/recovery/adopt.h"
 #include "recorder/refusals.h"
 #include "recorder/rotation/rotate.h"
 #include "recorder/rotation/trigger.h"
@@ -156,14 +158,15 @@ static int played_calibrate(const struct ring_clock_sample *begin,
 #define rotate_free(session) ((void)(session), called("rotate_free "))
 #define trigger_free(session) ((void)(session), called("trigger_free "))
 #define probes_free(session) ((void)(session), called("probes_free "))
-#define service_free(session) ((void)(session), called("service_free "))
+#define track_free(track, nr) called("free_track(%d,%zu) ", (track)[0].exclude, (size_t)(nr))
+#define adopt_forget(session) ((void)(session), called("adopt_forget "))
 #define refusals_free(session) ((void)(session), called("refusals_free "))
 #undef fail
 #include "recorder/session.c"
 #include "recorder/core/clock.c"
 #undef strdup
 
-#define FREED "reports rotate_free trigger_free probes_free service_free refusals_free "
+#define FREED "reports rotate_free trigger_free probes_free refusals_free "
 #define GONE \
 	"drain_stop bells_destroy connections listener_close buffers_close place_close close(%d) " FREED
 
@@ -264,8 +267,20 @@ static void test_create(void **state)
 	*calls = '\0';
 }
 
+static struct service *live_service(struct session_track *track)
+{
+	struct service *service = calloc(1, sizeof(*service));
+
+	assert_non_null(service);
+	service->socket = strdup("/socket");
+	service->track = track;
+	service->nr_track = 3;
+	return service;
+}
+
 static void test_destroy(void **state)
 {
+	static struct session_track track[3] = {{.exclude = true}};
 	static struct instance second = {.number = 2}, first = {.number = 1, .next = &second};
 	struct session *session = session_allocate();
 	char expected[400];
@@ -298,10 +313,17 @@ static void test_destroy(void **state)
 	assert_non_null(session->spawn.environment);
 	session->spawn.environment[0] = strdup("A=1");
 	session->spawn.nr_environment = 1;
+	session->service = live_service(track);
+	session_free_service(session);
+	assert_called("free_track(1,3) adopt_forget ");
+	assert_null(session->service);
+	session_free_service(session);
+	assert_called("");
+	session->service = live_service(track);
 	session_destroy(session);
 	assert_called("drain_stop bells_destroy connections listener_close trace(1) instance(1) trace(2) instance(2) "
 		      "buffers_close place_close close(0) close(5) close(6) reports channel(8) channel(9) rotate_free "
-		      "trigger_free probes_free service_free close(7) refusals_free mask(2) action(17,0,0) "
+		      "trigger_free probes_free free_track(1,3) adopt_forget close(7) refusals_free mask(2) action(17,0,0) "
 		      "limit(7,30,40) limit(1,50,60) action(25,0,0) ");
 	session = session_allocate();
 	assert_non_null(session);

@@ -6,7 +6,7 @@
  * State that only a live session has (live.h). All of it belongs to the main thread, except `keep`
  * and members marked "(lock)".
  *
- * No functions: live.c creates and frees it.
+ * No functions: live.c creates it, and session.c frees it.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
