@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Parts of the code and the circles of their uses. A part is X.c (or X.S) with X.h; it uses a part whose header it includes."""
+"""Parts of the code and the circles of their uses. A part is X.c (or X.S) with X.h; it uses a part whose header it includes.
+
+A header without a C file is a part that uses only what it includes: a call of a function that it declares is not seen as a use of the file
+that defines the function.
+"""
 import os
 import re
 
