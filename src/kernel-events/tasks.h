@@ -3,7 +3,6 @@
 #ifndef SIDE_KERNEL_EVENTS_TASKS_H
 #define SIDE_KERNEL_EVENTS_TASKS_H
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 

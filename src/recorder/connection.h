@@ -8,10 +8,6 @@
  * Callers: the main loop (run-turn.c), and the session's start and end. Main thread only: it owns
  * the connections and never waits for a program or for the disk. Without the session's lock.
  */
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
-
 #include "recorder/connection-state.h"
 
 struct instance;

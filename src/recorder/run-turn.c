@@ -11,13 +11,10 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "protocol/protocol.h"
 #include "recorder/connection.h"
 #include "recorder/core/channels.h"
 #include "recorder/core/exit-status.h"
@@ -26,11 +23,8 @@
 #include "recorder/core/session.h"
 #include "recorder/core/watch.h"
 #include "recorder/drain.h"
-#include "recorder/listener.h"
 #include "recorder/run-turn.h"
 #include "recorder/session-state.h"
-#include "recorder/storage/buffers.h"
-#include "recorder/survivors.h"
 
 /* Consecutive turns in which exits wait for messages. */
 #define MESSAGE_TURNS_MAX 64

@@ -1,28 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* Runs the main loop until the recording has ended. */
 #include <errno.h>
-#include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "protocol/protocol.h"
 #include "recorder/connection.h"
 #include "recorder/core/channels.h"
 #include "recorder/core/exit-status.h"
-#include "recorder/core/instance.h"
+#include "recorder/core/instance-state.h"
 #include "recorder/core/report.h"
 #include "recorder/core/session.h"
-#include "recorder/core/watch.h"
 #include "recorder/drain.h"
 #include "recorder/helper-process.h"
 #include "recorder/listener.h"
 #include "recorder/run-turn.h"
 #include "recorder/session-state.h"
-#include "recorder/spawn.h"
 #include "recorder/storage/buffers.h"
 #include "recorder/survivors.h"
 

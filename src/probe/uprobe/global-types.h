@@ -3,7 +3,6 @@
 #ifndef SIDE_PROBE_UPROBE_GLOBAL_TYPES_H
 #define SIDE_PROBE_UPROBE_GLOBAL_TYPES_H
 
-#include "base/error.h"
 #include "probe/table/table.h"
 
 #include <stdbool.h>

@@ -26,6 +26,7 @@
  * exited, and remove these definitions only.
  */
 
+#include "base/error.h"
 #include "probe/uprobe/global-types.h"
 
 /* Returns "uprobe_multi", "perf_event" or "tracefs". */

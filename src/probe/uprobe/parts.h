@@ -4,6 +4,7 @@
 
 /* Declarations that the files of this directory share. */
 
+#include "base/error.h"
 #include "probe/uprobe/global-types.h"
 
 #include <linux/bpf.h>

@@ -10,12 +10,8 @@
  * thread runs. Without the session's lock.
  */
 #include <stdbool.h>
-#include <sys/types.h>
 
 #include "recorder/core/session.h"
-#include "ring/ring.h"
-
-struct instance;
 
 /*
  * Adopts all folders. Reports folders that it cannot use and continues with the others. Fails only

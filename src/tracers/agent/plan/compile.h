@@ -4,6 +4,8 @@
 
 #include "tracers/agent/plan/op.h"
 
+struct side_event_description;
+
 /*
  * Compile the operations of a description, including PLAN_END. *ret_size is the number of bytes of
  * the fields, or -1 when it varies. With ops == NULL, only compute the capacity that is needed, which

@@ -9,7 +9,6 @@
 
 struct side_arg_dynamic_struct;
 struct side_arg_vec;
-struct side_event_description;
 
 /* Levels of types within types that a description may have; a dynamic value has at most 255. */
 #define PLAN_DEPTH_MAX 128
