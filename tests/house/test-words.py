@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Visible text has no word of words.txt; a sentence is one string literal; subjects of commits have 72 characters.
+"""Visible text has no word of words.txt and phrases.txt; a sentence is one string literal; subjects of commits have 72 characters.
 
 usage: test-words.py SOURCE-DIRECTORY
 """
@@ -17,7 +17,8 @@ FIRST = "eeb6490878d23eb8f96eedd9ba40e22df9595127"
 
 class Rules:
     def __init__(self):
-        self.words = [(re.compile(pattern, re.I), pattern.startswith("^"), use) for pattern, use in listed("words.txt", 2, " => ")]
+        self.words = [(re.compile(pattern, re.I), pattern.startswith("^"), use)
+                      for name in ("words.txt", "phrases.txt") for pattern, use in listed(name, 2, " => ")]
         self.kept = listed("words-kept.txt", 3, " | ")
         self.used = set()
 
