@@ -390,7 +390,7 @@ class Status(Case):
         program.end()
         code, lines, errors = status()
         self.assertEqual((code, lines), (0, []))
-        self.assertIn("no program gives events", errors)
+        self.assertIn("no program writes events", errors)
 
     def test_refusals(self):
         program = Running("wait", encoding="native")
@@ -450,7 +450,7 @@ class Refused(Case):
         program = Running("wait", "fire:2", events="/nowhere")
         self.assertIn("No such file or directory", program.end())
         program = Running("wait", "fire:2", encoding="morse")
-        self.assertIn("not auto, native or eventheader", program.end())
+        self.assertIn("expected auto, native or eventheader", program.end())
 
 
 if __name__ == "__main__":

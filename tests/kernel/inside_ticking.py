@@ -265,7 +265,7 @@ class Kernel(Listener):
         way = self.chance.choice(("perf", "tracefs"))
         self.process = subprocess.Popen([SIDE, "record", "-k", TRACEPOINT.replace("/", ":"), "--kernel-way", way, "-o", self.output],
                                         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        wait_for_line(self.process, "Ctrl-C ends it")
+        wait_for_line(self.process, "Ctrl-C stops it")
 
     def end(self):
         ended(self.process)
