@@ -226,7 +226,7 @@ class Running(unittest.TestCase):
             self.assertEqual(program.stdout.readline(), b"said\n")
             time.sleep(0.02)
         dropped_line = program.stderr.readline()
-        while b"given up" not in dropped_line:
+        while b"dropping the oldest packets" not in dropped_line:
             self.assertTrue(dropped_line)
             dropped_line = program.stderr.readline()
         receiver = start(SIDE, "receive", "--json", "--listen", f"127.0.0.1:{port}", "-o", out)
