@@ -446,7 +446,7 @@ class Refused(Case):
 
     def test_nonsense(self):
         program = Running("wait", "fire:2", events="a,[")
-        self.assertIn("events are not given to the kernel: pattern", program.end())
+        self.assertIn("cannot write events to the kernel: pattern", program.end())
         program = Running("wait", "fire:2", events="/nowhere")
         self.assertIn("No such file or directory", program.end())
         program = Running("wait", "fire:2", encoding="morse")

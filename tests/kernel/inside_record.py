@@ -584,7 +584,7 @@ class Without(Case):
         done = subprocess.run([SIDE, "record", "-k", "sched:swich", "-o", TRACE + "-x", "true"], capture_output=True, text=True,
                               check=False, env=OURS)
         self.assertEqual(done.returncode, 2)
-        self.assertIn("no trace event that sched:swich means", done.stderr)
+        self.assertIn("no kernel trace event matches sched:swich", done.stderr)
         self.assertFalse(os.path.exists(TRACE + "-x"))
 
 
