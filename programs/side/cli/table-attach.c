@@ -140,10 +140,14 @@ const struct option table_attach_options[] = {
 };
 
 const char *const table_attach_paragraphs[] = {
-	"Loads the agent into a running program and records its events until Ctrl-C, until the program ends, or for a `--duration`. Then the agent stops. With `--daemon` or `-s` nothing is recorded here: the program joins the daemon's sessions until `side detach`.",
-	"The events are those that the program and its libraries declare with libside. Calls of the C library (`side record -w`) are not available, because a running program has already resolved these functions; `side trace -p` records them by probes.",
+	"Loads the agent into a running program and records its events until Ctrl-C, until the program ends, or for a `--duration`. "
+	"Then the agent stops. "
+	"With `--daemon` or `-s` nothing is recorded here: the program joins the daemon's sessions until `side detach`.",
+	"The events are those that the program and its libraries declare with libside. "
+	"Calls of the C library (`side record -w`) are not available, because a running program has already resolved these functions; `side trace -p` records them by probes.",
 	"One thread is stopped for a moment, where it can safely create a thread; the new thread loads the agent and ends. side refuses, and leaves the program unchanged, if no thread comes to such a point in two seconds, if the program is static, in a sandbox or of another architecture, if another tracer is attached, or if ptrace is not permitted.",
-	"The library, libside and the stack of the ended thread stay in memory afterwards. Threads, descriptors and rings do not.",
+	"The library, libside and the stack of the ended thread stay in memory afterwards. "
+	"Threads, descriptors and rings do not.",
 	"A program in another mount or pid namespace, or with another root directory, gets the libraries as memory. "
 	"With `--daemon` it connects through a socket that is created where it can see it, and removed with the last program that uses it.",
 	NULL,
@@ -181,7 +185,8 @@ const struct option table_detach_options[] = {
 const char *const table_detach_paragraphs[] = {
 	"Ends what `side attach` started: recordings whose recorder was killed, and with `--daemon` the connection to the daemon. "
 	"Events then cost what they cost before.",
-	"Do not use it while a recording continues: the recording would lose the program. End a recording with Ctrl-C.",
+	"Do not use it while a recording continues: the recording would lose the program. "
+	"End a recording with Ctrl-C.",
 	NULL,
 };
 

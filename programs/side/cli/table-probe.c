@@ -121,7 +121,8 @@ const char *const table_trace_paragraphs[] = {
 	"No daemon is needed, and the program need not be instrumented. "
 	"Each probe is an event probe:NAME; for `libc:malloc`, NAME is malloc. "
 	"`--exit`, `--arg` and `--ret` belong to the location before them, or to all locations if they come first.",
-	"Options of side can be before or after COMMAND. If an argument of COMMAND begins with `-`, put `--` before COMMAND, or give all of it as `-c 'COMMAND ARGUMENT...'`.",
+	"Options of side can be before or after COMMAND. "
+	"If an argument of COMMAND begins with `-`, put `--` before COMMAND, or give all of it as `-c 'COMMAND ARGUMENT...'`.",
 	"If COMMAND begins with a program that starts another one, side traces the other one. "
 	"It knows env, nice, nohup, stdbuf, setsid, timeout, time, taskset, chrt, ionice, numactl, setarch, unshare and strace, with their options, also nested. side refuses sudo, `env -i` and others that keep the agent from the program, before anything starts. "
 	"`--global` needs no agent in the program.",
@@ -131,7 +132,11 @@ const char *const table_trace_paragraphs[] = {
 	"It is not stopped, and its code is restored when the recording ends. "
 	"Its child processes are recorded as well, each in a trace of its own. "
 	"`side attach --help` lists the refusals.",
-	"If a location could only have a breakpoint, the kernel watches it (uprobes of that process), if that is permitted. This costs a third of a breakpoint. `-v` prints how many locations the kernel watches, and why it does not watch others. Their records are in the trace of `side-uprobes`, with pid, tid and comm of the hit. `--no-uprobe` sets breakpoints instead.",
+	"If a location could only have a breakpoint, the kernel watches it (uprobes of that process), if that is permitted. "
+	"This costs a third of a breakpoint. "
+	"`-v` prints how many locations the kernel watches, and why it does not watch others. "
+	"Their records are in the trace of `side-uprobes`, with pid, tid and comm of the hit. "
+	"`--no-uprobe` sets breakpoints instead.",
 	"The exit status is that of the started program.",
 	NULL,
 };
@@ -231,7 +236,9 @@ const char *const table_probe_paragraphs[] = {
 	"REASON\" (JSON: no_exit): "
 	"`--exit` records the entry only. "
 	"BYTES is the number of bytes of instructions that are executed elsewhere.",
-	"A process without probes keeps the code of earlier ones for reuse, at most 64 MiB. The last lines print its size, with the agent's own data and the changed pages of code (JSON: probe_kept). They also print whether handlers of SIGTRAP and SIGILL (signals) or jumps in padding (JSON: pads) are kept because a thread may still use them.",
+	"A process without probes keeps the code of earlier ones for reuse, at most 64 MiB. "
+	"The last lines print its size, with the agent's own data and the changed pages of code (JSON: probe_kept). "
+	"They also print whether handlers of SIGTRAP and SIGILL (signals) or jumps in padding (JSON: pads) are kept because a thread may still use them.",
 	"Markers (SDT, USDT) of the file follow, as PROVIDER:NAME with their operands; GLOB selects them by that name. "
 	"`--sdt` lists only markers: "
 	"SEMAPHORE is the address of the counter of listeners, LISTENERS its value in a process. "

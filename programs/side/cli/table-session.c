@@ -237,7 +237,12 @@ const char *const table_create_paragraphs[] = {
 	"A session lives in the daemon sided, which is started if it does not run. "
 	"The session exists until `side destroy`, even if the daemon restarts.",
 	"A session without `side enable-event` records no events.",
-	"With `--to`, a process beside the recorder sends the files; `side status` shows its progress. It tries again if the connection breaks or the receiver does not answer. It stores what was delivered, and continues from there even after it, the recorder or the daemon was killed. `side receive` accepts each packet once. A relay daemon can have unconfirmed packets twice, in two of its sessions. A session with chunks sends each chunk when it is finished.",
+	"With `--to`, a process beside the recorder sends the files; `side status` shows its progress. "
+	"It tries again if the connection breaks or the receiver does not answer. "
+	"It stores what was delivered, and continues from there even after it, the recorder or the daemon was killed. "
+	"`side receive` accepts each packet once. "
+	"A relay daemon can have unconfirmed packets twice, in two of its sessions. "
+	"A session with chunks sends each chunk when it is finished.",
 	NULL,
 };
 
@@ -728,7 +733,8 @@ const struct option table_untrack_options[] = {
 };
 
 const char *const table_untrack_paragraphs[] = {
-	"Undoes `side track`. A process that matches nothing any more is not recorded from then on.",
+	"Undoes `side track`. "
+	"A process that matches nothing any more is not recorded from then on.",
 	NULL,
 };
 
@@ -797,7 +803,8 @@ const struct example table_regenerate_examples[] = {
 };
 
 const char *const table_version_paragraphs[] = {
-	"Prints the version of side, as `side --version` does. `side daemon` prints that of the daemon.",
+	"Prints the version of side, as `side --version` does. "
+	"`side daemon` prints that of the daemon.",
 	NULL,
 };
 

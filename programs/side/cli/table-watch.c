@@ -114,7 +114,9 @@ const char *const table_doctor_paragraphs[] = {
 	"Checks what tracing needs on this machine, for this user. "
 	"Prints for each check what it is for, what was found, and, if something is missing, the command that fixes it. "
 	"Nothing is changed.",
-	"CHECK is the name of a check, as in the list; the default is all checks. The state is ok, note (something optional is not available) or missing (sessions or recordings fail, or work badly). The exit status is 1 if anything is missing.",
+	"CHECK is the name of a check, as in the list; the default is all checks. "
+	"The state is ok, note (something optional is not available) or missing (sessions or recordings fail, or work badly). "
+	"The exit status is 1 if anything is missing.",
 	NULL,
 };
 
