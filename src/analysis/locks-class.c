@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+/* Which events are operations of locks, and their fields. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/locks-state.h"
+#include "analysis/where-path.h"
+
+static const struct locks_operation operations[] = {
+		{"pthread_mutex_init", LOCKS_MUTEX, LOCKS_INIT, false, false},
+		{"pthread_mutex_destroy", LOCKS_MUTEX, LOCKS_DESTROY, false, false},
+		{"pthread_mutex_lock", LOCKS_MUTEX, LOCKS_WAIT, false, false},
+		{"pthread_mutex_trylock", LOCKS_MUTEX, LOCKS_TRY, false, false},
+		{"pthread_mutex_timedlock", LOCKS_MUTEX, LOCKS_WAIT, false, true},
+		{"pthread_mutex_clocklock", LOCKS_MUTEX, LOCKS_WAIT, false, true},
+		{"pthread_mutex_unlock", LOCKS_MUTEX, LOCKS_RELEASE, false, false},
+		{"pthread_rwlock_init", LOCKS_RWLOCK, LOCKS_INIT, false, false},
+		{"pthread_rwlock_destroy", LOCKS_RWLOCK, LOCKS_DESTROY, false, false},
+		{"pthread_rwlock_rdlock", LOCKS_RWLOCK, LOCKS_WAIT, true, false},
+		{"pthread_rwlock_wrlock", LOCKS_RWLOCK, LOCKS_WAIT, false, false},
+		{"pthread_rwlock_tryrdlock", LOCKS_RWLOCK, LOCKS_TRY, true, false},
+		{"pthread_rwlock_trywrlock", LOCKS_RWLOCK, LOCKS_TRY, false, false},
+		{"pthread_rwlock_timedrdlock", LOCKS_RWLOCK, LOCKS_WAIT, true, true},
+		{"pthread_rwlock_timedwrlock", LOCKS_RWLOCK, LOCKS_WAIT, false, true},
+		{"pthread_rwlock_clockrdlock", LOCKS_RWLOCK, LOCKS_WAIT, true, true},
+		{"pthread_rwlock_clockwrlock", LOCKS_RWLOCK, LOCKS_WAIT, false, true},
+		{"pthread_rwlock_unlock", LOCKS_RWLOCK, LOCKS_RELEASE, false, false},
+		{"pthread_spin_lock", LOCKS_SPIN, LOCKS_WAIT, false, false},
+		{"pthread_spin_trylock", LOCKS_SPIN, LOCKS_TRY, false, false},
+		{"pthread_spin_unlock", LOCKS_SPIN, LOCKS_RELEASE, false, false},
+		{"pthread_cond_init", LOCKS_CONDITION, LOCKS_INIT, false, false},
+		{"pthread_cond_destroy", LOCKS_CONDITION, LOCKS_DESTROY, false, false},
+		{"pthread_cond_wait", LOCKS_CONDITION, LOCKS_WAIT, false, false},
+		{"pthread_cond_timedwait", LOCKS_CONDITION, LOCKS_WAIT, false, true},
+		{"pthread_cond_clockwait", LOCKS_CONDITION, LOCKS_WAIT, false, true},
+		{"pthread_cond_signal", LOCKS_CONDITION, LOCKS_RELEASE, false, false},
+		{"pthread_cond_broadcast", LOCKS_CONDITION, LOCKS_RELEASE, false, false},
+		{"sem_wait", LOCKS_SEMAPHORE, LOCKS_WAIT, false, false},
+		{"sem_timedwait", LOCKS_SEMAPHORE, LOCKS_WAIT, false, true},
+		{"sem_clockwait", LOCKS_SEMAPHORE, LOCKS_WAIT, false, true},
+		{"sem_trywait", LOCKS_SEMAPHORE, LOCKS_TRY, false, false},
+		{"sem_post", LOCKS_SEMAPHORE, LOCKS_RELEASE, false, false},
+		{"pthread_barrier_wait", LOCKS_BARRIER, LOCKS_WAIT, false, false},
+		{"pthread_join", LOCKS_JOIN, LOCKS_WAIT, false, false},
+};
+
+static const char *const object_names[LOCKS_KINDS] = {
+		[LOCKS_MUTEX] = "mutex",
+		[LOCKS_RWLOCK] = "rwlock",
+		[LOCKS_SPIN] = "spinlock",
+		[LOCKS_CONDITION] = "cond",
+		[LOCKS_SEMAPHORE] = "semaphore",
+		[LOCKS_BARRIER] = "barrier",
+		[LOCKS_JOIN] = "thread",
+};
+
+const char *locks_kind_name(enum locks_kind kind)
+{
+	static const char *const names[LOCKS_KINDS] = {
+			[LOCKS_MUTEX] = "mutex",
+			[LOCKS_RWLOCK] = "rwlock",
+			[LOCKS_SPIN] = "spin lock",
+			[LOCKS_CONDITION] = "condition",
+			[LOCKS_SEMAPHORE] = "semaphore",
+			[LOCKS_BARRIER] = "barrier",
+			[LOCKS_JOIN] = "join",
+	};
+
+	return names[kind];
+}
+
+/* ---- fields ---- */
+
+static bool locks_is_scalar(const struct ctf_type *type)
+{
+	return type->kind == CTF_INTEGER || type->kind == CTF_ENUM || type->kind == CTF_FLOAT ||
+			type->kind == CTF_STRING;
+}
+
+static bool locks_find_field(struct locks_field *field, int scope, const struct ctf_value *values,
+		const char *name)
+{
+	const struct ctf_type *type = values ? values->type : NULL;
+	bool is_direct = true;
+
+	for (uint32_t i = 0; type && i < type->member_count; i++) {
+		if (where_same_name(type->members[i].name, name)) {
+			*field = (struct locks_field){scope, i, is_direct};
+			return true;
+		}
+		is_direct = is_direct && locks_is_scalar(type->members[i].type);
+	}
+	return false;
+}
+
+/* Probes record a stack among the fields, others in a context. */
+static void locks_find_stack(
+		struct locks_field *field, const struct ctf_item *item, const char *name)
+{
+	if (!locks_find_field(field, LOCKS_IN_FIELDS, item->fields, name) &&
+			!locks_find_field(field, LOCKS_IN_CONTEXT, item->context, name))
+		(void)locks_find_field(field, LOCKS_IN_COMMON, item->common_context, name);
+}
+
+static const struct ctf_value *locks_value(
+		const struct locks_field *field, const struct ctf_item *item)
+{
+	const struct ctf_value *scope = field->scope == LOCKS_IN_FIELDS ? item->fields
+			: field->scope == LOCKS_IN_CONTEXT              ? item->context
+			: field->scope == LOCKS_IN_COMMON               ? item->common_context
+									: NULL;
+
+	if (!scope)
+		return NULL;
+	return field->is_direct ? scope + 1 + field->index : walk_member_at(scope, field->index);
+}
+
+static bool locks_number(
+		const struct locks_field *field, const struct ctf_item *item, uint64_t *ret_number)
+{
+	const struct ctf_value *value = locks_value(field, item);
+
+	if (!value || value->type->kind != CTF_INTEGER)
+		return false;
+	*ret_number = value->u;
+	return true;
+}
+
+/* ---- classes ---- */
+
+static bool locks_ends_with(const char *name, size_t length, const char *suffix)
+{
+	size_t size = strlen(suffix);
+
+	return length > size && memcmp(name + length - size, suffix, size) == 0;
+}
+
+/* The operation with this function, or NULL. */
+static const struct locks_operation *locks_operation_of(const char *name, size_t length)
+{
+	for (size_t i = 0; i < sizeof(operations) / sizeof(*operations); i++)
+		if (strlen(operations[i].function) == length &&
+				memcmp(operations[i].function, name, length) == 0)
+			return &operations[i];
+	return NULL;
+}
+
+static const char *locks_event_name(const char *event)
+{
+	const char *colon = strchr(event, ':');
+
+	return colon ? colon + 1 : event;
+}
+
+/* Finds the function without the suffix of its event. */
+static void locks_find_operation(struct locks_class *class, const char *event, bool is_probe)
+{
+	const char *name = locks_event_name(event), *suffix = is_probe ? "_return" : "_req";
+	size_t length = strlen(name);
+	bool has_suffix = locks_ends_with(name, length, suffix), is_pair;
+	const struct locks_operation *operation =
+			locks_operation_of(name, length - (has_suffix ? strlen(suffix) : 0));
+
+	if (!operation)
+		return;
+	is_pair = operation->action == LOCKS_WAIT || (is_probe && operation->action == LOCKS_TRY);
+	/* The return of another function says no more than its entry. */
+	if (has_suffix && !is_pair)
+		return;
+	class->operation = operation;
+	class->phase = !is_pair                  ? LOCKS_SINGLE
+			: has_suffix == is_probe ? LOCKS_RESULT
+						 : LOCKS_REQUEST;
+}
+
+uint8_t locks_class_releases(const struct ctf_trace *trace)
+{
+	uint8_t kinds = 0;
+
+	for (uint32_t i = 0; i < ctf_trace_event_count(trace); i++) {
+		const char *name = locks_event_name(ctf_trace_event(trace, i)->name);
+		const struct locks_operation *operation = locks_operation_of(name, strlen(name));
+
+		if (operation && operation->action == LOCKS_RELEASE)
+			kinds |= (uint8_t)(1u << operation->kind);
+	}
+	return kinds;
+}
+
+struct locks_class *locks_class_create(const struct ctf_item *item)
+{
+	struct locks_class *class = calloc(1, sizeof(*class));
+	const char *name = item->event->name;
+	bool is_probe;
+
+	if (!class)
+		return NULL;
+	is_probe = locks_find_field(&class->call, LOCKS_IN_FIELDS, item->fields, "call");
+	/* A probe without `--exit` has no number of a call: releases need none. */
+	locks_find_operation(class, name, is_probe || strncmp(name, "pthread:", 8) != 0);
+	if (!class->operation)
+		return class;
+	(void)locks_find_field(&class->object, LOCKS_IN_FIELDS, item->fields,
+			object_names[class->operation->kind]);
+	if (class->operation->kind == LOCKS_CONDITION)
+		(void)locks_find_field(&class->mutex, LOCKS_IN_FIELDS, item->fields, "mutex");
+	if (!locks_find_field(&class->result, LOCKS_IN_FIELDS, item->fields, "result"))
+		(void)locks_find_field(
+				&class->result, LOCKS_IN_FIELDS, item->fields, "return_value");
+	locks_find_stack(&class->backtrace, item, "backtrace");
+	locks_find_stack(&class->caller, item, "caller");
+	if (!class->caller.scope)
+		locks_find_stack(&class->caller, item, "ip");
+	return class;
+}
+
+bool locks_class_read(const struct locks_class *class, const struct ctf_item *item,
+		struct locks_event *event)
+{
+	uint64_t result;
+
+	event->operation = class->operation;
+	event->has_object = locks_number(&class->object, item, &event->object);
+	if (!locks_number(&class->mutex, item, &event->mutex))
+		event->mutex = 0;
+	if (!locks_number(&class->call, item, &event->call))
+		event->call = 0;
+	/* The result of a function is an int; probes record the whole register. */
+	event->result = locks_number(&class->result, item, &result) ? (int32_t)(uint32_t)result : 0;
+	return event->has_object || event->call;
+}
+
+uint32_t locks_class_stack(const struct locks_class *class, const struct ctf_item *item,
+		uint64_t ret_frames[LOCKS_FRAMES_MAX], bool *ret_exact)
+{
+	const struct ctf_value *frames = locks_value(&class->backtrace, item), *frame;
+	struct ctf_cursor cursor;
+	uint32_t count = 0;
+
+	*ret_exact = false;
+	if (frames && (frames->type->kind == CTF_SEQUENCE || frames->type->kind == CTF_ARRAY)) {
+		if (frames->packed)
+			count = ctf_value_integers(frames, 0, ret_frames, LOCKS_FRAMES_MAX);
+		ctf_cursor_start(&cursor, frames);
+		while (!frames->packed && count < LOCKS_FRAMES_MAX &&
+				(frame = ctf_cursor_next(&cursor)) &&
+				frame->type->kind == CTF_INTEGER)
+			ret_frames[count++] = frame->u;
+	}
+	if (!count && locks_number(&class->caller, item, ret_frames))
+		count = 1;
+	return count;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* The locks and threads of a trace while it is read. Private to locks*.c. */
+#ifndef SIDE_ANALYSIS_LOCKS_STATE_H
+#define SIDE_ANALYSIS_LOCKS_STATE_H
+
+#include "analysis/locks.h"
+
+enum locks_action {
+	LOCKS_INIT,
+	LOCKS_DESTROY,
+	LOCKS_WAIT, /* two events: the request and the result */
+	LOCKS_TRY,
+	LOCKS_RELEASE
+};
+
+/* A function of the thread library. */
+struct locks_operation {
+	const char *function;
+	enum locks_kind kind;
+	enum locks_action action;
+	bool is_read;  /* shared with other readers */
+	bool is_timed; /* ends after a time, so it cannot be part of a deadlock */
+};
+
+enum locks_phase { LOCKS_REQUEST, LOCKS_RESULT, LOCKS_SINGLE };
+
+/* The position of a field in the records of a class. */
+struct locks_field {
+	enum { LOCKS_NOWHERE, LOCKS_IN_COMMON, LOCKS_IN_CONTEXT, LOCKS_IN_FIELDS } scope;
+	uint32_t index;
+	bool is_direct; /* all members before it are scalars */
+};
+
+/* What the events of a class are. */
+struct locks_class {
+	const struct locks_operation *operation; /* NULL: no operation of locks */
+	enum locks_phase phase;
+	struct identity_class identity;
+	struct locks_field object, mutex, result, call, backtrace, caller;
+};
+
+/* One event. */
+struct locks_event {
+	const struct locks_operation *operation;
+	uint32_t process, trace, thread;
+	int64_t ns;
+	uint64_t object, mutex, call;
+	bool has_object;
+	int64_t result;
+	uint32_t stack;
+	uint64_t place; /* the innermost address of the stack */
+};
+
+/* locks-class.c. NULL: out of memory. */
+struct locks_class *locks_class_create(const struct ctf_item *item);
+/* The kinds of locks whose releases a trace records, as bits. */
+uint8_t locks_class_releases(const struct ctf_trace *trace);
+/* False: the event has no object, and no number of its call. */
+bool locks_class_read(const struct locks_class *class, const struct ctf_item *item,
+		struct locks_event *event);
+/* Addresses, the innermost first. *ret_exact: the first one is no return address. */
+uint32_t locks_class_stack(const struct locks_class *class, const struct ctf_item *item,
+		uint64_t ret_frames[LOCKS_FRAMES_MAX], bool *ret_exact);
+
+/* locks-rows.c. LOCKS_NONE: beyond a limit, or out of memory. */
+uint32_t locks_row_of(struct locks *locks, const struct locks_event *event, enum locks_kind kind,
+		uint64_t address, bool is_init);
+/* 0 or -ENOMEM. */
+int locks_add_wait(struct locks *locks, uint32_t row, const struct locks_pending *pending,
+		int64_t ns, bool is_contended, uint32_t holder);
+int locks_add_hold(struct locks *locks, uint32_t row, int64_t begin_ns, int64_t ns);
+
+/* locks-table.c: locks that exist, and holds. */
+/* Indexes in `all`. LOCKS_NONE: there is none; beyond the limit; or out of memory. */
+uint32_t locks_find(const struct locks *locks, const struct locks_event *event,
+		enum locks_kind kind, uint64_t address);
+uint32_t locks_get(struct locks *locks, const struct locks_event *event, enum locks_kind kind,
+		uint64_t address, bool is_init);
+void locks_forget(struct locks *locks, uint32_t lock);
+/* The hold of a thread, or LOCKS_NONE. */
+uint32_t locks_hold_of(const struct locks *locks, uint32_t lock, uint32_t thread);
+/* A hold of another thread that excludes this one, or LOCKS_NONE. */
+uint32_t locks_conflict(const struct locks *locks, uint32_t lock, uint32_t thread, bool is_read);
+/* Adds a hold. It is not followed beyond the limit. 0 or -ENOMEM. */
+int locks_hold(struct locks *locks, uint32_t lock, const struct locks_event *event, bool is_write);
+void locks_unhold(struct locks *locks, uint32_t hold);
+
+/* locks-events.c: what one event changes. 0 or -ENOMEM. */
+int locks_take(struct locks *locks, const struct locks_class *class, struct locks_event *event);
+
+/* locks-deadlock.c: finds deadlocks after the last event. 0 or -ENOMEM. */
+int locks_find_deadlocks(struct locks *locks);
+
+/* locks-text.c and locks-json.c. 0 or -ENOMEM. */
+int locks_print_text(struct locks *locks, FILE *out);
+int locks_print_json(struct locks *locks, FILE *out);
+
+/* The word for a kind: "mutex". */
+const char *locks_kind_name(enum locks_kind kind);
+/* The frames of a stack. Returns their number. */
+uint32_t locks_stack_frames(
+		const struct locks *locks, uint32_t stack, uint64_t ret_frames[LOCKS_FRAMES_MAX]);
+/* The symbol of a frame; never NULL. */
+const struct symbol *locks_frame_symbol(
+		const struct locks *locks, uint32_t stack, uint32_t frame, uint64_t address);
+
+#endif /* SIDE_ANALYSIS_LOCKS_STATE_H */

@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: MIT */
+/* The answer about locks as text: deadlocks, tables, and the stacks of waiting and holding threads. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include "analysis/locks-state.h"
+#include "analysis/report-table.h"
+#include "analysis/report-text.h"
+#include "base/format.h"
+
+#define LOCKS_NAME_BYTES 512
+#define LOCKS_FRAMES_SHOWN 8 /* of each stack */
+#define LOCKS_STACKS_SHOWN 3 /* pairs of stacks of each row */
+#define LOCKS_ROWS_SHOWN 10  /* of each table if `--rows` is not given */
+
+struct locks_text {
+	const struct locks *locks;
+	struct view_out out;
+	bool any;
+};
+
+static void locks_print_line(struct locks_text *text, const char *format, ...)
+		__attribute__((format(printf, 2, 3)));
+
+static void locks_print_line(struct locks_text *text, const char *format, ...)
+{
+	char line[4096];
+	va_list arguments;
+	int size;
+
+	va_start(arguments, format);
+	size = vsnprintf(line, sizeof(line), format, arguments);
+	va_end(arguments);
+	view_out_put(&text->out, line, size < (int)sizeof(line) ? (size_t)size : sizeof(line) - 1);
+}
+
+static void locks_begin_section(struct locks_text *text)
+{
+	if (text->any)
+		view_out_char(&text->out, '\n');
+	text->any = true;
+}
+
+static uint32_t locks_shown(const struct locks *locks, uint32_t count)
+{
+	uint64_t rows = locks->options->rows ? locks->options->rows : LOCKS_ROWS_SHOWN;
+
+	return rows < count ? (uint32_t)rows : count;
+}
+
+static void locks_print_remainder(struct locks_text *text, uint32_t shown, uint32_t count)
+{
+	if (shown < count)
+		locks_print_line(text, "… and %u more (see them all with `--rows %u`)\n",
+				count - shown, count);
+}
+
+static const char *locks_plural(uint64_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
+/* ---- names ---- */
+
+static void locks_put_frame(char *name, size_t size, const struct symbol *symbol, uint64_t address)
+{
+	char module[LOCKS_NAME_BYTES], file[LOCKS_NAME_BYTES];
+
+	if (symbol->function && symbol->file)
+		snprintf(name, size, "%s (%s:%u)",
+				format_printable(symbol->function, module, sizeof(module)),
+				format_printable(symbol->file, file, sizeof(file)), symbol->line);
+	else if (symbol->function)
+		snprintf(name, size, "%s+0x%" PRIx64 " (%s)",
+				format_printable(symbol->function, module, sizeof(module)),
+				symbol->inside,
+				format_printable(symbol->module, file, sizeof(file)));
+	else if (symbol->module)
+		snprintf(name, size, "%s+0x%" PRIx64,
+				format_printable(symbol->module, module, sizeof(module)),
+				symbol->offset);
+	else
+		snprintf(name, size, "0x%" PRIx64, address);
+}
+
+/* The function of the innermost frame of a stack, or its address. */
+static void locks_put_function(const struct locks *locks, uint32_t stack, char *name, size_t size)
+{
+	uint64_t frames[LOCKS_FRAMES_MAX];
+	const struct symbol *symbol;
+
+	if (!locks_stack_frames(locks, stack, frames)) {
+		snprintf(name, size, "unknown code");
+		return;
+	}
+	symbol = locks_frame_symbol(locks, stack, 0, frames[0]);
+	if (symbol->function)
+		format_printable(symbol->function, name, size);
+	else
+		locks_put_frame(name, size, symbol, frames[0]);
+}
+
+static void locks_put_row(const struct locks *locks, const struct locks_row *row, char *name)
+{
+	char function[LOCKS_NAME_BYTES / 2], number[FORMAT_NUMBER_MAX];
+
+	locks_put_function(locks, row->place, function, sizeof(function));
+	if (row->is_shared)
+		snprintf(name, LOCKS_NAME_BYTES, "%s of %s", format_number(row->nr_locks, number),
+				function);
+	else
+		snprintf(name, LOCKS_NAME_BYTES, "0x%" PRIx64 " (%s %s)", row->address,
+				row->is_initialised ? "made by" : "used by", function);
+}
+
+static void locks_put_thread(const struct locks_thread *thread, char *name, size_t size)
+{
+	char printable[64];
+
+	/* A number that was made from the number of a call is no thread id. */
+	if (thread->id >= INT64_C(1) << 32)
+		snprintf(name, size, "thread #%" PRId64, thread->id - (INT64_C(1) << 32));
+	else if (*thread->name)
+		snprintf(name, size, "thread %" PRId64 " (%s)", thread->id,
+				format_printable(thread->name, printable, sizeof(printable)));
+	else
+		snprintf(name, size, "thread %" PRId64, thread->id);
+}
+
+static void locks_print_stack(struct locks_text *text, const char *title, uint32_t stack)
+{
+	uint64_t frames[LOCKS_FRAMES_MAX];
+	uint32_t count = locks_stack_frames(text->locks, stack, frames);
+	char name[2 * LOCKS_NAME_BYTES];
+
+	if (!count)
+		locks_print_line(text, "    %-8s  unknown code\n", title);
+	for (uint32_t i = 0; i < count && i < LOCKS_FRAMES_SHOWN; i++) {
+		locks_put_frame(name, sizeof(name),
+				locks_frame_symbol(text->locks, stack, i, frames[i]), frames[i]);
+		locks_print_line(text, "    %-8s  %s\n", i ? "" : title, name);
+	}
+	if (count > LOCKS_FRAMES_SHOWN)
+		locks_print_line(text, "    %-8s  … and %u more\n", "", count - LOCKS_FRAMES_SHOWN);
+}
+
+static void locks_print_time(struct locks_text *text, const char *title, int64_t ns)
+{
+	locks_print_line(text, "%s", title);
+	walk_put_time(&text->out, ns, false);
+}
+
+/* ---- the overview ---- */
+
+static void locks_print_overview(struct locks_text *text)
+{
+	const struct locks *locks = text->locks;
+	char number[FORMAT_NUMBER_MAX], printable[4096], duration[FORMAT_NUMBER_MAX];
+	uint64_t owned_ns = 0, others_ns = 0;
+
+	for (uint32_t i = 0; i < locks->row_keys.count; i++)
+		*(locks_has_owner(locks->rows[i].kind) ? &owned_ns : &others_ns) +=
+				locks->rows[i].waited_ns;
+	locks_begin_section(text);
+	locks_print_line(text, "%s: %s of %u thread%s in %s\n",
+			format_printable(locks->walk.options.dir, printable, sizeof(printable)),
+			format_events(locks->events, number), locks->thread_keys.count,
+			locks_plural(locks->thread_keys.count),
+			text_duration((double)(locks_end_ns(locks) - locks->first_ns), duration));
+	locks_print_line(text, "  waited     %s for locks, ",
+			text_duration((double)owned_ns, duration));
+	locks_print_line(text, "%s for conditions, semaphores, barriers and threads\n",
+			text_duration((double)others_ns, duration));
+}
+
+static void locks_print_notes(struct locks_text *text)
+{
+	const struct locks *locks = text->locks;
+	uint64_t uncertain = 0;
+	char number[FORMAT_NUMBER_MAX], other[FORMAT_NUMBER_MAX];
+
+	for (uint32_t i = 0; i < locks->row_keys.count; i++)
+		uncertain += locks->rows[i].uncertain;
+	if (locks->lost_packets)
+		locks_print_line(text, "  incomplete %s packet%s lost\n",
+				format_number(locks->lost_packets, number),
+				locks->lost_packets == 1 ? " is" : "s are");
+	if (locks->lost || uncertain)
+		locks_print_line(text,
+				"  incomplete %s lost; %s duration%s not counted, because the end may be among the lost events\n",
+				format_events(locks->lost, number), format_number(uncertain, other),
+				uncertain == 1 ? " is" : "s are");
+	if (locks->uncertain_deadlocks)
+		locks_print_line(text,
+				"  incomplete %s waiting threads that may be a deadlock, or may have lost a release\n",
+				locks->uncertain_deadlocks == 1 ? "a cycle of" : "cycles of");
+	if (locks->without_thread)
+		locks_print_line(text,
+				"  incomplete %s without a thread; record with `--context vtid`\n",
+				format_events(locks->without_thread, number));
+	if (locks->not_followed)
+		locks_print_line(text, "  incomplete %s beyond the limits of this analysis\n",
+				format_events(locks->not_followed, number));
+}
+
+/* ---- deadlocks ---- */
+
+static void locks_print_edge(struct locks_text *text, const struct locks_edge *edge)
+{
+	const struct locks *locks = text->locks;
+	const struct locks_hold *hold = &locks->holds[edge->hold];
+	const struct locks_lock *lock = &locks->all[hold->lock];
+	const struct locks_thread *thread = &locks->threads[edge->thread];
+	const struct locks_pending *pending = &thread->pending[thread->depth - 1];
+	char waiter[128], holder[128], name[LOCKS_NAME_BYTES];
+
+	locks_put_thread(thread, waiter, sizeof(waiter));
+	locks_put_thread(&locks->threads[hold->thread], holder, sizeof(holder));
+	locks_put_row(locks, &locks->rows[lock->row], name);
+	locks_print_line(text, "  %s waits for %s %s, held by %s\n", waiter,
+			locks_kind_name(lock->kind), name,
+			hold->thread == edge->thread ? "itself" : holder);
+	locks_print_time(text, "    since ", pending->ns);
+	locks_print_time(text, ", held since ", hold->ns);
+	locks_print_line(text, "\n");
+	locks_print_stack(text, "waits at", pending->stack);
+	locks_print_stack(text, "taken at", hold->stack);
+}
+
+static void locks_print_deadlocks(struct locks_text *text)
+{
+	const struct locks *locks = text->locks;
+	char process[512];
+
+	for (uint32_t i = 0; i < locks->nr_deadlocks; i++) {
+		const struct locks_deadlock *deadlock = &locks->deadlocks[i];
+		const struct locks_edge *edges = &locks->edges[deadlock->first];
+
+		locks_begin_section(text);
+		identity_text(&locks->identity, locks->threads[edges->thread].process, process,
+				sizeof(process));
+		locks_print_line(text, "%sDEADLOCK%s of %u thread%s of %s\n",
+				locks->colour ? VIEW_COLOUR_LOST : "",
+				locks->colour ? VIEW_COLOUR_END : "", deadlock->count,
+				locks_plural(deadlock->count), process);
+		for (uint32_t at = 0; at < deadlock->count; at++)
+			locks_print_edge(text, &edges[at]);
+	}
+}
+
+/* ---- tables ---- */
+
+static void locks_put_stats(struct report_table *table, const struct stats *stats)
+{
+	static const uint32_t thousandths[] = {50000, 99000};
+	char duration[FORMAT_NUMBER_MAX];
+
+	for (unsigned int i = 0; i < 2; i++)
+		table_put(table,
+				stats->count ? text_duration((double)report_stats_percentile(
+									     stats, thousandths[i]),
+							       duration)
+					     : "-");
+	table_put(table, stats->count ? text_duration((double)stats->most, duration) : "-");
+}
+
+static void locks_put_row_fields(const struct locks *locks, struct report_table *table,
+		const struct locks_row *row, bool has_owner)
+{
+	char name[LOCKS_NAME_BYTES], number[FORMAT_NUMBER_MAX], process[512];
+
+	locks_put_row(locks, row, name);
+	table_put(table, name);
+	table_put(table, locks_kind_name(row->kind));
+	table_put(table, text_duration((double)row->waited_ns, number));
+	table_put(table, format_number(row->attempts, number));
+	table_format(table, "%.1f%%",
+			row->attempts ? (double)row->contended * 100 / (double)row->attempts : 0.0);
+	locks_put_stats(table, &row->wait);
+	if (has_owner)
+		locks_put_stats(table, &row->hold);
+	identity_text(&locks->identity, row->process, process, sizeof(process));
+	table_put(table, process);
+}
+
+static void locks_print_rows(
+		struct locks_text *text, const uint32_t *order, uint32_t count, bool has_owner)
+{
+	static const struct table_column owned[] = {
+			{"LOCK", false, VIEW_COLOUR_NAME},
+			{"KIND", false, NULL},
+			{"WAITED", true, VIEW_COLOUR_NUMBER},
+			{"ATTEMPTS", true, NULL},
+			{"CONTENDED", true, NULL},
+			{"WAIT P50", true, NULL},
+			{"P99", true, NULL},
+			{"MAX", true, NULL},
+			{"HOLD P50", true, NULL},
+			{"P99", true, NULL},
+			{"MAX", true, NULL},
+			{"PROCESS", false, VIEW_COLOUR_PROCESS},
+	};
+	static const struct table_column others[] = {
+			{"WAITED FOR", false, VIEW_COLOUR_NAME},
+			{"KIND", false, NULL},
+			{"WAITED", true, VIEW_COLOUR_NUMBER},
+			{"ATTEMPTS", true, NULL},
+			{"WAITING", true, NULL},
+			{"WAIT P50", true, NULL},
+			{"P99", true, NULL},
+			{"MAX", true, NULL},
+			{"PROCESS", false, VIEW_COLOUR_PROCESS},
+	};
+	struct report_table table = {has_owner ? owned : others, has_owner ? 12 : 9,
+			text->locks->colour, NULL, 0, 0, false};
+	uint32_t shown = locks_shown(text->locks, count);
+
+	if (!count)
+		return;
+	locks_begin_section(text);
+	for (uint32_t i = 0; i < shown; i++)
+		locks_put_row_fields(text->locks, &table, &text->locks->rows[order[i]], has_owner);
+	table_print(&table, &text->out);
+	locks_print_remainder(text, shown, count);
+}
+
+/* ---- stacks ---- */
+
+static void locks_print_pair(struct locks_text *text, const struct locks_pair *pair)
+{
+	const struct locks_row *row = &text->locks->rows[pair->row];
+	char number[FORMAT_NUMBER_MAX], duration[FORMAT_NUMBER_MAX], longest[FORMAT_NUMBER_MAX];
+
+	locks_print_line(text, "  %s in %s wait%s, at most %s\n",
+			text_duration((double)pair->ns, duration),
+			format_number(pair->count, number), locks_plural(pair->count),
+			text_duration((double)pair->max_ns, longest));
+	locks_print_stack(text, "waits at", pair->waiter);
+	if (pair->holder != LOCKS_NONE)
+		locks_print_stack(text, locks_has_owner(row->kind) ? "held by" : "woken by",
+				pair->holder);
+}
+
+/* The stacks of a row: `order` are the pairs of all rows, by row. */
+static void locks_print_pairs_of(struct locks_text *text, uint32_t row, const uint32_t *order)
+{
+	const struct locks *locks = text->locks;
+	uint32_t count, first = locks_pairs_of(locks, order, row, &count);
+	char name[LOCKS_NAME_BYTES];
+
+	if (!count)
+		return;
+	locks_begin_section(text);
+	locks_put_row(locks, &locks->rows[row], name);
+	locks_print_line(text, "%s %s\n", locks_kind_name(locks->rows[row].kind), name);
+	for (uint32_t i = 0; i < count && i < LOCKS_STACKS_SHOWN; i++)
+		locks_print_pair(text, &locks->pairs[order[first + i]]);
+	if (count > LOCKS_STACKS_SHOWN)
+		locks_print_line(text, "  … and %u more pairs of stacks (all with `--json`)\n",
+				count - LOCKS_STACKS_SHOWN);
+}
+
+/* ---- waiting threads ---- */
+
+/* Where the thread is that keeps this one waiting. */
+static void locks_put_holder(const struct locks *locks, const struct locks_thread *thread,
+		char *name, size_t size)
+{
+	const struct locks_pending *pending = &thread->pending[thread->depth - 1];
+	const struct locks_event event = {.process = thread->process, .trace = thread->trace};
+	uint32_t number = (uint32_t)(thread - locks->threads), hold = LOCKS_NONE;
+	uint32_t lock = locks_find(locks, &event, pending->operation->kind, pending->address);
+
+	if (lock != LOCKS_NONE)
+		hold = locks_conflict(locks, lock, number, pending->operation->is_read);
+	if (hold == LOCKS_NONE && lock != LOCKS_NONE && !pending->operation->is_read)
+		hold = locks->all[lock].first_hold;
+	if (hold == LOCKS_NONE)
+		snprintf(name, size, "-");
+	else
+		locks_put_thread(&locks->threads[locks->holds[hold].thread], name, size);
+}
+
+static int locks_print_waiting(struct locks_text *text)
+{
+	static const struct table_column columns[] = {
+			{"WAITING AT THE END", false, VIEW_COLOUR_NAME},
+			{"CALL", false, NULL},
+			{"OBJECT", true, NULL},
+			{"FOR", true, VIEW_COLOUR_NUMBER},
+			{"IN", false, NULL},
+			{"HELD BY", false, NULL},
+	};
+	const struct locks *locks = text->locks;
+	struct report_table table = {columns, 6, locks->colour, NULL, 0, 0, false};
+	uint32_t count, shown, *order = locks_waiting_order(locks, &count);
+	char name[LOCKS_NAME_BYTES], duration[FORMAT_NUMBER_MAX];
+
+	if (!order)
+		return -ENOMEM;
+	shown = locks_shown(locks, count);
+	if (count)
+		locks_begin_section(text);
+	for (uint32_t i = 0; i < shown; i++) {
+		const struct locks_thread *thread = &locks->threads[order[i]];
+		const struct locks_pending *pending = &thread->pending[thread->depth - 1];
+
+		locks_put_thread(thread, name, sizeof(name));
+		table_put(&table, name);
+		table_put(&table, pending->operation->function);
+		table_format(&table, "0x%" PRIx64, pending->address);
+		table_put(&table,
+				text_duration((double)(locks_end_ns(locks) - pending->ns),
+						duration));
+		locks_put_function(locks, pending->stack, name, sizeof(name));
+		table_put(&table, name);
+		locks_put_holder(locks, thread, name, sizeof(name));
+		table_put(&table, name);
+	}
+	if (count)
+		table_print(&table, &text->out);
+	locks_print_remainder(text, shown, count);
+	free(order);
+	return 0;
+}
+
+/* ---- the whole ---- */
+
+static void locks_print_tables(struct locks_text *text, const uint32_t *owned, uint32_t nr_owned,
+		const uint32_t *others, uint32_t nr_others, const uint32_t *pairs)
+{
+	const struct locks *locks = text->locks;
+
+	locks_print_rows(text, owned, nr_owned, true);
+	for (uint32_t i = 0; i < locks_shown(locks, nr_owned); i++)
+		locks_print_pairs_of(text, owned[i], pairs);
+	locks_print_rows(text, others, nr_others, false);
+	for (uint32_t i = 0; i < locks_shown(locks, nr_others); i++)
+		locks_print_pairs_of(text, others[i], pairs);
+}
+
+int locks_print_text(struct locks *locks, FILE *out)
+{
+	struct locks_text text = {.locks = locks};
+	uint32_t nr_owned, nr_others;
+	uint32_t *owned = locks_row_order(locks, true, &nr_owned);
+	uint32_t *others = locks_row_order(locks, false, &nr_others);
+	uint32_t *pairs = locks_pair_order(locks);
+	int ret = owned && others && pairs ? 0 : -ENOMEM;
+
+	if (!ret) {
+		locks_print_overview(&text);
+		locks_print_notes(&text);
+		locks_print_deadlocks(&text);
+		locks_print_tables(&text, owned, nr_owned, others, nr_others, pairs);
+		ret = locks_print_waiting(&text);
+	}
+	free(owned);
+	free(others);
+	free(pairs);
+	if (!ret && text.out.failed)
+		ret = -ENOMEM;
+	if (!ret)
+		fwrite(text.out.begin, 1, view_out_size(&text.out), out);
+	view_out_free(&text.out);
+	return ret;
+}
