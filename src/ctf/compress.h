@@ -14,8 +14,8 @@
 #define CTF_COMPRESSED_SUFFIX ".zst"
 
 /*
- * True if a file of this name contains frames; *ret_plain_length is the length of the name without
- * suffix. `ret_plain_length` may be NULL.
+ * True if a file of this name contains frames; *ret_plain_length is then the length of the name
+ * without suffix, and unchanged otherwise. `ret_plain_length` may be NULL.
  */
 bool ctf_is_compressed(const char *name, size_t *ret_plain_length);
 

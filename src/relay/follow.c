@@ -11,13 +11,13 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "ctf/compress.h"
 #include "ctf/read/lock.h"
 #include "relay/follow.h"
 
 #define DEPTH_MAX 16
 /* A trace that is being moved into a chunk cannot be found for a moment. */
 #define MISSING_MS 5000
-#define SUFFIX ".zst"
 #define WATCHED (IN_CREATE | IN_MODIFY | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CLOSE_WRITE)
 
 /* ---- is a recorder running ---- */
@@ -378,8 +378,7 @@ static struct follow_stream *relay_follow_add_stream(struct follow_trace *trace,
 
 	if (!stream)
 		return NULL;
-	if (size > strlen(SUFFIX) && !strcmp(name + size - strlen(SUFFIX), SUFFIX))
-		size -= strlen(SUFFIX);
+	(void)ctf_is_compressed(name, &size); /* It leaves the size of other names. */
 	stream->name = strdup(name);
 	stream->plain = strndup(name, size);
 	stream->trace = trace;

@@ -232,6 +232,8 @@ static void test_members(void **state)
 		uint64_t rank;
 	} cases[] = {{"/o/snapshot-2/app-1", "ring_0", "/o", "app-1", "ring_0", 2},
 			{"/o/app-1/", "ring_0.zst", "/o", "app-1", "ring_0", NO_SNAPSHOT},
+			/* The channel `a.zst`: its name is not the suffix. */
+			{"/o/app-1", "a.zst_1", "/o", "app-1", "a.zst_1", NO_SNAPSHOT},
 			{"/o//snapshot-2-x//app-1", "side_session", "/o", "app-1", "side_session",
 					2}};
 	struct ctf_trace_classes classes;
@@ -253,7 +255,7 @@ static void test_members(void **state)
 		assert_int_equal(
 				ctf_overlap_compare_texts(member.name, text_of(cases[i].plain)), 0);
 		assert_true(member.rank == cases[i].rank);
-		assert_int_equal(is_of_losses(&member), i == 2);
+		assert_int_equal(is_of_losses(&member), i == 3);
 	}
 	/*
 	 * A later window is a later snapshot of the same directory, or a trace in it or in a chunk

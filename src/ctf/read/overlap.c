@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "ctf/compress.h"
 #include "ctf/read/reader-parts.h"
 
 #define SNAPSHOT "snapshot-"
@@ -73,13 +74,13 @@ static uint64_t snapshot_number(struct path_slice name)
 
 static struct member make_member(struct ctf_stream_reader *stream)
 {
-	const char *path = stream->classes->trace.path, *zst = strstr(stream->info.name, ".zst");
+	const char *path = stream->classes->trace.path, *name = stream->info.name;
 	struct member member = {.stream = stream, .rank = NO_SNAPSHOT};
-	size_t size = without_slashes(path, strlen(path));
+	size_t size = without_slashes(path, strlen(path)), name_size = strlen(name);
 	struct path_slice parent;
 
-	member.name = (struct path_slice){stream->info.name,
-			zst ? (size_t)(zst - stream->info.name) : strlen(stream->info.name)};
+	(void)ctf_is_compressed(name, &name_size); /* It leaves the size of other names. */
+	member.name = (struct path_slice){name, name_size};
 	member.process = ctf_overlap_path_tail(path, size);
 	size = without_slashes(path, size - member.process.size);
 	parent = ctf_overlap_path_tail(path, size);

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "ctf/compress.h"
 #include "ctf/ctf.h"
 #include "recorder/core/channels.h"
 #include "recorder/core/instance.h"
@@ -30,7 +31,7 @@
 static int journal_scan_open_stream(
 		const char *trace, const char *channel, uint32_t ring, char *name, size_t capacity)
 {
-	static const char *const suffixes[] = {"", COMPRESSED_SUFFIX};
+	static const char *const suffixes[] = {"", CTF_COMPRESSED_SUFFIX};
 	int fd = -1;
 
 	for (size_t i = 0; fd < 0 && i < 2; i++) {

@@ -20,7 +20,6 @@ struct instance;
 #define JOURNAL_VERSION 1
 #define HEAD_BYTES 4096
 #define PATH_BYTES 1024
-#define COMPRESSED_SUFFIX ".zst"
 #define SESSION_STREAM "side_session"
 #define MAPS_FILE ".maps"
 #define LIMIT_MAPS ((size_t)8 << 20)

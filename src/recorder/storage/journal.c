@@ -37,6 +37,7 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "ctf/compress.h"
 #include "ctf/ctf.h"
 #include "recorder/core/facts.h"
 #include "recorder/core/instance.h"
@@ -372,7 +373,7 @@ static int cut_stream(const struct journal_adoption *adoption, const char *name,
 
 	if (adoption->trace < 0)
 		return 0;
-	snprintf(compressed, sizeof(compressed), "%s" COMPRESSED_SUFFIX, name);
+	snprintf(compressed, sizeof(compressed), "%s" CTF_COMPRESSED_SUFFIX, name);
 	ret = cut_file(adoption->trace, name, size);
 	other = cut_file(adoption->trace, compressed, size);
 	if (ret < 0 || other < 0)
