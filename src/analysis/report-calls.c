@@ -18,7 +18,7 @@ struct report_call_frame {
 	bool again; /* an outer call of the same function is open */
 };
 
-/* the open calls of the thread, the outermost first */
+/* The open calls of a thread, the outermost first. */
 struct calls_thread {
 	struct report_call_frame *frames;
 	uint32_t depth, capacity;
@@ -55,6 +55,7 @@ static uint32_t add_name(struct report_calls *calls, const char *event, bool is_
 	return number;
 }
 
+/* A class with the field `call` is an entry; with `duration`, too, it is a return. */
 static void know(struct report_calls *calls, struct calls_class *class, const struct ctf_item *item)
 {
 	const struct ctf_type *type = item->fields ? item->fields->type : NULL;
@@ -98,6 +99,10 @@ static uint32_t report_calls_get_function(struct report_calls *calls,
 
 /* ---- threads and branches ---- */
 
+/*
+ * The upper 16 bits of a call's number are the number of its thread (probe/patch/hit.c). So it
+ * distinguishes threads even if the context vtid was not recorded.
+ */
 static struct calls_thread *thread_of(struct report_calls *calls, uint32_t trace, uint32_t process,
 		int64_t thread, uint64_t call)
 {
@@ -251,6 +256,7 @@ static void take_return(struct report_calls *calls, struct calls_thread *thread,
 		close_top(calls, thread, duration, true);
 		return;
 	}
+	/* At the greatest depth, this is the return of a call that `too_deep` counts. */
 	if (thread->depth < CALLS_DEPTH_MAX) {
 		calls->unbegun++;
 		calls->stats[function].calls++;
@@ -340,6 +346,7 @@ uint32_t *calls_function_order(const struct report_calls *calls)
 	return order;
 }
 
+/* KEYS_NONE + 1 is 0, so branches without a parent come first. */
 static int by_parent(const void *one, const void *other, void *user)
 {
 	const struct report_calls *calls = user;
@@ -352,7 +359,7 @@ static int by_parent(const void *one, const void *other, void *user)
 			calls, &left->stats, left->function, &right->stats, right->function);
 }
 
-/* For each branch, the index of its first child in the array sorted by parents. */
+/* The index of the first child of `parent` in the array sorted by parents. */
 static uint32_t first_child(
 		const struct report_calls *calls, const uint32_t *sorted, uint32_t parent)
 {
@@ -360,7 +367,10 @@ static uint32_t first_child(
 			calls->branches[sorted[i]].parent + 1 < parent + 1);
 }
 
-/* Walks the tree without recursion, because the traced program determines the depth. */
+/*
+ * Writes each branch before its children. `next` has the index of the next child for each branch.
+ * Without recursion, because the traced program determines the depth.
+ */
 static void walk_down(const struct report_calls *calls, const uint32_t *sorted, uint32_t *next,
 		uint32_t *order)
 {

@@ -10,6 +10,7 @@
 
 /* ---- events over time ---- */
 
+/* If an event is beyond the last bin, pairs of bins are joined until it is not. */
 void timeline_add(struct timeline *timeline, int64_t ns)
 {
 	uint64_t since;
@@ -44,6 +45,7 @@ enum group_kind {
 	GROUP_HEXADECIMAL = 'h',
 	/* `process` is the index of its trace, `high` the type of the address. */
 	GROUP_ADDRESS = 'a',
+	/* An integer of 128 bits, with the upper half in `high`; `process` is 1 if it is signed. */
 	GROUP_WIDE = 'w',
 	GROUP_DOUBLE = 'f',
 	GROUP_TEXT = 'x',

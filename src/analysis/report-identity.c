@@ -9,8 +9,9 @@
 
 #define NAME_MAX_BYTES 4096 /* longer names are cut */
 
-/* ---- places ---- */
+/* ---- the contexts of a record ---- */
 
+/* A member before which all members are scalars or texts has a fixed distance: each is one value. */
 static bool find_in(struct identity_location *ret_location, int scope,
 		const struct ctf_value *structure, const char *name)
 {
@@ -225,8 +226,8 @@ void identity_text(const struct identity *identity, uint32_t number, char *text,
 void identity_free(struct identity *identity)
 {
 	for (uint32_t i = 0; i < identity->keys.count; i++) {
-		free((void *)(uintptr_t)identity->processes[i]
-						.hostname); /* snprintf() has copied it. */
+		/* Nothing refers to these texts any more: identity_text() copies them. */
+		free((void *)(uintptr_t)identity->processes[i].hostname);
 		free((void *)(uintptr_t)identity->processes[i].name);
 	}
 	free(identity->processes);

@@ -16,7 +16,7 @@
 struct identity_location {
 	enum { IDENTITY_NOWHERE, IDENTITY_COMMON_CONTEXT, IDENTITY_CONTEXT } scope;
 	uint32_t index;
-	uint32_t direct; /* its distance from the scope; 0: it varies */
+	uint32_t direct; /* its distance, in values, from the scope's value; 0: it varies */
 };
 
 /* All zero before the first record of the class. */

@@ -139,6 +139,7 @@ static void spec_member_add(struct member_collector *collector, struct item *ite
 		return;
 	}
 	item_complete(&member);
+	/* The members of a base class, or of a structure without a name, are members of this one. */
 	if (!name) {
 		spec_member_add_all(collector, &member, first, depth + 1);
 		return;

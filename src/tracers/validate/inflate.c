@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Decompresses deflate streams.
+ * Decompresses zlib streams: a header of two bytes and deflate data. The checksum at the end is not
+ * read.
  *
  * Codes are canonical: codes of one length are consecutive numbers, so the number of codes of each
  * length and the symbols in order define a code. They are decoded bit by bit: slow but small, and

@@ -11,10 +11,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* What agent_own_end() restores. */
 struct agent_own {
-	void *before;
-	uint64_t mask;
-	bool blocks;
+	void *before;  /* the thread's state in probe/patch/ */
+	uint64_t mask; /* of signals, if `blocks` */
+	bool blocks;   /* signals are blocked meanwhile */
 };
 
 /*
