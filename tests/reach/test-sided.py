@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
 """The same with the real daemon: what each mode records between start and stop, to the event."""
 import os
+import shutil
 import subprocess
 import time
 import unittest
 
 import bt2
 
-from harness import TIMEOUT, SANITIZED, SIDE, Case
+from harness import PROGRAM, TIMEOUT, SANITIZED, SIDE, Case
 
 SIDED = os.environ["SIDED"]
 
@@ -84,6 +85,29 @@ class Sided(Case):
     def test_off(self):
         self.between_start_and_stop("off")
         self.assertEqual(self.fired_events(), {})
+
+    def test_container_with_a_mounted_directory(self):
+        """A container in which the daemon's directory is mounted at the same path (docs/how-to/container.md): its program is
+        recorded from its first event on, although it has its own files and process ids.
+        """
+        root, agent = self.file("root"), os.path.join(os.environ["SIDE_LIB_DIR"], "libside-agent.so")
+        needed = subprocess.run(["ldd", PROGRAM, agent], capture_output=True, text=True, check=True, timeout=TIMEOUT).stdout
+        for path in {PROGRAM, agent, *(os.path.normpath(word) for word in needed.split() if word.startswith("/") and not word.endswith(":"))}:
+            os.makedirs(root + os.path.dirname(path), exist_ok=True)
+            shutil.copy(path, root + path)
+        for name in ("/proc", "/dev/shm", self.runtime):
+            os.makedirs(root + name)
+        self.side("create", "s", "-o", self.file("out"))
+        self.side("enable-event", "-s", "s", "reach:*")
+        self.side("start", "s")
+        mounts = f"mount --bind {self.runtime} {root}{self.runtime} && mount -t proc proc {root}/proc && mount --bind /dev/shm {root}/dev/shm"
+        begin = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--propagation", "private", "sh", "-c"]
+        if subprocess.run([*begin, mounts], capture_output=True, check=False, timeout=TIMEOUT).returncode:
+            self.skipTest("nothing can be mounted here")
+        process = self.start(*begin[1:], f"{mounts} && exec chroot {root} {PROGRAM} tick 5", program=begin[0])
+        self.finish(process)
+        self.side("destroy", "s")
+        self.assertEqual(list(self.fired_events().values()), [numbers(0, 5)])
 
     def test_no_work_without_a_daemon(self):
         """The thread of a program whose daemon has exited sleeps, also after it has woken up on its
