@@ -248,8 +248,8 @@ def suggestions():
             for literal in literals(file.read()):
                 for found in re.findall(r"`(side [^`]*)`", literal):
                     yield path, found
-    pages = [os.path.join(SOURCES, "README.md")]
-    for kind in ("", "tutorial", "how-to", "reference", "explanation", "evidence"):
+    pages = [os.path.join(SOURCES, name + ".md") for name in ("README", "ARCHITECTURE", "CONTRIBUTING", "SECURITY")]
+    for kind in ("", "tutorial", "how-to", "reference", "explanation", "evidence", "adr", "spec"):
         folder = os.path.join(SOURCES, "docs", kind)
         pages += [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".md")]
     for page in pages:

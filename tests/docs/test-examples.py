@@ -18,9 +18,10 @@ commands another test runs one by one are in PAGES.
 A PAGE is README or a path below docs/ without `.md` (how-to/attach); its name alone (attach)
 selects each page of that name.
 
-usage: test-examples.py SOURCE [PAGE...]   (environment: SIDE, LIBSIDE)
+usage: test-examples.py SOURCE BUILD [PAGE...]   (environment: SIDE, LIBSIDE)
 """
 import glob
+import json
 import os
 import re
 import shutil
@@ -30,7 +31,7 @@ import sys
 import tempfile
 import time
 
-SOURCE = os.path.abspath(sys.argv[1])
+SOURCE, BUILD = (os.path.abspath(path) for path in sys.argv[1:3])
 sys.path.append(os.path.join(SOURCE, "tests/cmd"))
 import guide
 
@@ -92,23 +93,26 @@ def blocks(text):
 
 
 def all_tests():
-    """Returns the names in quotes after `test(`, and prefixes of such names."""
-    names, begins = set(), set()
+    """Returns the names in quotes after `test(`, also of tests that this build does not have; and the names of
+    the build's tests, many of which are composed in a loop.
+    """
+    names = set()
+    with open(BUILD + "/meson-info/intro-tests.json", encoding="utf-8") as file:
+        composed = {test["name"] for test in json.load(file)}
     for path in glob.glob(SOURCE + "/tests/**/meson.build", recursive=True):
         with open(path, encoding="utf-8") as file:
-            for name, more in re.findall(r"\btest\('([\w-]+)'(\s*\+)?", file.read()):
-                (begins if more else names).add(name)
-    return names, begins
+            names.update(re.findall(r"\btest\('([\w-]+)'(?!\s*\+)", file.read()))
+    return names, composed
 
 
-NAMES, BEGINS = all_tests()
+NAMES, COMPOSED = all_tests()
 
 
 def is_test(name):
     """Whether a test has this name, or it is the prefix of several tests: docs-fresh means
     docs-fresh-bookworm-root and others.
     """
-    return name in NAMES or name + "-" in BEGINS or any(name.startswith(begin) and len(name) > len(begin) for begin in BEGINS)
+    return name in NAMES or any(test == name or test.startswith(name + "-") for test in COMPOSED)
 
 
 class Folder:
@@ -286,7 +290,7 @@ def pages():
 
 
 def main():
-    only = sys.argv[2:]
+    only = sys.argv[3:]
     for page, tests in PAGES.items():
         failures.extend(f"{page}: {name}, which should run it, is not a test" for name, _ in tests if not is_test(name))
     with tempfile.TemporaryDirectory(prefix="side-examples-") as shared:
