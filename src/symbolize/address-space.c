@@ -49,10 +49,13 @@ struct symbolized_process {
 	size_t nr_mappings;
 };
 
+/* The kind of an address. */
+enum symbol_asked { SYMBOL_EXACT, SYMBOL_CALL, SYMBOL_DATA };
+
 struct address_answer {
 	struct known_module *module; /* NULL: a free slot */
 	uint64_t address;
-	bool call;
+	enum symbol_asked asked;
 	struct symbol *symbol;
 };
 
@@ -92,6 +95,7 @@ static void free_symbol(struct symbol *symbol)
 {
 	free((void *)(uintptr_t)symbol->function);
 	free((void *)(uintptr_t)symbol->file);
+	symbol_free_inlined(symbol);
 	free(symbol);
 }
 
@@ -337,14 +341,14 @@ int symbols_maps(struct symbols *symbols, uint32_t number, const char *path)
 static struct address_answer *find_answer(struct address_answer *answers, size_t capacity,
 		const struct address_answer *wanted)
 {
-	uint64_t hash = (wanted->address ^ (uintptr_t)wanted->module << 7 ^ wanted->call) *
+	uint64_t hash = (wanted->address ^ (uintptr_t)wanted->module << 7 ^ wanted->asked) *
 			0x9e3779b97f4a7c15;
 	size_t at = (size_t)(hash >> 32) & (capacity - 1);
 
 	while (answers[at].module &&
 			(answers[at].module != wanted->module ||
 					answers[at].address != wanted->address ||
-					answers[at].call != wanted->call))
+					answers[at].asked != wanted->asked))
 		at = (at + 1) & (capacity - 1);
 	return &answers[at];
 }
@@ -365,6 +369,12 @@ static bool address_space_grow_processes(struct symbols *symbols)
 	return true;
 }
 
+/* `offset` and `origin` are as in struct worker_question. */
+struct address_query {
+	enum symbol_asked asked;
+	uint64_t offset, origin;
+};
+
 static void address_space_report_lost(struct symbols *symbols, struct known_module *module)
 {
 	char *sentence;
@@ -380,13 +390,15 @@ static void address_space_report_lost(struct symbols *symbols, struct known_modu
 }
 
 static void address_space_query_worker(struct symbols *symbols, struct known_module *module,
-		struct symbol *symbol, bool call)
+		struct symbol *symbol, const struct address_query *query)
 {
 	const struct worker_question question = {
 			.module = module->number,
 			.name = &module->name,
 			.offset = symbol->offset,
-			.call = call,
+			.call = query->asked == SYMBOL_CALL,
+			.data = query->asked == SYMBOL_DATA,
+			.origin = query->origin,
 	};
 
 	if (!module->asked && symbols->nr_open == MODULES_OPEN_MAX)
@@ -397,11 +409,13 @@ static void address_space_query_worker(struct symbols *symbols, struct known_mod
 		address_space_report_lost(symbols, module);
 }
 
-/* `offset` as in struct worker_question. */
-static const struct symbol *address_space_get_symbol(
-		struct symbols *symbols, struct known_module *module, uint64_t offset, bool call)
+static const struct symbol *address_space_get_symbol(struct symbols *symbols,
+		struct known_module *module, const struct address_query *query)
 {
-	struct address_answer wanted = {.module = module, .address = offset, .call = call}, *slot;
+	struct address_answer wanted = {.module = module,
+					      .address = query->offset,
+					      .asked = query->asked},
+			      *slot;
 	struct symbol *symbol;
 
 	if (!symbols->capacity && !address_space_grow_processes(symbols))
@@ -418,8 +432,8 @@ static const struct symbol *address_space_get_symbol(
 	if (!symbol)
 		return &nothing;
 	symbol->module = module->name.path;
-	symbol->offset = offset;
-	address_space_query_worker(symbols, module, symbol, call);
+	symbol->offset = query->offset;
+	address_space_query_worker(symbols, module, symbol, query);
 	wanted.symbol = symbol;
 	*slot = wanted;
 	symbols->nr_answers++;
@@ -459,31 +473,68 @@ static const struct address_mapping *mapping_at(
 	return NULL;
 }
 
-static const struct symbol *address_space_find_symbol(struct symbols *symbols,
-		struct symbolized_process *process, int64_t ns, uint64_t address, bool call)
+/* The last mapping of code before an address of data: the data of a file follows its code. */
+static const struct address_mapping *mapping_before(
+		const struct symbolized_process *process, uint64_t address)
 {
-	const struct loaded_library *library = library_at(process, ns, address - call);
-	const struct address_mapping *mapping;
+	const struct address_mapping *before = NULL;
 
-	if (library)
-		return address_space_get_symbol(
-				symbols, library->module, address - library->base, call);
-	mapping = mapping_at(process, address - call);
-	if (!mapping)
-		return &nothing;
-	return address_space_get_symbol(
-			symbols, mapping->module, address - mapping->begin + mapping->offset, call);
+	for (size_t i = process->nr_mappings; i-- > 0;) {
+		const struct address_mapping *mapping = &process->mappings[i];
+
+		if (mapping->begin <= address && (!before || before->begin < mapping->begin))
+			before = mapping;
+	}
+	return before;
 }
 
-const struct symbol *symbols_find(
-		struct symbols *symbols, uint32_t process, int64_t ns, uint64_t address, bool call)
+static const struct symbol *address_space_find_symbol(struct symbols *symbols,
+		struct symbolized_process *process, int64_t ns, uint64_t address,
+		enum symbol_asked asked)
+{
+	uint64_t inside = address - (asked == SYMBOL_CALL);
+	const struct loaded_library *library = library_at(process, ns, inside);
+	struct address_query query = {.asked = asked};
+	const struct address_mapping *mapping;
+
+	if (library) {
+		query.offset = address - library->base;
+		return address_space_get_symbol(symbols, library->module, &query);
+	}
+	mapping = asked == SYMBOL_DATA ? mapping_before(process, address)
+				       : mapping_at(process, inside);
+	if (!mapping)
+		return &nothing;
+	query.offset = address - mapping->begin + mapping->offset;
+	query.origin = mapping->offset;
+	return address_space_get_symbol(symbols, mapping->module, &query);
+}
+
+static const struct symbol *address_space_find(struct symbols *symbols, uint32_t process,
+		int64_t ns, uint64_t address, enum symbol_asked asked)
 {
 	const struct symbol *symbol = &nothing;
 
 	pthread_mutex_lock(&symbols->mutex);
 	if (address && process < symbols->nr_processes)
 		symbol = address_space_find_symbol(
-				symbols, &symbols->processes[process], ns, address, call);
+				symbols, &symbols->processes[process], ns, address, asked);
 	pthread_mutex_unlock(&symbols->mutex);
 	return symbol;
+}
+
+const struct symbol *symbols_find(
+		struct symbols *symbols, uint32_t process, int64_t ns, uint64_t address, bool call)
+{
+	return address_space_find(symbols, process, ns, address, call ? SYMBOL_CALL : SYMBOL_EXACT);
+}
+
+const struct symbol *symbols_find_data(
+		struct symbols *symbols, uint32_t process, int64_t ns, uint64_t address)
+{
+	const struct symbol *symbol =
+			address_space_find(symbols, process, ns, address, SYMBOL_DATA);
+
+	/* Without a name, the nearest file is only a guess. */
+	return symbol->function ? symbol : &nothing;
 }

@@ -41,6 +41,8 @@ void module_free(struct module *module)
 	free((void *)(uintptr_t)module->name.path);
 	free((void *)(uintptr_t)module->name.debug_link);
 	free(module->functions);
+	inlined_free(module->inlined);
+	data_free(module->data);
 	if (module->dwarf)
 		dwarf_end(module->dwarf);
 	file_close(&module->debug);
@@ -248,7 +250,7 @@ void module_open(struct module *module, const struct symbols_options *options)
 }
 
 /* Find the unit by the index of addresses, or (clang writes no index) in all units. */
-static bool find_unit(Dwarf *dwarf, uint64_t address, Dwarf_Die *unit)
+bool module_find_unit(Dwarf *dwarf, uint64_t address, Dwarf_Die *unit)
 {
 	Dwarf_CU *at = NULL, *next = NULL;
 	uint8_t type;
@@ -263,8 +265,7 @@ static bool find_unit(Dwarf *dwarf, uint64_t address, Dwarf_Die *unit)
 	return false;
 }
 
-/* An absolute path if possible: names are relative to the compiler's working directory. */
-static char *whole_path(Dwarf_Die *unit, const char *file)
+char *module_whole_path(Dwarf_Die *unit, const char *file)
 {
 	Dwarf_Attribute attribute;
 	const char *folder = *file == '/'
@@ -277,26 +278,22 @@ static char *whole_path(Dwarf_Die *unit, const char *file)
 	return asprintf(&path, "%s/%s", folder, file) < 0 ? NULL : path;
 }
 
-static void symbol_module_find_line(
-		const struct module *module, uint64_t address, struct symbol *symbol)
+static void symbol_module_find_line(Dwarf_Die *unit, uint64_t address, struct symbol *symbol)
 {
 	const char *file;
 	Dwarf_Line *line;
-	Dwarf_Die unit;
 	int number;
 
-	if (!module->dwarf || !find_unit(module->dwarf, address, &unit))
-		return;
-	line = dwarf_getsrc_die(&unit, address);
+	line = dwarf_getsrc_die(unit, address);
 	file = line ? dwarf_linesrc(line, NULL, NULL) : NULL;
 	if (!file || dwarf_lineno(line, &number) || number <= 0)
 		return;
-	symbol->file = whole_path(&unit, file);
+	symbol->file = module_whole_path(unit, file);
 	symbol->line = (unsigned int)number;
 }
 
-/* The name without the version ("fclose@@GLIBC_2.2.5"), demangled if it is mangled. */
-static char *readable(const char *name)
+/* A version is "@@GLIBC_2.2.5" in "fclose@@GLIBC_2.2.5". */
+char *module_readable(const char *name)
 {
 	size_t length = strnlen(name, NAME_MAX_SIZE);
 	const char *version = memchr(name, '@', length);
@@ -312,13 +309,17 @@ static char *readable(const char *name)
 	return found;
 }
 
-void module_find(const struct module *module, uint64_t address, struct symbol *ret_symbol)
+void module_find(struct module *module, uint64_t address, struct symbol *ret_symbol)
 {
 	const struct module_function *function = function_at(module, address);
+	Dwarf_Die unit;
 
 	if (function) {
-		ret_symbol->function = readable(function->name);
+		ret_symbol->function = module_readable(function->name);
 		ret_symbol->inside = address - function->begin;
 	}
-	symbol_module_find_line(module, address, ret_symbol);
+	if (!module->dwarf || !module_find_unit(module->dwarf, address, &unit))
+		return;
+	symbol_module_find_line(&unit, address, ret_symbol);
+	inlined_find(module, &unit, address, ret_symbol);
 }

@@ -40,6 +40,8 @@ struct module {
 	Dwarf *dwarf;                      /* NULL: no lines */
 	struct module_function *functions; /* sorted by begin */
 	size_t count;
+	struct inlined_index *inlined; /* NULL: no address was looked up yet */
+	struct data_index *data;       /* NULL: no variable was looked up yet */
 };
 
 /* Copies the name. NULL: out of memory. Opens no file. */
@@ -50,8 +52,34 @@ void module_open(struct module *module, const struct symbols_options *options);
 
 /* Convert an offset in the file to an address. False: no segment contains it. */
 bool module_address(const struct module *module, uint64_t offset, uint64_t *ret_address);
-/* Fill in the function and the line of an address; strings are malloc'ed. */
-void module_find(const struct module *module, uint64_t address, struct symbol *ret_symbol);
+/* Fill in the function, the line and the inlined functions of an address; all is malloc'ed. */
+void module_find(struct module *module, uint64_t address, struct symbol *ret_symbol);
+/* The name without the version, demangled if it is mangled; malloc'ed. NULL: out of memory. */
+char *module_readable(const char *name);
+/* The unit of the debug information that has the code at the address. */
+bool module_find_unit(Dwarf *dwarf, uint64_t address, Dwarf_Die *ret_unit);
+/* An absolute path if possible; malloc'ed. Names are relative to the compiler's directory. */
+char *module_whole_path(Dwarf_Die *unit, const char *file);
+
+/* inlined.c: fills in the inlined functions of an address in this unit. */
+void inlined_find(struct module *module, Dwarf_Die *unit, uint64_t address,
+		struct symbol *ret_symbol);
+void inlined_free(struct inlined_index *index);
+
+/* data.c: fills in `function` and `inside` for an address of data; the name is malloc'ed. */
+void data_find(struct module *module, uint64_t address, struct symbol *ret_symbol);
+void data_free(struct data_index *index);
+
+/* symbol.c */
+#define SYMBOL_BYTES_MAX 16384
+/*
+ * Writes the inlined functions as bytes: for each its line, function and file. What does not fit is
+ * left out, beginning with the outermost. Returns the number of bytes.
+ */
+size_t symbol_pack_inlined(const struct symbol *symbol, char bytes[SYMBOL_BYTES_MAX]);
+/* Reads them. The bytes are not trusted: it stops at the first that is invalid. */
+void symbol_unpack_inlined(struct symbol *symbol, const char *bytes, size_t size);
+void symbol_free_inlined(struct symbol *symbol);
 
 /* elf-file.c: false if it is no ELF file. */
 bool file_open(struct symbols_file *file, const char *path);

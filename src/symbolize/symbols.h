@@ -8,6 +8,9 @@
  *   address-space.c   which library was mapped where in a process, and when: from base address
  *                     records (side:library_load) or from lines of /proc/PID/maps
  *   module.c          one file: is it still the file that was mapped? its functions and lines
+ *   inlined.c         the functions that the compiler copied into a function
+ *   data.c            the variables of a file
+ *   symbol.c          the inlined functions of a symbol as bytes of a message
  *   debug-file.c      finds the debug information of a file
  *   worker.c          the process that reads the files
  *   debuginfod.c      asks a debuginfod server, if the user enables it
@@ -22,6 +25,7 @@
 
 #define SYMBOLS_BUILD_ID_MAX 64
 #define SYMBOLS_LIBRARIES_MAX 65536 /* of one process; later ones are unknown */
+#define SYMBOLS_INLINED_MAX 32      /* of one address; the outer ones are left out */
 
 struct symbols;
 
@@ -33,14 +37,27 @@ struct symbols_options {
 	void *user;
 };
 
+/* A function that the compiler copied into its caller. */
+struct symbol_inlined {
+	const char *function;
+	const char *file; /* where it is called; NULL: not known */
+	unsigned int line;
+};
+
 /* Valid as long as the symbols. */
 struct symbol {
 	const char *module;   /* the path of its file; NULL: the address is unknown */
 	uint64_t offset;      /* the address in the file, as nm and addr2line print it */
-	const char *function; /* NULL: not known */
-	uint64_t inside;      /* bytes behind the beginning of the function */
-	const char *file;     /* NULL: not known */
+	const char *function; /* NULL: not known; of data: the variable, or its member */
+	uint64_t inside;      /* bytes behind the beginning of the function or variable */
+	const char *file;     /* of the instruction at the address; NULL: not known */
 	unsigned int line;
+	/*
+	 * The inlined functions that contain the address, innermost first. `function` contains all
+	 * of them: it calls the last one.
+	 */
+	const struct symbol_inlined *inlined;
+	size_t nr_inlined;
 };
 
 struct symbols_library {
@@ -76,5 +93,8 @@ int symbols_maps(struct symbols *symbols, uint32_t process, const char *path);
  */
 const struct symbol *symbols_find(
 		struct symbols *symbols, uint32_t process, int64_t ns, uint64_t address, bool call);
+/* The same for an address of data: the global variable that contains it. It has no file and line. */
+const struct symbol *symbols_find_data(
+		struct symbols *symbols, uint32_t process, int64_t ns, uint64_t address);
 
 #endif

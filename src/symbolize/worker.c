@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -28,8 +29,8 @@
 struct symbol_query {
 	uint64_t number;
 	uint32_t module;
-	bool call;
-	uint64_t offset, inode;
+	bool call, data;
+	uint64_t offset, origin, inode;
 	uint32_t build_id_size;
 	uint8_t build_id[SYMBOLS_BUILD_ID_MAX];
 	char path[TEXT_MAX], link[TEXT_MAX];
@@ -42,7 +43,11 @@ struct worker_answer {
 	uint32_t line;
 	char function[TEXT_MAX], file[TEXT_MAX];
 	char sentence[TEXT_MAX]; /* "": none */
+	/* What symbol_pack_inlined() wrote: only these bytes are sent. */
+	uint32_t inlined_size;
+	char inlined[SYMBOL_BYTES_MAX];
 };
+#define ANSWER_HEAD_BYTES (offsetof(struct worker_answer, inlined))
 
 struct symbol_worker {
 	struct symbols_options options;
@@ -89,20 +94,39 @@ static struct module *open_module(
 	return module;
 }
 
-static void symbol_worker_answer(const struct symbol_query *question, const struct module *module)
+/* The address in the file. False: not known. */
+static bool symbol_worker_get_address(const struct symbol_query *question,
+		const struct module *module, uint64_t *ret_address)
+{
+	uint64_t offset = question->offset - question->call;
+	uint64_t origin = question->data ? question->origin : offset;
+
+	*ret_address = question->offset + module->first;
+	if (!question->inode)
+		return module->first_known;
+	*ret_address = question->offset;
+	if (!module_address(module, origin, &origin))
+		return false;
+	/* Data is not mapped at the same distance from code as in the file. */
+	*ret_address = question->data ? origin + question->offset - question->origin
+				      : origin + question->call;
+	return true;
+}
+
+static void symbol_worker_answer(const struct symbol_query *question, struct module *module)
 {
 	struct symbol symbol = {.function = NULL};
-	bool call = question->call, known = module->first_known;
-	uint64_t address = question->offset + module->first;
+	bool call = question->call;
+	uint64_t address;
+	bool known = symbol_worker_get_address(question, module, &address);
 
-	if (question->inode) {
-		known = module_address(module, question->offset - call, &address);
-		address = known ? address + call : question->offset;
-	}
 	answer.offset = address;
 	if (!known || address < call)
 		return;
-	module_find(module, address - call, &symbol);
+	if (question->data)
+		data_find(module, address, &symbol);
+	else
+		module_find(module, address - call, &symbol);
 	answer.line = symbol.file ? symbol.line : 0;
 	if (symbol.file)
 		strncpy(answer.file, symbol.file, TEXT_MAX - 1);
@@ -110,8 +134,10 @@ static void symbol_worker_answer(const struct symbol_query *question, const stru
 		answer.inside = symbol.inside + call;
 		strncpy(answer.function, symbol.function, TEXT_MAX - 1);
 	}
+	answer.inlined_size = (uint32_t)symbol_pack_inlined(&symbol, answer.inlined);
 	free((void *)(uintptr_t)symbol.function);
 	free((void *)(uintptr_t)symbol.file);
+	symbol_free_inlined(&symbol);
 }
 
 static _Noreturn void symbol_worker_run(int socket, const struct symbols_options *options)
@@ -131,17 +157,17 @@ static _Noreturn void symbol_worker_run(int socket, const struct symbols_options
 	/* The question stays in the socket until it is answered: if the worker ends, the supervisor
 	   finds it there. */
 	while (recv(socket, &question, sizeof(question), MSG_PEEK) == (ssize_t)sizeof(question)) {
-		const struct module *module;
+		struct module *module;
 
-		memset(&answer, 0, sizeof(answer));
+		memset(&answer, 0, ANSWER_HEAD_BYTES);
 		answer.number = question.number;
 		alarm(ANSWER_SECONDS);
 		module = open_module(&question, options);
 		if (module)
 			symbol_worker_answer(&question, module);
 		alarm(0);
-		if (send(socket, &answer, sizeof(answer), MSG_NOSIGNAL) !=
-						(ssize_t)sizeof(answer) ||
+		if (send(socket, &answer, ANSWER_HEAD_BYTES + answer.inlined_size, MSG_NOSIGNAL) <=
+						0 ||
 				recv(socket, &question, sizeof(question), 0) !=
 						(ssize_t)sizeof(question))
 			break;
@@ -158,7 +184,7 @@ static void report_lost(int socket)
 	if (recv(socket, &question, sizeof(question), MSG_DONTWAIT) != (ssize_t)sizeof(question))
 		return;
 	answer = (struct worker_answer){.number = question.number, .is_lost = true};
-	(void)!send(socket, &answer, sizeof(answer), MSG_NOSIGNAL);
+	(void)!send(socket, &answer, ANSWER_HEAD_BYTES, MSG_NOSIGNAL);
 }
 
 static _Noreturn void supervise(int socket, const struct symbols_options *options)
@@ -261,7 +287,9 @@ static void fill_in(const struct worker_question *from, struct symbol_query *que
 	*question = (struct symbol_query){
 			.module = from->module,
 			.call = from->call,
+			.data = from->data,
 			.offset = from->offset,
+			.origin = from->origin,
 			.inode = from->name->inode,
 			.build_id_size = (uint32_t)from->name->build_id_size,
 	};
@@ -276,6 +304,7 @@ static bool symbol_worker_exchange(struct symbol_worker *worker,
 		const struct symbol_query *question, struct worker_answer *got)
 {
 	ssize_t size;
+	bool is_whole;
 
 	if (send(worker->socket, question, sizeof(*question), MSG_NOSIGNAL) !=
 			(ssize_t)sizeof(*question))
@@ -284,11 +313,13 @@ static bool symbol_worker_exchange(struct symbol_worker *worker,
 	   that report. */
 	do {
 		size = recv(worker->socket, got, sizeof(*got), 0);
-	} while ((size < 0 && errno == EINTR) ||
-			(size == (ssize_t)sizeof(*got) && got->number != question->number));
+		is_whole = size >= (ssize_t)ANSWER_HEAD_BYTES;
+	} while ((size < 0 && errno == EINTR) || (is_whole && got->number != question->number));
 	/* A worker that a damaged file has taken over may send any bytes. */
 	got->function[TEXT_MAX - 1] = got->file[TEXT_MAX - 1] = got->sentence[TEXT_MAX - 1] = '\0';
-	return size == (ssize_t)sizeof(*got);
+	if (is_whole && got->inlined_size > (size_t)size - ANSWER_HEAD_BYTES)
+		got->inlined_size = 0;
+	return is_whole;
 }
 
 bool worker_ask(struct symbol_worker *worker, const struct worker_question *question,
@@ -313,6 +344,7 @@ bool worker_ask(struct symbol_worker *worker, const struct worker_question *ques
 		symbol->function = *got->function ? strdup(got->function) : NULL;
 		symbol->file = *got->file && got->line ? strdup(got->file) : NULL;
 		symbol->line = symbol->file ? got->line : 0;
+		symbol_unpack_inlined(symbol, got->inlined, got->inlined_size);
 		if (*got->sentence && worker->options.report)
 			worker->options.report(worker->options.user, got->sentence);
 	}

@@ -17,6 +17,8 @@ struct worker_question {
 	const struct module_name *name;
 	uint64_t offset; /* from the base; for a name with an inode: in the file */
 	bool call;
+	bool data;       /* the address of a variable */
+	uint64_t origin; /* data of a name with an inode: an offset in the file that was mapped */
 };
 
 /* Forks: call it while the process has one thread and is not confined. NULL: out of memory. */

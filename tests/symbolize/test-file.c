@@ -17,6 +17,7 @@
 
 #include "../failing-calls.h"
 #include "symbolize/module.c" /* NOLINT(bugprone-suspicious-include): reaches static functions */
+#include "symbolize/data.c"   /* NOLINT(bugprone-suspicious-include): reaches static functions */
 
 static char directory[] = "/tmp/side-test-file-XXXXXX";
 
@@ -80,6 +81,24 @@ static void test_most_functions(void **unused)
 	munmap(module.functions, size);
 }
 
+static void test_most_variables(void **unused)
+{
+	size_t most = (size_t)16 << 20, size = most * sizeof(struct data_variable);
+	const GElf_Sym symbol = {.st_value = 5, .st_size = 1};
+	struct data_index index = {.count = most - 2};
+
+	(void)unused;
+	/* Pages that are not written need no memory. */
+	index.variables = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	assert_ptr_not_equal(index.variables, MAP_FAILED);
+	assert_true(data_add(&index, &symbol, "v"));
+	assert_false(data_add(&index, &symbol, "v"));
+	assert_int_equal(index.count, most);
+	assert_int_equal(index.variables[most - 1].begin, 5);
+	munmap(index.variables, size);
+}
+
 static void test_creation(void **unused)
 {
 	const struct module_name name = {
@@ -107,7 +126,7 @@ static void test_creation(void **unused)
 
 static void assert_readable(const char *name, const char *expected)
 {
-	char *found = readable(name);
+	char *found = module_readable(name);
 
 	assert_non_null(found);
 	assert_string_equal(found, expected);
@@ -153,7 +172,7 @@ static void test_readable(void **unused)
 	}
 	/* The name itself; the demangled name. */
 	failing_arm(1);
-	assert_null(readable("plain"));
+	assert_null(module_readable("plain"));
 	assert_true(failing_has_failed());
 }
 
@@ -369,18 +388,21 @@ static void assert_line(const char *path, bool has_lines, bool has_index)
 		assert_int_equal(dwarf_addrdie(module->dwarf, (uintptr_t)marked - base, &unit) !=
 						NULL,
 				has_index);
-		assert_true(find_unit(module->dwarf, (uintptr_t)marked - base, &unit));
-		assert_false(find_unit(module->dwarf, 1, &unit));
+		assert_true(module_find_unit(module->dwarf, (uintptr_t)marked - base, &unit));
+		assert_false(module_find_unit(module->dwarf, 1, &unit));
 		free((void *)(uintptr_t)symbol.file);
-		symbol.file = whole_path(&unit, "/whole/path");
+		symbol.file = module_whole_path(&unit, "/whole/path");
 		assert_string_equal(symbol.file, "/whole/path");
 	}
 	free((void *)(uintptr_t)symbol.function);
 	free((void *)(uintptr_t)symbol.file);
 	symbol = (struct symbol){.function = NULL};
-	symbol_module_find_line(module, (uintptr_t)first_line - base, &symbol);
-	assert_int_equal(symbol.file != NULL, has_lines);
-	assert_int_equal(symbol.line, has_lines);
+	if (has_lines) {
+		assert_true(module_find_unit(module->dwarf, (uintptr_t)first_line - base, &unit));
+		symbol_module_find_line(&unit, (uintptr_t)first_line - base, &symbol);
+		assert_non_null(symbol.file);
+		assert_int_equal(symbol.line, 1);
+	}
 	free((void *)(uintptr_t)symbol.file);
 	/* Not in a function, not in a unit. */
 	symbol = (struct symbol){.function = NULL};
@@ -413,6 +435,7 @@ int main(void)
 			cmocka_unit_test(test_order),
 			cmocka_unit_test(test_growth),
 			cmocka_unit_test(test_most_functions),
+			cmocka_unit_test(test_most_variables),
 			cmocka_unit_test(test_creation),
 			cmocka_unit_test(test_readable),
 			cmocka_unit_test(test_sizes),

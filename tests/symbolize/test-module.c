@@ -294,7 +294,7 @@ static void test_build_ids(void **unused)
 /* ---- functions ---- */
 
 static void assert_function(
-		const struct module *module, uint64_t address, const char *name, uint64_t inside)
+		struct module *module, uint64_t address, const char *name, uint64_t inside)
 {
 	struct symbol symbol = {.function = NULL};
 

@@ -102,6 +102,17 @@ static void assert_at(struct symbols *symbols, int64_t ns, uint64_t address, boo
 	assert_int_equal(symbol->line, 77);
 }
 
+static void assert_data_at(struct symbols *symbols, uint64_t address, uint64_t offset)
+{
+	const struct symbol *symbol = symbols_find_data(symbols, 3, 100, address);
+
+	assert_true(asked.data);
+	assert_false(asked.call);
+	assert_int_equal(asked.offset, offset);
+	assert_string_equal(symbol->function, "function");
+	assert_int_equal(symbol->offset, offset + 0x1000);
+}
+
 /* ---- libraries ---- */
 
 static void test_libraries(void **unused)
@@ -272,6 +283,44 @@ static void test_maps(void **unused)
 	assert_at(symbols, 0, 0x600f, false, "/record", 0xf);
 	assert_at(symbols, 0, 0x6010, false, "/last", 0x10);
 	unlink(path);
+	symbols_free(symbols);
+}
+
+static void test_data(void **unused)
+{
+	static const char text[] =
+			"00001000-00002000 r-xp 00000400 fe:00 4711                     /one\n"
+			"00008000-00009000 r-xp 00000000 fe:00 4713                     /last\n"
+			"00005000-00006000 r-xp 00001000 fe:00 4712                     /two\n";
+	struct symbols *symbols = make();
+	const char *path = write_maps(text, sizeof(text) - 1);
+
+	(void)unused;
+	assert_int_equal(symbols_maps(symbols, 3, path), 0);
+	unlink(path);
+	/* The data of a file follows its code. */
+	assert_data_at(symbols, 0x4fff, 0x43ff);
+	assert_string_equal(asked_name.path, "/one");
+	assert_int_equal(asked.origin, 0x400);
+	assert_data_at(symbols, 0x5000, 0x1000);
+	assert_string_equal(asked_name.path, "/two");
+	assert_data_at(symbols, 0x7fff, 0x3fff);
+	assert_int_equal(asked.origin, 0x1000);
+	assert_data_at(symbols, 0x123456, 0x11b456);
+	assert_string_equal(asked_name.path, "/last");
+	assert_null(symbols_find_data(symbols, 3, 100, 0xfff)->module);
+	assert_null(symbols_find_data(symbols, 3, 100, 0)->module);
+	assert_null(symbols_find_data(symbols, 4, 100, 0x5000)->module);
+	/* Records of base addresses go first, and have the data. */
+	load(symbols, 0, "/record", 0x7000, 0x1000);
+	assert_data_at(symbols, 0x7fff, 0xfff);
+	assert_string_equal(asked_name.path, "/record");
+	/* The same address as code is another question. */
+	assert_at(symbols, 0, 0x7fff, false, "/record", 0xfff);
+	assert_false(asked.data);
+	/* Without a name, the file is a guess. */
+	is_lost = true;
+	assert_null(symbols_find_data(symbols, 3, 100, 0x7010)->module);
 	symbols_free(symbols);
 }
 
@@ -455,6 +504,7 @@ int main(void)
 			cmocka_unit_test(test_overlaps),
 			cmocka_unit_test(test_names),
 			cmocka_unit_test(test_maps),
+			cmocka_unit_test(test_data),
 			cmocka_unit_test(test_many_maps),
 			cmocka_unit_test(test_answers),
 			cmocka_unit_test(test_open_limit),

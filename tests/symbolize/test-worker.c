@@ -287,12 +287,39 @@ static char *describe_module(const struct module *module, uint64_t address)
 	return text;
 }
 
-void module_find(const struct module *module, uint64_t address, struct symbol *symbol)
+void data_find(struct module *module, uint64_t address, struct symbol *symbol)
+{
+	char *text;
+
+	assert_true(asprintf(&text, "variable %u %x", module->number, (unsigned int)address) > 0);
+	symbol->function = text;
+	symbol->inside = 0x44;
+}
+
+/* So many inlined functions, with names of so many bytes; every second one has a file. */
+static void add_inlined(struct symbol *symbol, unsigned int count, unsigned int size)
+{
+	struct symbol_inlined *inlined = calloc(count, sizeof(*inlined));
+
+	for (unsigned int i = 0; i < count; i++)
+		inlined[i] = (struct symbol_inlined){
+				.function = repeat((char)('a' + i % 26), size),
+				.file = i & 1 ? strdup("inlined.c") : NULL,
+				.line = 100 + i,
+		};
+	symbol->inlined = inlined;
+	symbol->nr_inlined = count;
+}
+
+void module_find(struct module *module, uint64_t address, struct symbol *symbol)
 {
 	const char *path = module->name.path;
+	unsigned int count, size;
 
 	symbol->inside = 0x33;
 	symbol->line = 21;
+	if (sscanf(path, "inlined %u %u", &count, &size) == 2)
+		add_inlined(symbol, count, size);
 	if (!strcmp(path, "crash"))
 		raise(SIGKILL);
 	if (!strcmp(path, "exit 0"))
@@ -374,6 +401,7 @@ static void forget(struct symbol *symbol)
 {
 	free((void *)(uintptr_t)symbol->function);
 	free((void *)(uintptr_t)symbol->file);
+	symbol_free_inlined(symbol);
 	*symbol = (struct symbol){.function = NULL};
 }
 
@@ -394,7 +422,100 @@ static void assert_ended(void)
 	assert_int_equal(errno, ECHILD);
 }
 
+/* ---- inlined functions ---- */
+
+static void assert_inlined(
+		struct symbol_worker *worker, const char *path, size_t count, size_t size)
+{
+	struct symbol symbol;
+
+	assert_true(ask(worker, path, &symbol));
+	assert_int_equal(symbol.nr_inlined, count);
+	for (size_t i = 0; i < count; i++) {
+		const struct symbol_inlined *inlined = &symbol.inlined[i];
+
+		assert_int_equal(strlen(inlined->function), size);
+		assert_int_equal(*inlined->function, 'a' + i % 26);
+		assert_int_equal(inlined->file != NULL, i & 1);
+		/* A line needs a file. */
+		assert_int_equal(inlined->line, i & 1 ? 100 + i : 0);
+	}
+	forget(&symbol);
+}
+
+static void test_inlined(void **unused)
+{
+	struct symbol_worker *worker = make();
+	char path[64];
+
+	(void)unused;
+	assert_inlined(worker, "inlined 0 0", 0, 0);
+	assert_inlined(worker, "inlined 1 5", 1, 5);
+	assert_inlined(worker, "inlined 32 20", SYMBOLS_INLINED_MAX, 20);
+	assert_inlined(worker, "inlined 33 20", SYMBOLS_INLINED_MAX, 20);
+	/* One after the other: no part of a previous answer is left. */
+	assert_inlined(worker, "inlined 2 7", 2, 7);
+	assert_inlined(worker, "no inlined function", 0, 0);
+	/* What does not fit is left out: line, function, NUL, empty file, NUL. */
+	snprintf(path, sizeof(path), "inlined 1 %u", SYMBOL_BYTES_MAX - 6);
+	assert_inlined(worker, path, 1, SYMBOL_BYTES_MAX - 6);
+	snprintf(path, sizeof(path), "inlined 1 %u", SYMBOL_BYTES_MAX - 5);
+	assert_inlined(worker, path, 0, 0);
+	worker_free(worker);
+	assert_ended();
+}
+
+static void assert_unpacked(const char *bytes, size_t size, size_t count)
+{
+	struct symbol symbol = {.function = NULL};
+
+	symbol_unpack_inlined(&symbol, bytes, size);
+	assert_int_equal(symbol.nr_inlined, count);
+	symbol_free_inlined(&symbol);
+}
+
+/* Bytes of a damaged process. */
+static void test_invalid_inlined(void **unused)
+{
+	static const char bytes[] = "\x07\0\0\0name\0file\0\x07\0\0\0name\0file";
+
+	(void)unused;
+	for (size_t size = 0; size < sizeof(bytes); size++)
+		assert_unpacked(bytes, size, size >= 14);
+	assert_unpacked(bytes, sizeof(bytes), 2);
+	/* A function without a name. */
+	assert_unpacked("\x07\0\0\0\0file", 10, 0);
+}
+
 /* ---- questions and answers ---- */
+
+static void test_data(void **unused)
+{
+	struct symbol_worker *worker = make();
+	struct module_name name = {.path = "/a", .debug_link = ""};
+	struct worker_question question = {
+			.module = 777, .name = &name, .offset = 0x1234, .data = true};
+	struct symbol symbol = {.function = NULL};
+
+	(void)unused;
+	assert_true(worker_ask(worker, &question, &symbol));
+	assert_string_equal(symbol.function, "variable 777 41234");
+	assert_int_equal(symbol.inside, 0x44);
+	assert_null(symbol.file);
+	forget(&symbol);
+	/* By maps: as far from the address of the mapped code as in the process. */
+	question.module = 778;
+	name.inode = 99;
+	question.origin = 0x1000;
+	assert_true(worker_ask(worker, &question, &symbol));
+	assert_string_equal(symbol.function, "variable 778 501234");
+	forget(&symbol);
+	question.origin = 0x666;
+	assert_true(worker_ask(worker, &question, &symbol));
+	assert_null(symbol.function);
+	worker_free(worker);
+	assert_ended();
+}
 
 static void test_questions(void **unused)
 {
@@ -792,6 +913,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(test_questions),
+			cmocka_unit_test(test_data),
+			cmocka_unit_test(test_inlined),
+			cmocka_unit_test(test_invalid_inlined),
 			cmocka_unit_test(test_answers),
 			cmocka_unit_test(test_sentences),
 			cmocka_unit_test(test_text_limits),

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/* Finds the stack of an event: its backtrace, else its caller, else its instruction pointer. */
+#include "analysis/stacks.h"
+
+#include <string.h>
+
+#include "analysis/report-walk.h"
+#include "analysis/view-show.h"
+#include "analysis/where-path.h"
+#include "ctf/ctf.h"
+
+static const char *const names[EVENT_STACK_SOURCES] = {
+		[EVENT_STACK_BACKTRACE] = "backtrace",
+		[EVENT_STACK_CALLER] = "caller",
+		[EVENT_STACK_IP] = "ip",
+};
+
+/* ---- classes ---- */
+
+static bool event_stack_is_list(const struct ctf_type *type)
+{
+	return (type->kind == CTF_SEQUENCE || type->kind == CTF_ARRAY) &&
+			type->element->kind == CTF_INTEGER;
+}
+
+static bool event_stack_is_scalar(const struct ctf_type *type)
+{
+	return type->kind == CTF_INTEGER || type->kind == CTF_FLOAT || type->kind == CTF_ENUM ||
+			type->kind == CTF_STRING;
+}
+
+/* False: the structure has no such member. */
+static bool event_stack_find(struct event_stack_location *location, const struct ctf_value *scope,
+		unsigned int source)
+{
+	const struct ctf_type *type = scope ? scope->type : NULL;
+
+	location->direct = 1;
+	for (uint32_t i = 0; type && i < type->member_count; i++) {
+		const struct ctf_type *member = type->members[i].type;
+
+		location->index = i;
+		if (where_same_name(type->members[i].name, names[source]) &&
+				(source == EVENT_STACK_BACKTRACE ? event_stack_is_list(member)
+								 : member->kind == CTF_INTEGER))
+			return true;
+		/* Only if each earlier member has exactly one value, the distance is fixed. */
+		if (location->direct)
+			location->direct++;
+		if (!event_stack_is_scalar(member))
+			location->direct = 0;
+	}
+	return false;
+}
+
+/* What the description says about the first address in a field. */
+static bool event_stack_is_exact(const struct view_event *event, uint32_t index)
+{
+	const struct view_show *part = event && event->fields && index < event->fields->part_count
+			? event->fields->parts[index]
+			: NULL;
+
+	if (part && part->kind == VIEW_SHOW_LIST)
+		part = part->element;
+	return part && part->address == ADDRESS_EXACT;
+}
+
+void event_stack_bind(struct event_stack_class *class, const struct ctf_item *item,
+		const struct view_event *event)
+{
+	*class = (struct event_stack_class){0};
+	for (unsigned int i = 0; i < EVENT_STACK_SOURCES; i++) {
+		struct event_stack_location *location = &class->sources[i];
+		bool is_ip_of_probe = i == EVENT_STACK_IP && event && event->ip == ADDRESS_EXACT;
+
+		if (event_stack_find(location, item->fields, i)) {
+			location->scope = EVENT_STACK_FIELDS;
+			location->is_exact = event_stack_is_exact(event, location->index);
+		} else if (event_stack_find(location, item->context, i)) {
+			location->scope = EVENT_STACK_CONTEXT;
+			location->is_exact = is_ip_of_probe;
+		} else if (event_stack_find(location, item->common_context, i)) {
+			location->scope = EVENT_STACK_COMMON;
+			location->is_exact = is_ip_of_probe;
+		}
+	}
+}
+
+/* ---- records ---- */
+
+static const struct ctf_value *event_stack_scope(
+		const struct event_stack_location *location, const struct ctf_item *item)
+{
+	switch (location->scope) {
+	case EVENT_STACK_FIELDS: return item->fields;
+	case EVENT_STACK_CONTEXT: return item->context;
+	case EVENT_STACK_COMMON: return item->common_context;
+	case EVENT_STACK_NOWHERE: break;
+	}
+	return NULL;
+}
+
+static uint32_t event_stack_read_list(
+		const struct ctf_value *list, uint64_t addresses[STACK_ADDRESSES_MAX])
+{
+	const struct ctf_value *element;
+	struct ctf_cursor cursor;
+	uint32_t count = 0;
+
+	if (list->packed)
+		return ctf_value_integers(list, 0, addresses, STACK_ADDRESSES_MAX);
+	ctf_cursor_start(&cursor, list);
+	while (count < STACK_ADDRESSES_MAX && (element = ctf_cursor_next(&cursor)))
+		addresses[count++] = element->u;
+	return count;
+}
+
+bool event_stack_read(const struct event_stack_class *class, const struct ctf_item *item,
+		struct stack *ret_stack)
+{
+	ret_stack->symbols = NULL;
+	ret_stack->trace = item->trace->index;
+	ret_stack->ns = item->ns;
+	for (unsigned int i = 0; i < EVENT_STACK_SOURCES; i++) {
+		const struct event_stack_location *location = &class->sources[i];
+		const struct ctf_value *scope = event_stack_scope(location, item), *value;
+
+		value = !scope                     ? NULL
+				: location->direct ? scope + location->direct
+						   : walk_member_at(scope, location->index);
+		if (!value)
+			continue;
+		ret_stack->is_exact = location->is_exact;
+		ret_stack->count = 1;
+		if (i == EVENT_STACK_BACKTRACE)
+			ret_stack->count = event_stack_read_list(value, ret_stack->addresses);
+		else
+			ret_stack->addresses[0] = value->u;
+		if (ret_stack->count && ret_stack->addresses[0])
+			return true;
+	}
+	ret_stack->count = 0;
+	return false;
+}
