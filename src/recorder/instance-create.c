@@ -33,6 +33,7 @@ static int instance_init(struct session *session, struct instance *instance,
 	instance->control_signal = hello->control_signal;
 	instance->pid = hello->pid;
 	instance->parent = hello->parent;
+	instance->is_forked = hello->features & WIRE_FEATURE_FORKED;
 	instance->token = hello->token;
 	instance->number = session->instances.nr;
 	instance->begin_ticks = ring_clock_now(session->clock.kind);

@@ -187,6 +187,8 @@ static int ctf2_write_print_trace(
 		ctf2_write_print_text(config->procname, arena, out);
 		fprintf(out, ",\"vpid\":%" PRId64 ",\"exe\":", config->vpid);
 		ctf2_write_print_text(config->exe, arena, out);
+		if (config->forked_from > 0)
+			fprintf(out, ",\"forked_from\":%" PRId64, config->forked_from);
 	}
 	fputc('}', out);
 	ret = ctf2_write_print_scope("packet-header", header, CTF_SCOPE_PACKET_HEADER, out);

@@ -72,6 +72,8 @@ static void print_env(const struct ctf_writer *writer, struct ctf_arena *arena, 
 		tsdl_write_print_text(config->procname, arena, out);
 		fprintf(out, ";\n\tvpid = %" PRId64 ";\n\texe = ", config->vpid);
 		tsdl_write_print_text(config->exe, arena, out);
+		if (config->forked_from > 0)
+			fprintf(out, ";\n\tforked_from = %" PRId64, config->forked_from);
 	}
 	fputs(";\n};\n\n", out);
 }

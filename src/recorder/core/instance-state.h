@@ -96,6 +96,7 @@ struct instance {
 	/* From the HELLO message and the kernel. */
 	pid_t peer;           /* pid in the recorder's pid namespace */
 	uint32_t pid, parent; /* pids in the process's own pid namespace */
+	bool is_forked;       /* the image is a copy of its parent's, not a fresh program image */
 	uint64_t token;
 	uid_t uid; /* user at the last connection */
 	gid_t gid;

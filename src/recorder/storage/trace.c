@@ -67,6 +67,7 @@ int trace_create(struct session *session, const struct instance *instance, const
 			.procname = instance->procname,
 			.exe = instance->exe,
 			.vpid = instance->pid,
+			.forked_from = instance->is_forked ? instance->parent : 0,
 			.version = {tracer_version[0], tracer_version[1], tracer_version[2]},
 			.format = session->output.format,
 			.compression = session->output.compress,
