@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "analysis/leaks-options.h"
 #include "analysis/report-options.h"
 #include "analysis/view-time.h"
 #include "base/text-list.h"
@@ -44,6 +45,7 @@ enum verb_id {
 	VERB_VIEW,
 	VERB_EXPAND,
 	VERB_REPORT,
+	VERB_LEAKS,
 	VERB_EXPORT,
 	VERB_CREATE,
 	VERB_SET_SESSION,
@@ -382,6 +384,19 @@ struct receive_arguments {
 	bool force;
 };
 
+/* What a verb that answers a question records: programs/side/answers/run.h. */
+struct answer_options {
+	uint64_t pid;         /* 0: not given */
+	uint64_t duration;    /* 0: not given */
+	uint64_t buffer_size; /* 0: not given */
+	const char *output;
+};
+
+struct leaks_arguments {
+	struct answer_options run;
+	struct leaks_options answer;
+};
+
 union verb_options {
 	struct record_options record;
 	struct attach_options attach;
@@ -392,6 +407,7 @@ union verb_options {
 	struct expand_options expand;
 	struct probe_options probe;
 	struct report_options report;
+	struct leaks_arguments leaks;
 	struct export_options export;
 	struct control_options control;
 	struct top_options top;
@@ -399,6 +415,11 @@ union verb_options {
 	struct send_arguments send;
 	struct receive_arguments receive;
 };
+
+/* table-answers.c: the verbs that answer a question. */
+extern const struct option command_leaks_options[];
+extern const char *const command_leaks_paragraphs[];
+extern const struct example command_leaks_examples[];
 
 /* table-analysis.c: the verbs that convert a trace to something else. */
 extern const struct option command_report_options[], command_export_options[];
@@ -577,6 +598,7 @@ int cmd_probe_disable(const struct parsed *parsed);
 load_probes probe_load;
 int cmd_trace(const struct parsed *parsed);
 int cmd_report(const struct parsed *parsed);
+int cmd_leaks(const struct parsed *parsed);
 int cmd_export(const struct parsed *parsed);
 int cmd_session(const struct parsed *parsed);
 int cmd_regenerate(const struct parsed *parsed);

@@ -71,7 +71,7 @@ static const char *rate_text(double rate, char text[FORMAT_NUMBER_MAX])
 
 /* ---- the overview ---- */
 
-static bool is_utf8(void)
+bool text_is_utf8(void)
 {
 	const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
 
@@ -89,7 +89,7 @@ static void print_timeline(struct report_text_writer *text)
 	static const char *const blocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 	static const char *const plain[] = {" ", ".", ":", "-", "=", "+", "*", "#", "@"};
 	const struct timeline *timeline = &text->report->timeline;
-	const char *const *ramp = is_utf8() ? blocks : plain;
+	const char *const *ramp = text_is_utf8() ? blocks : plain;
 	uint64_t most = 0;
 	char number[FORMAT_NUMBER_MAX], width[FORMAT_NUMBER_MAX];
 	double step = ldexp(1, (int)timeline->shift);

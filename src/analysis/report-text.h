@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The text report while it is written. Private to report-text*.c. */
+/* The text report while it is written. Private to report-text*.c, except for its formats. */
 #ifndef SIDE_ANALYSIS_REPORT_TEXT_H
 #define SIDE_ANALYSIS_REPORT_TEXT_H
 
@@ -23,6 +23,8 @@ void text_put_time(struct report_text_writer *text, int64_t ns);
  * Writes four significant digits: "950 ns", "12.34 us", "1.500 ms", "75.0 s". Returns `duration`.
  */
 const char *text_duration(double ns, char duration[FORMAT_NUMBER_MAX]);
+/* True if the locale of the environment is one of UTF-8. */
+bool text_is_utf8(void);
 
 /* How many of `count` rows are printed, and the line about the others. */
 uint32_t text_rows_shown(const struct report *report, uint32_t count);

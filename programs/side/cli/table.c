@@ -296,6 +296,7 @@ static const struct example view_examples[] = {
 };
 
 static const char *const view_see_also[] = { "export", "record", "report", NULL };
+static const char *const leaks_see_also[] = { "record", "report", "trace", NULL };
 static const char *const report_see_also[] = { "export", "record", "view", NULL };
 static const char *const export_see_also[] = { "record", "report", "view", NULL };
 
@@ -398,6 +399,9 @@ const struct verb command_verbs[] = {
 	{ VERBS_FIRST, VERB_REPORT, "report", "[DIR|SESSION]", COMPLETE_DIRECTORY, false, 0, 1, "missing operand: a trace to report on",
 		"Count events, measure durations, list losses.", command_report_paragraphs,
 		command_report_options, command_report_examples, report_see_also },
+	{ VERBS_FIRST, VERB_LEAKS, "leaks", "[--] COMMAND [ARGUMENT...] | -p PID | DIR", COMPLETE_COMMAND_OR_FILE, true, 0, 0, NULL,
+		"Find memory that a program does not free.", command_leaks_paragraphs,
+		command_leaks_options, command_leaks_examples, leaks_see_also },
 	{ VERBS_FIRST, VERB_EXPORT, "export", "[DIR|SESSION]", COMPLETE_DIRECTORY, false, 0, 1, "missing operand: a trace to export",
 		"Convert a trace for Perfetto, Chrome, spreadsheets and other tools.", command_export_paragraphs,
 		command_export_options, command_export_examples, export_see_also },

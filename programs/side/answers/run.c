@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/* Records a command or a process for a verb that answers a question. */
+#include "programs/side/answers/run.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "programs/common/message.h"
+#include "programs/side/cli/temporary-directory.h"
+#include "programs/side/session/helper-program.h"
+
+static const int answer_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+#define ANSWER_SIGNALS (sizeof(answer_signals) / sizeof(*answer_signals))
+
+/* The process that records or answers; 0: none. */
+static volatile pid_t answer_child;
+static volatile sig_atomic_t answer_signal;
+
+/* ---- signals ---- */
+
+/*
+ * The child ends at the signal and this process then removes the directory. The terminal sends a
+ * signal to both processes; another sender, only to this one.
+ */
+static void answer_pass_signal(int number, siginfo_t *info, void *context)
+{
+	int saved = errno;
+
+	(void)context;
+	answer_signal = number;
+	if (answer_child > 0 && info->si_code <= 0)
+		kill(answer_child, number);
+	errno = saved;
+}
+
+static void answer_catch_signals(struct sigaction before[ANSWER_SIGNALS])
+{
+	struct sigaction action = {
+			.sa_sigaction = answer_pass_signal, .sa_flags = SA_SIGINFO | SA_RESTART};
+
+	sigfillset(&action.sa_mask);
+	for (size_t i = 0; i < ANSWER_SIGNALS; i++) {
+		sigaction(answer_signals[i], NULL, &before[i]);
+		if (before[i].sa_handler != SIG_IGN)
+			sigaction(answer_signals[i], &action, NULL);
+	}
+}
+
+static void answer_restore_signals(const struct sigaction before[ANSWER_SIGNALS])
+{
+	for (size_t i = 0; i < ANSWER_SIGNALS; i++)
+		sigaction(answer_signals[i], &before[i], NULL);
+}
+
+/* ---- processes ---- */
+
+/* Signals are blocked during the fork, so that each is passed on or ends the child. */
+static pid_t answer_fork(const struct sigaction before[ANSWER_SIGNALS])
+{
+	sigset_t all, mask;
+	pid_t pid;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &mask);
+	fflush(NULL);
+	pid = fork();
+	if (!pid)
+		answer_restore_signals(before);
+	else
+		answer_child = pid;
+	sigprocmask(SIG_SETMASK, &mask, NULL);
+	return pid;
+}
+
+/* Returns the exit status in the form of a shell. */
+static int answer_wait(pid_t pid)
+{
+	int status;
+
+	if (pid < 0)
+		return message_error(COMMAND_FAILED, NULL, "cannot start a process: %s",
+				strerror(errno));
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	answer_child = 0;
+	return WIFSIGNALED(status) ? COMMAND_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* ---- the recording ---- */
+
+static bool answer_add_args(char ***args, const char *const *list)
+{
+	bool added = true;
+
+	for (; *list && added; list++)
+		added = helper_add(args, *list, NULL);
+	return added;
+}
+
+static bool answer_add_time(char ***args, uint64_t ns)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%" PRIu64 "ms", (ns + 999999) / 1000000);
+	return !ns || helper_add(args, "--duration", text);
+}
+
+/* The command line of the process that records. NULL: out of memory. */
+static char **answer_args(const struct parsed *parsed, const struct answer_options *options,
+		const struct answer_plan *plan, const char *dir)
+{
+	char **args = NULL;
+	bool added = helper_add(&args, "side", NULL) &&
+			answer_add_args(&args,
+					options->pid ? plan->process_args : plan->command_args) &&
+			helper_add(&args, "-q", NULL) && helper_add(&args, "-o", dir);
+
+	if (options->buffer_size)
+		added = added && helper_add_number(&args, "--buffer-size", options->buffer_size);
+	if (options->pid)
+		added = added && helper_add_number(&args, "-p", options->pid) &&
+				answer_add_time(&args, options->duration);
+	else
+		added = added && helper_add(&args, "--", NULL) &&
+				answer_add_args(&args, (const char *const *)parsed->operands);
+	if (added)
+		return args;
+	helper_free(args);
+	return NULL;
+}
+
+static int answer_record(char **args, const struct sigaction before[ANSWER_SIGNALS])
+{
+	pid_t pid = answer_fork(before);
+
+	if (!pid) {
+		execv("/proc/self/exe", args);
+		_exit(message_error(COMMAND_FAILED, "mount -t proc proc /proc",
+				"cannot start the recording: %s", strerror(errno)));
+	}
+	return answer_wait(pid);
+}
+
+/* The answer runs in a process of its own: it confines itself and cannot remove the directory. */
+static int answer_analyse(const struct parsed *parsed, const struct answer_plan *plan,
+		const char *dir, const struct sigaction before[ANSWER_SIGNALS])
+{
+	pid_t pid = answer_fork(before);
+
+	if (!pid) {
+		int status = plan->answer(parsed, dir);
+
+		fflush(NULL);
+		_exit(status);
+	}
+	return answer_wait(pid);
+}
+
+static int answer_record_and_analyse(const struct parsed *parsed,
+		const struct answer_options *options, const struct answer_plan *plan,
+		const char *dir)
+{
+	char **args = answer_args(parsed, options, plan, dir);
+	struct sigaction before[ANSWER_SIGNALS];
+	int status, answer = COMMAND_DONE;
+
+	if (!args)
+		return message_error(COMMAND_FAILED, NULL, "out of memory");
+	answer_catch_signals(before);
+	status = answer_record(args, before);
+	/* Without a directory, the recording did not begin, and its message has the reason. */
+	if (!access(dir, F_OK) && (!answer_signal || answer_signal == SIGINT))
+		answer = answer_analyse(parsed, plan, dir, before);
+	answer_restore_signals(before);
+	helper_free(args);
+	return answer ? answer : status;
+}
+
+/* ---- the verb ---- */
+
+static bool answer_is_directory(const char *path)
+{
+	struct stat status;
+
+	return !stat(path, &status) && S_ISDIR(status.st_mode);
+}
+
+static int answer_check(const struct parsed *parsed, const struct answer_options *options)
+{
+	if (options->pid && parsed->operand_count)
+		return message_error(COMMAND_USAGE, NULL,
+				"`-p` and the operand `%.128s` exclude each other",
+				parsed->operands[0]);
+	if (!options->pid && !parsed->operand_count)
+		return message_error(COMMAND_USAGE, NULL,
+				"missing operand: a command, `-p PID` or a trace");
+	if (options->duration && !options->pid)
+		return message_error(COMMAND_USAGE, "add `-p PID`",
+				"`--duration` has no effect without `-p`");
+	return COMMAND_DONE;
+}
+
+/* A directory cannot be executed, so it is a trace. */
+static bool answer_is_trace(const struct parsed *parsed)
+{
+	return parsed->operand_count == 1 && !parsed->dashes &&
+			answer_is_directory(parsed->operands[0]);
+}
+
+int answer_run(const struct parsed *parsed, const struct answer_options *options,
+		const struct answer_plan *plan)
+{
+	char *temporary = NULL, *dir = NULL;
+	int status = answer_check(parsed, options);
+
+	if (status)
+		return status;
+	if (answer_is_trace(parsed))
+		return plan->answer(parsed, parsed->operands[0]);
+	if (options->output)
+		return answer_record_and_analyse(parsed, options, plan, options->output);
+	status = temporary_directory_make("side-answer", "the recording", &temporary);
+	if (status)
+		return status;
+	if (asprintf(&dir, "%s/trace", temporary) < 0)
+		status = message_error(COMMAND_FAILED, NULL, "out of memory");
+	else
+		status = answer_record_and_analyse(parsed, options, plan, dir);
+	free(dir);
+	temporary_directory_remove(&temporary);
+	return status;
+}

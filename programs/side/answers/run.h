@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Records a command or a running process for a verb that answers a question, or takes a trace that
+ * exists, and passes the trace to the verb.
+ *
+ * The recording is made by another process of `side`. It goes to the directory of `-o`, or to a
+ * temporary one that is removed afterwards, also after a signal.
+ */
+#ifndef PROGRAMS_SIDE_ANSWERS_RUN_H
+#define PROGRAMS_SIDE_ANSWERS_RUN_H
+
+#include "programs/common/command.h"
+
+struct answer_plan {
+	/* The verb that records, `record` or `trace`, and its options; ends with NULL. */
+	const char *const *command_args; /* for a command */
+	const char *const *process_args; /* for a running process */
+	/* Answers from the trace. Returns an exit status. For a recording, in another process. */
+	int (*answer)(const struct parsed *parsed, const char *dir);
+};
+
+/* Returns the exit status of the command, or of the answer if that is not 0. */
+int answer_run(const struct parsed *parsed, const struct answer_options *options,
+		const struct answer_plan *plan);
+
+#endif /* PROGRAMS_SIDE_ANSWERS_RUN_H */

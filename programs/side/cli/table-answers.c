@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* The part of the table for verbs that answer a question; table.c has the rules for texts. */
+#include "programs/common/command.h"
+#include "table.h"
+
+/* A table: laid out by hand. */
+/* clang-format off */
+
+/* Options of all of these verbs: what is recorded. `of` begins with a struct answer_options. */
+#define ANSWER_OPTIONS(of)                                                                       \
+	{                                                                                        \
+		.letter = 'p',                                                                   \
+		.name = "pid",                                                                   \
+		.argument = "PID",                                                               \
+		.kind = OPTION_NUMBER,                                                           \
+		.completion = COMPLETE_PROCESS_ID,                                               \
+		.offset = offsetof(struct of, run.pid),                                          \
+		.sentence = "Record this running process, until Ctrl-C or until the program ends.", \
+	},                                                                                       \
+	{                                                                                        \
+		.name = "duration",                                                              \
+		.argument = "TIME",                                                              \
+		.kind = OPTION_TIME,                                                             \
+		.offset = offsetof(struct of, run.duration),                                     \
+		.standard = "until Ctrl-C, or the end of the program",                           \
+		.sentence = "With `-p`: record for TIME: seconds, or a number with ms, s or min.", \
+	},                                                                                       \
+	{                                                                                        \
+		.letter = 'o',                                                                   \
+		.name = "output",                                                                \
+		.argument = "DIR",                                                               \
+		.kind = OPTION_TEXT,                                                             \
+		.completion = COMPLETE_DIRECTORY,                                                \
+		.offset = offsetof(struct of, run.output),                                       \
+		.standard = "a temporary directory, which is removed",                           \
+		.sentence = "Keep the recording in DIR.",                                        \
+	},                                                                                       \
+	{                                                                                        \
+		.name = "buffer-size",                                                           \
+		.argument = "SIZE",                                                              \
+		.kind = OPTION_SIZE,                                                             \
+		.offset = offsetof(struct of, run.buffer_size),                                  \
+		.standard = "4M, but at most 64M for all rings of a process",                    \
+		.sentence = "Give each CPU of each process a ring of SIZE bytes, rounded to a power of two.", \
+	}
+
+/* leaks */
+
+const struct option command_leaks_options[] = {
+	ANSWER_OPTIONS(leaks_arguments),
+	{
+		.name = "older",
+		.argument = "TIME",
+		.kind = OPTION_TIME,
+		.offset = offsetof(struct leaks_arguments, answer.older_ns),
+		.sentence = "List only blocks that are at least this old when the recording of their process ends: seconds, or a number with ms, s or min.",
+	},
+	{
+		.name = "rows",
+		.argument = "COUNT",
+		.kind = OPTION_NUMBER,
+		.offset = offsetof(struct leaks_arguments, answer.rows),
+		.standard = "20; with `--json` all",
+		.sentence = "List at most COUNT stacks.",
+	},
+	{
+		.name = "frames",
+		.argument = "COUNT",
+		.kind = OPTION_NUMBER,
+		.offset = offsetof(struct leaks_arguments, answer.frames),
+		.standard = "8; with `--json` all",
+		.sentence = "Print at most COUNT functions of each stack, the innermost ones.",
+	},
+	{
+		.name = "debuginfod",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct leaks_arguments, answer.debuginfod),
+		.sentence = "Get missing debug information from the servers in DEBUGINFOD_URLS.",
+	},
+	{ .name = NULL },
+};
+
+const char *const command_leaks_paragraphs[] = {
+	"Records the calls of the allocator and lists the blocks of memory that are alive at the end, by the stack that allocated them. "
+	"It also lists blocks that were freed twice.",
+	"With COMMAND, the answer comes after its end. "
+	"With `-p`, only blocks that were allocated during the recording count. "
+	"With DIR, the answer comes from a trace that `-o` has kept. "
+	"Wrapper events (`side record -w libc`) also serve: their stacks have one function.",
+	"A block is alive if nothing has freed it; that the program still has a pointer to it makes no difference. "
+	"GROWTH shows when these blocks were allocated, in eighths of the recording: a cache fills at the beginning, a leak grows to the end.",
+	"The allocator is that of the C library. "
+	"Blocks of another allocator in the program are not visible, nor are those of `posix_memalign`, whose calls are counted. "
+	"If events were lost, the answer is approximate, and a line reports that.",
+	"The exit status is that of COMMAND, and 0 for a trace.",
+	NULL,
+};
+
+const struct example command_leaks_examples[] = {
+	{ "side leaks ./server --once",
+		"List what a program did not free." },
+	{ "side leaks -p 4711 --duration 60s --older 30s",
+		"List blocks that a running program has kept for 30 seconds." },
+	{ "side leaks -o heap ./server --once",
+		"Keep the recording." },
+	{ "side leaks heap --frames 20 --rows 5",
+		"Answer from the recording again." },
+	{ "side leaks --json heap | jq 'select(.type == \"leak\").bytes'",
+		"Print the leaked bytes of each stack." },
+	{ .command = NULL },
+};

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/* The calls of an allocator: what the events mean, and calls that have not returned yet. */
+#include "analysis/leaks-calls.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/report-walk.h"
+#include "analysis/where-path.h"
+
+/* How long a search for a slot is: a full neighbourhood drops its oldest call. */
+#define LEAKS_CALLS_STEPS 8
+
+/* The functions of an allocator, and the fields of the wrappers' events. */
+static const struct leaks_function {
+	const char *name;
+	const char *size, *count;
+	const char *freed;  /* the field with the block that the function frees; NULL: none */
+	const char *block;  /* the field with the block that it returns; NULL: none */
+	const char *status; /* the field whose value is 0 if the function succeeded; NULL: none */
+} leaks_functions[] = {
+		{"malloc", "size", NULL, NULL, "result", NULL},
+		{"calloc", "size", "count", NULL, "result", NULL},
+		{"realloc", "size", NULL, "ptr", "result", NULL},
+		{"reallocarray", "size", "count", "ptr", "result", NULL},
+		{"free", NULL, NULL, "ptr", NULL, NULL},
+		{"cfree", NULL, NULL, "ptr", NULL, NULL},
+		{"posix_memalign", "size", NULL, NULL, "ptr", "result"},
+		{"aligned_alloc", "size", NULL, NULL, "result", NULL},
+		{"memalign", "size", NULL, NULL, "result", NULL},
+		{"valloc", "size", NULL, NULL, "result", NULL},
+		{"pvalloc", "size", NULL, NULL, "result", NULL},
+};
+
+/* ---- classes ---- */
+
+static struct leaks_member leaks_member_find(const struct ctf_item *item, const char *name)
+{
+	const struct ctf_type *type = item->fields ? item->fields->type : NULL;
+	bool fixed = true;
+
+	for (uint32_t i = 0; name && type && i < type->member_count; i++) {
+		enum ctf_kind kind = type->members[i].type->kind;
+
+		if (where_same_name(type->members[i].name, name))
+			return (struct leaks_member){kind == CTF_INTEGER, i, fixed ? i + 1 : 0};
+		if (kind != CTF_INTEGER && kind != CTF_ENUM && kind != CTF_FLOAT &&
+				kind != CTF_STRING)
+			fixed = false;
+	}
+	return (struct leaks_member){0};
+}
+
+static const struct leaks_function *leaks_function_find(const char *name, size_t length)
+{
+	for (size_t i = 0; i < sizeof(leaks_functions) / sizeof(*leaks_functions); i++)
+		if (strlen(leaks_functions[i].name) == length &&
+				memcmp(leaks_functions[i].name, name, length) == 0)
+			return &leaks_functions[i];
+	return NULL;
+}
+
+static void leaks_form_find_whole(struct leaks_form_class *class,
+		const struct leaks_function *function, const struct ctf_item *item)
+{
+	class->block = leaks_member_find(item, function->block);
+	class->status = leaks_member_find(item, function->status);
+	class->hides_block = class->allocates && !class->block.exists;
+	class->form = LEAKS_FORM_WHOLE;
+}
+
+static void leaks_form_find_return(struct leaks_form_class *class,
+		const struct leaks_function *function, const struct ctf_item *item)
+{
+	const char *block = function->status ? "block" : "return_value";
+
+	class->block = leaks_member_find(item, block);
+	if (function->status)
+		class->status = leaks_member_find(item, "return_value");
+	class->hides_block = class->allocates && !class->block.exists;
+	class->form = LEAKS_FORM_RETURN;
+}
+
+void leaks_form_find(struct leaks_form_class *class, const struct ctf_item *item)
+{
+	static const char suffix[] = "_return";
+	const size_t cut = sizeof(suffix) - 1;
+	const char *name = item->event->name, *colon = strchr(name, ':');
+	const char *plain = colon ? colon + 1 : name;
+	size_t length = strlen(plain);
+	const struct leaks_function *function;
+	bool is_return = length > cut && strcmp(plain + length - cut, suffix) == 0;
+
+	*class = (struct leaks_form_class){0};
+	if (strncmp(name, "libc:", 5) != 0 && strncmp(name, "probe:", 6) != 0)
+		return;
+	function = leaks_function_find(plain, is_return ? length - cut : length);
+	if (!function)
+		return;
+	class->allocates = function->block != NULL;
+	class->is_free = !class->allocates;
+	class->call = leaks_member_find(item, "call");
+	class->size = leaks_member_find(item, function->size);
+	class->count = leaks_member_find(item, function->count);
+	class->freed = leaks_member_find(item, function->freed);
+	if (is_return && class->call.exists)
+		leaks_form_find_return(class, function, item);
+	else if (class->call.exists && class->allocates)
+		class->form = LEAKS_FORM_BEGIN;
+	else if (!is_return)
+		leaks_form_find_whole(class, function, item);
+	if (class->is_free && !class->freed.exists)
+		class->form = LEAKS_FORM_NONE;
+}
+
+uint64_t leaks_member_number(const struct leaks_member *member, const struct ctf_item *item)
+{
+	const struct ctf_value *value;
+
+	if (!member->exists || !item->fields)
+		return 0;
+	value = member->direct ? item->fields + member->direct
+			       : walk_member_at(item->fields, member->index);
+	return value && value->type->kind == CTF_INTEGER ? value->u : 0;
+}
+
+uint64_t leaks_form_size(const struct leaks_form_class *class, const struct ctf_item *item)
+{
+	uint64_t size = leaks_member_number(&class->size, item);
+
+	if (class->count.exists &&
+			__builtin_mul_overflow(
+					size, leaks_member_number(&class->count, item), &size))
+		return UINT64_MAX;
+	return size;
+}
+
+/* ---- calls that have begun ---- */
+
+static struct leaks_call *leaks_calls_at(
+		const struct leaks_calls *calls, uint32_t image, uint64_t number, unsigned int step)
+{
+	uint64_t hash = (number ^ (uint64_t)image << 40) * UINT64_C(0x9e3779b97f4a7c15);
+
+	return &calls->slots[((hash >> 40) + step) % LEAKS_CALLS_MAX];
+}
+
+int leaks_calls_begin(struct leaks_calls *calls, const struct leaks_call *call)
+{
+	struct leaks_call *oldest = NULL;
+
+	if (!calls->slots)
+		calls->slots = calloc(LEAKS_CALLS_MAX, sizeof(*calls->slots));
+	if (!calls->slots)
+		return -ENOMEM;
+	for (unsigned int step = 0; step < LEAKS_CALLS_STEPS; step++) {
+		struct leaks_call *slot = leaks_calls_at(calls, call->image, call->number, step);
+
+		if (!slot->number || (slot->number == call->number && slot->image == call->image)) {
+			*slot = *call;
+			return 0;
+		}
+		if (!oldest || slot->ns < oldest->ns)
+			oldest = slot;
+	}
+	calls->dropped++;
+	*oldest = *call;
+	return 0;
+}
+
+bool leaks_calls_return(struct leaks_calls *calls, uint32_t image, uint64_t number,
+		struct leaks_call *ret_call)
+{
+	for (unsigned int step = 0; calls->slots && number && step < LEAKS_CALLS_STEPS; step++) {
+		struct leaks_call *slot = leaks_calls_at(calls, image, number, step);
+
+		if (slot->number != number || slot->image != image)
+			continue;
+		*ret_call = *slot;
+		slot->number = 0;
+		return true;
+	}
+	return false;
+}
+
+void leaks_calls_free(struct leaks_calls *calls)
+{
+	free(calls->slots);
+	*calls = (struct leaks_calls){0};
+}

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: MIT */
+/* The answer about leaks as text. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/leaks.h"
+#include "analysis/report-table.h"
+#include "analysis/report-text.h"
+
+#define LEAKS_ROWS_SHOWN 20  /* rows of a table if the options have no number */
+#define LEAKS_FRAMES_SHOWN 8 /* frames of a stack if the options have no number */
+
+static void leaks_text_print(struct view_out *out, const char *format, ...)
+		__attribute__((format(printf, 2, 3)));
+
+static void leaks_text_print(struct view_out *out, const char *format, ...)
+{
+	char line[1024];
+	va_list arguments;
+	int size;
+
+	va_start(arguments, format);
+	size = vsnprintf(line, sizeof(line), format, arguments);
+	va_end(arguments);
+	view_out_put(out, line, size < (int)sizeof(line) ? (size_t)size : sizeof(line) - 1);
+}
+
+static const char *leaks_text_plural(uint64_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
+/* "12 blocks (1.5 KiB)" */
+static const char *leaks_text_blocks(uint64_t blocks, uint64_t bytes, char text[128])
+{
+	char count[FORMAT_NUMBER_MAX], size[FORMAT_NUMBER_MAX];
+
+	snprintf(text, 128, "%s block%s (%s)", format_number(blocks, count),
+			leaks_text_plural(blocks), format_size(bytes, size));
+	return text;
+}
+
+/* ---- frames ---- */
+
+static void leaks_text_frame(
+		const struct leaks *leaks, uint32_t stack, uint32_t frame, char *text, size_t size)
+{
+	const struct symbol *symbol = leaks_stack_symbol(&leaks->stacks, stack, frame);
+	const char *slash = symbol->module ? strrchr(symbol->module, '/') : NULL;
+	const char *module = slash ? slash + 1 : symbol->module;
+
+	if (symbol->function && symbol->file)
+		snprintf(text, size, "%s (%s:%u)", symbol->function, symbol->file, symbol->line);
+	else if (symbol->function)
+		snprintf(text, size, "%s+0x%" PRIx64 " (%s)", symbol->function, symbol->inside,
+				module);
+	else if (module)
+		snprintf(text, size, "%s+0x%" PRIx64, module, symbol->offset);
+	else
+		snprintf(text, size, "0x%" PRIx64,
+				leaks_stack_address(&leaks->stacks, stack, frame));
+}
+
+/* The frames up to main() or the function of a thread: what calls these is the same everywhere. */
+static uint32_t leaks_text_depth(const struct leaks *leaks, uint32_t stack)
+{
+	static const char *const starters[] = {"_start", "__libc_start_main",
+			"__libc_start_main_impl", "__libc_start_call_main", "start_thread",
+			"clone3", "__clone3", "__GI___clone3", "clone", "__clone"};
+	uint32_t depth = leaks_stack_depth(&leaks->stacks, stack);
+	bool is_starter = true;
+
+	while (depth > 1 && is_starter) {
+		const char *function =
+				leaks_stack_symbol(&leaks->stacks, stack, depth - 1)->function;
+
+		is_starter = false;
+		for (size_t i = 0; function && i < sizeof(starters) / sizeof(*starters); i++)
+			is_starter |= strcmp(function, starters[i]) == 0;
+		depth -= is_starter;
+	}
+	return depth;
+}
+
+/* A row for each frame; the cells before the last column are filled in the first row only. */
+static void leaks_text_stack(const struct leaks *leaks, struct report_table *table, uint32_t stack)
+{
+	uint64_t shown = leaks->options->frames ? leaks->options->frames : LEAKS_FRAMES_SHOWN;
+	uint32_t depth = leaks_text_depth(leaks, stack);
+	char text[4096];
+
+	if (!depth)
+		table_put(table, stack == LEAKS_STACK_OTHERS ? "(other stacks)" : "(no stack)");
+	for (uint32_t i = 0; i < depth && i < shown; i++) {
+		for (unsigned int column = 0; i && column + 1 < table->count; column++)
+			table_put(table, "");
+		leaks_text_frame(leaks, stack, i, text, sizeof(text));
+		table_put(table, text);
+	}
+	if (depth <= shown)
+		return;
+	for (unsigned int column = 0; column + 1 < table->count; column++)
+		table_put(table, "");
+	table_format(table, "… and %u more frame%s", (unsigned int)(depth - shown),
+			leaks_text_plural(depth - shown));
+}
+
+/* ---- the table of blocks ---- */
+
+static int leaks_text_compare(const void *one, const void *other, void *user)
+{
+	const struct leaks_site *sites = user;
+	const struct leaks_site *left = &sites[*(const uint32_t *)one];
+	const struct leaks_site *right = &sites[*(const uint32_t *)other];
+
+	if (left->bytes != right->bytes)
+		return left->bytes > right->bytes ? -1 : 1;
+	if (left->blocks != right->blocks)
+		return left->blocks > right->blocks ? -1 : 1;
+	return *(const uint32_t *)one < *(const uint32_t *)other ? -1 : 1;
+}
+
+uint32_t *leaks_site_order(const struct leaks *leaks, uint32_t *ret_count)
+{
+	uint32_t *order = malloc(((size_t)leaks->site_capacity + 1) * sizeof(*order));
+
+	*ret_count = 0;
+	for (uint32_t i = 0; order && i < leaks->site_capacity; i++)
+		if (leaks->sites[i].blocks)
+			order[(*ret_count)++] = i;
+	if (order)
+		qsort_r(order, *ret_count, sizeof(*order), leaks_text_compare, leaks->sites);
+	return order;
+}
+
+/* When the blocks were allocated: a column for each part of the recording. */
+static void leaks_text_growth(struct report_table *table, const struct leaks_site *site)
+{
+	static const char *const blocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+	static const char *const plain[] = {" ", ".", ":", "-", "=", "+", "*", "#", "@"};
+	const char *const *ramp = text_is_utf8() ? blocks : plain;
+	char text[LEAKS_GROWTH * 4 + 3] = "|";
+	uint64_t most = 1;
+
+	for (unsigned int i = 0; i < LEAKS_GROWTH; i++)
+		most = site->growth[i] > most ? site->growth[i] : most;
+	for (unsigned int i = 0; i < LEAKS_GROWTH; i++) {
+		double part = (double)site->growth[i] * 8 / (double)most;
+
+		/* 1 to 8: the scaled value is below 8 before 1 is added. */
+		strcat(text, ramp[site->growth[i] ? 1 + (unsigned int)(part * 0.9999) : 0]);
+	}
+	strcat(text, "|");
+	table_put(table, text);
+}
+
+/* The process of a stack; each trace with stacks is that of one process, or has `vpid`. */
+static void leaks_text_process(
+		const struct leaks *leaks, struct report_table *table, uint32_t image)
+{
+	char name[512];
+
+	identity_text(&leaks->identity, leaks->images[image].process, name, sizeof(name));
+	table_put(table, name);
+}
+
+static void leaks_text_site(const struct leaks *leaks, struct report_table *table, uint32_t stack)
+{
+	const struct leaks_site *site = &leaks->sites[stack];
+	char number[FORMAT_NUMBER_MAX];
+
+	table_put(table, format_size(site->bytes, number));
+	table_format(table, "%.1f%%",
+			leaks->bytes_counted
+					? (double)site->bytes * 100 / (double)leaks->bytes_counted
+					: 0.0);
+	table_put(table, format_number(site->blocks, number));
+	leaks_text_growth(table, site);
+	if (table->count == 6)
+		leaks_text_process(leaks, table, site->image);
+	leaks_text_stack(leaks, table, stack);
+}
+
+static void leaks_text_remainder(const struct leaks *leaks, struct view_out *out,
+		const uint32_t *order, uint32_t shown, uint32_t count)
+{
+	uint64_t blocks = 0, bytes = 0;
+	char text[128];
+
+	for (uint32_t i = shown; i < count; i++) {
+		blocks += leaks->sites[order[i]].blocks;
+		bytes += leaks->sites[order[i]].bytes;
+	}
+	if (shown < count)
+		leaks_text_print(out, "… and %u more stack%s with %s\n", count - shown,
+				leaks_text_plural(count - shown),
+				leaks_text_blocks(blocks, bytes, text));
+}
+
+static uint32_t leaks_text_rows(const struct leaks *leaks, uint32_t count)
+{
+	uint64_t rows = leaks->options->rows ? leaks->options->rows : LEAKS_ROWS_SHOWN;
+
+	return rows < count ? (uint32_t)rows : count;
+}
+
+static int leaks_text_sites(const struct leaks *leaks, struct view_out *out)
+{
+	static const struct table_column stack = {"ALLOCATED BY", false, VIEW_COLOUR_NAME};
+	struct table_column columns[] = {
+			{"BYTES", true, VIEW_COLOUR_NUMBER},
+			{"SHARE", true, NULL},
+			{"BLOCKS", true, VIEW_COLOUR_NUMBER},
+			{"GROWTH", false, NULL},
+			{"PROCESS", false, VIEW_COLOUR_PROCESS},
+			stack,
+	};
+	struct report_table table = {columns, 6, leaks->colour, NULL, 0, 0, false};
+	uint32_t count, shown, *order = leaks_site_order(leaks, &count);
+
+	if (!order)
+		return -ENOMEM;
+	if (leaks->image_keys.count < 2)
+		columns[--table.count - 1] = stack;
+	shown = leaks_text_rows(leaks, count);
+	for (uint32_t i = 0; i < shown; i++)
+		leaks_text_site(leaks, &table, order[i]);
+	if (shown) {
+		view_out_char(out, '\n');
+		table_print(&table, out);
+		leaks_text_remainder(leaks, out, order, shown, count);
+	}
+	free(order);
+	return 0;
+}
+
+/* ---- double frees ---- */
+
+static void leaks_text_free_part(const struct leaks *leaks, struct report_table *table,
+		uint64_t count, const char *what, uint32_t stack)
+{
+	char number[FORMAT_NUMBER_MAX];
+
+	if (stack == LEAKS_STACK_NONE)
+		return;
+	table_put(table, count ? format_number(count, number) : "");
+	table_put(table, what);
+	leaks_text_stack(leaks, table, stack);
+}
+
+static void leaks_text_double_frees(const struct leaks *leaks, struct view_out *out)
+{
+	static const struct table_column columns[] = {
+			{"COUNT", true, VIEW_COLOUR_NUMBER},
+			{"", false, NULL},
+			{"STACK", false, VIEW_COLOUR_NAME},
+	};
+	struct report_table table = {columns, 3, leaks->colour, NULL, 0, 0, false};
+	uint32_t left = leaks_text_rows(leaks, UINT32_MAX);
+
+	for (uint32_t i = 0; i < leaks->free_keys.count && left; i++) {
+		const struct leaks_free *entry = &leaks->frees[i];
+
+		if (!entry->count || entry->freed_by == LEAKS_STACK_NONE)
+			continue;
+		left--;
+		leaks_text_free_part(leaks, &table, entry->count, "freed again by", entry->stack);
+		leaks_text_free_part(leaks, &table, 0, "freed before by", entry->freed_by);
+		leaks_text_free_part(leaks, &table, 0, "allocated by", entry->allocated_by);
+	}
+	table_print(&table, out);
+}
+
+static void leaks_text_print_frees(const struct leaks *leaks, struct view_out *out)
+{
+	char number[FORMAT_NUMBER_MAX];
+
+	if (leaks->double_frees && leaks_is_exact(leaks)) {
+		leaks_text_print(out, "\n%s free%s of a block that was already freed\n",
+				format_number(leaks->double_frees, number),
+				leaks_text_plural(leaks->double_frees));
+		leaks_text_double_frees(leaks, out);
+	}
+	if (!leaks->unknown_frees)
+		return;
+	leaks_text_print(out,
+			"\n%s free%s of blocks whose allocation is not in the recording; `--json` lists them\n",
+			format_number(leaks->unknown_frees, number),
+			leaks_text_plural(leaks->unknown_frees));
+}
+
+/* ---- the summary ---- */
+
+static void leaks_text_doubts(const struct leaks *leaks, struct view_out *out)
+{
+	char number[FORMAT_NUMBER_MAX], text[128];
+
+	if (leaks_lost(leaks))
+		leaks_text_print(out,
+				"Approximate: %s event%s were lost. Some of these blocks may be freed.\n",
+				format_number(leaks_lost(leaks), number),
+				leaks_text_plural(leaks_lost(leaks)));
+	if (leaks->untracked)
+		leaks_text_print(out, "Incomplete: %s allocations exceed the limit of %u blocks.\n",
+				format_number(leaks->untracked, number), LEAKS_BLOCKS_MAX);
+	if (leaks->hidden)
+		leaks_text_print(out,
+				"Incomplete: the trace has no blocks of posix_memalign(), which was called %s time%s.\n",
+				format_number(leaks->hidden, number),
+				leaks_text_plural(leaks->hidden));
+	if (leaks->blocks_replaced)
+		leaks_text_print(out, "Not counted: %s of programs that an exec replaced.\n",
+				leaks_text_blocks(leaks->blocks_replaced, leaks->bytes_replaced,
+						text));
+}
+
+static void leaks_text_summary(const struct leaks *leaks, struct view_out *out)
+{
+	uint32_t processes = leaks->identity.keys.count;
+	char text[128], number[FORMAT_NUMBER_MAX], size[FORMAT_NUMBER_MAX];
+
+	if (!leaks->events && !leaks->hidden)
+		leaks_text_print(out, "The recording has no call of the allocator.\n");
+	leaks_text_print(out, "%s alive at the end, of %s allocation%s (%s) in %u process%s",
+			leaks_text_blocks(leaks->blocks_alive, leaks->bytes_alive, text),
+			format_number(leaks->allocations, number),
+			leaks_text_plural(leaks->allocations),
+			format_size(leaks->allocated_bytes, size), processes,
+			processes == 1 ? "" : "es");
+	leaks_text_print(out, "; peak %s\n", format_size(leaks->peak_bytes, size));
+	if (leaks->options->older_ns)
+		leaks_text_print(out, "%s of these %s at least %s old\n",
+				leaks_text_blocks(
+						leaks->blocks_counted, leaks->bytes_counted, text),
+				leaks->blocks_counted == 1 ? "is" : "are",
+				text_duration((double)leaks->options->older_ns, number));
+	leaks_text_doubts(leaks, out);
+}
+
+int leaks_print_text(struct leaks *leaks, FILE *out)
+{
+	struct view_out text = {0};
+	int ret;
+
+	leaks_text_summary(leaks, &text);
+	ret = leaks_text_sites(leaks, &text);
+	leaks_text_print_frees(leaks, &text);
+	if (!ret && text.failed)
+		ret = -ENOMEM;
+	if (!ret)
+		fwrite(text.begin, 1, view_out_size(&text), out);
+	view_out_free(&text);
+	return ret;
+}

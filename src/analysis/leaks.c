@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/* The answer about leaks from its options to its printed form. */
+#include "analysis/leaks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "symbolize/symbols.h"
+
+static void *leaks_class_create(void *user, struct walk_class *walk, const struct ctf_item *item)
+{
+	struct leaks_class *class = calloc(1, sizeof(*class));
+
+	(void)user;
+	(void)walk;
+	if (class)
+		leaks_form_find(&class->form, item);
+	return class;
+}
+
+int leaks_prepare(struct leaks *leaks, const struct leaks_options *options, const char *dir,
+		const struct analysis_listener *listener, struct error *error)
+{
+	static const struct text_list all_events;
+	const struct report_walk_options walk = {
+			.verb = "analyse",
+			.dir = dir,
+			.patterns = &all_events,
+			.listener = *listener,
+	};
+	int ret = walk_prepare(&leaks->walk, &walk, error);
+
+	leaks->options = options;
+	if (!ret &&
+			!leaks_stacks_start(&leaks->stacks, options->debuginfod,
+					&leaks->walk.options.listener))
+		ret = error_set_no_memory(error);
+	return ret;
+}
+
+int leaks_open(struct leaks *leaks, struct error *error)
+{
+	int ret = walk_open(&leaks->walk, error);
+
+	leaks->walk.create_user_data = leaks_class_create;
+	leaks->walk.free_user_data = free;
+	leaks->walk.user = leaks;
+	return ret;
+}
+
+int leaks_read(struct leaks *leaks, struct error *error)
+{
+	struct walk_class *class;
+	struct ctf_item item;
+	int ret;
+
+	while ((ret = walk_next(&leaks->walk, &item, &class)) > 0) {
+		ret = class && !class->lost ? leaks_take(leaks, class->user_data, &item)
+					    : leaks_take_loss(leaks, &item, class);
+		if (ret)
+			break;
+	}
+	if (!ret)
+		ret = leaks_finish(leaks);
+	return ret ? error_set_kind(error, ERROR_FAILED, ret, NULL,
+				     "cannot continue to read %s: %s", leaks->walk.options.dir,
+				     strerror(-ret))
+		   : 0;
+}
+
+/*
+ * Probes also see libc's own calls of free(): a thread that ends returns its cache of freed blocks.
+ * Without the name of the function, a caller in libc is assumed to do that.
+ */
+static bool leaks_free_is_inner(const struct leaks *leaks, const struct leaks_free *entry)
+{
+	static const char *const functions[] = {"tcache_thread_shutdown",
+			"__malloc_arena_thread_freeres", "__libc_thread_freeres", "__libc_freeres"};
+	const struct symbol *symbol;
+	const char *slash;
+
+	if (!leaks_stack_depth(&leaks->stacks, entry->stack))
+		return false;
+	symbol = leaks_stack_symbol(&leaks->stacks, entry->stack, 0);
+	slash = symbol->module ? strrchr(symbol->module, '/') : NULL;
+	if (!slash || (strncmp(slash, "/libc.so", 8) != 0 && strncmp(slash, "/libc-", 6) != 0))
+		return false;
+	for (size_t i = 0; symbol->function && i < sizeof(functions) / sizeof(*functions); i++)
+		if (strcmp(symbol->function, functions[i]) == 0)
+			return true;
+	return !symbol->function;
+}
+
+static void leaks_drop_inner_frees(struct leaks *leaks)
+{
+	for (uint32_t i = 0; i < leaks->free_keys.count; i++) {
+		struct leaks_free *entry = &leaks->frees[i];
+
+		if (!leaks_free_is_inner(leaks, entry))
+			continue;
+		leaks->nr_frees -= entry->count;
+		if (entry->freed_by == LEAKS_STACK_NONE)
+			leaks->unknown_frees -= entry->count;
+		else
+			leaks->double_frees -= entry->count;
+		entry->count = 0;
+	}
+}
+
+int leaks_print(struct leaks *leaks, FILE *out, struct error *error)
+{
+	int ret = leaks_stacks_read(&leaks->stacks, leaks->walk.options.dir);
+
+	if (!ret)
+		leaks_drop_inner_frees(leaks);
+	if (!ret)
+		ret = leaks->json ? leaks_print_json(leaks, out) : leaks_print_text(leaks, out);
+	return ret ? error_set_kind(error, ERROR_FAILED, ret, NULL, "cannot analyse %s: %s",
+				     leaks->walk.options.dir, strerror(-ret))
+		   : 0;
+}
+
+void leaks_free(struct leaks *leaks)
+{
+	walk_close(&leaks->walk);
+	identity_free(&leaks->identity);
+	leaks_blocks_free(&leaks->blocks);
+	leaks_calls_free(&leaks->calls);
+	leaks_stacks_free(&leaks->stacks);
+	keys_free(&leaks->image_keys);
+	keys_free(&leaks->free_keys);
+	free(leaks->images);
+	free(leaks->sites);
+	free(leaks->frees);
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memory that was allocated and not freed, by the stack that allocated it.
+ *
+ * The trace is read once, ordered by time. The events are those of the wrappers of libc's allocator
+ * ("libc:malloc") or of probes at the same functions ("probe:malloc" and "probe:malloc_return").
+ * Memory does not grow with the number of events: tables have limits, and what exceeds a limit is
+ * counted and reported. Reachability is unknown: a block is alive if no event frees it.
+ */
+#ifndef SIDE_ANALYSIS_LEAKS_H
+#define SIDE_ANALYSIS_LEAKS_H
+
+#include <stdio.h>
+
+#include "analysis/leaks-blocks.h"
+#include "analysis/leaks-calls.h"
+#include "analysis/leaks-options.h"
+#include "analysis/leaks-stacks.h"
+#include "analysis/report-identity.h"
+#include "analysis/report-keys.h"
+#include "analysis/report-walk.h"
+
+/* Version of the JSON, in each of its lines (docs/spec/report-json.md). */
+#define LEAKS_JSON_SCHEMA 1
+
+/* Different pairs of stacks in the tables of double and unknown frees. */
+#define LEAKS_FREES_MAX 10000
+#define LEAKS_GROWTH 8 /* parts of the recording in which blocks are counted */
+
+/* One image of a process: an exec begins another one. */
+struct leaks_image {
+	uint32_t process;    /* its number in `identity` */
+	int64_t pid, parent; /* -1: unknown, or not forked */
+	int64_t first_ns, last_ns;
+	bool replaced; /* the process executed another program later */
+	uint64_t allocations, allocated_bytes;
+	uint64_t blocks, bytes; /* alive now */
+	uint64_t unknown_frees;
+	uint64_t lost, counted; /* losses that the recorder reported, and that the packets counted */
+};
+
+/* What one stack allocated. */
+struct leaks_site {
+	uint64_t allocations, allocated_bytes;
+	uint64_t blocks, bytes;        /* alive at the end, and old enough */
+	uint64_t growth[LEAKS_GROWTH]; /* of these bytes, by the time of their allocation */
+	int64_t oldest_ns, newest_ns;
+	uint32_t image; /* of the last of these blocks */
+};
+
+/* Frees of a block that is not allocated. */
+struct leaks_free {
+	uint64_t count;
+	uint32_t image;
+	uint32_t stack;        /* freed it again, or without a known allocation */
+	uint32_t freed_by;     /* freed it before; LEAKS_STACK_NONE: an unknown free */
+	uint32_t allocated_by; /* LEAKS_STACK_NONE: unknown */
+};
+
+/* The state of a class of events. */
+struct leaks_class {
+	struct leaks_form_class form;
+	struct leaks_stack_class stack;
+	struct identity_class identity;
+	uint32_t image; /* of the last record */
+	bool has_image;
+	bool is_fixed; /* all records have the same image */
+};
+
+struct leaks {
+	const struct leaks_options *options;
+	bool json, colour;
+	struct report_walk walk;
+	struct identity identity;
+	struct leaks_blocks blocks;
+	struct leaks_stacks stacks;
+
+	struct keys image_keys;
+	struct leaks_image *images;
+	struct leaks_site *sites; /* one for each stack */
+	uint32_t site_capacity;
+	struct leaks_calls calls;
+
+	struct keys free_keys; /* of double and unknown frees */
+	struct leaks_free *frees;
+
+	uint64_t events; /* calls of the allocator */
+	int64_t first_ns, last_ns;
+	uint64_t allocations, allocated_bytes, nr_frees;
+	uint64_t live_bytes, peak_bytes;
+	uint64_t failed; /* allocations that returned NULL */
+	uint64_t double_frees, unknown_frees;
+	uint64_t reused;    /* allocations of an address that was in use: its free is missing */
+	uint64_t untracked; /* allocations beyond LEAKS_BLOCKS_MAX */
+	uint64_t unbegun;   /* returns of calls whose begin is not in the trace */
+	uint64_t lost_packets, lost_bytes;
+	uint64_t hidden; /* calls that return a block that the trace does not contain */
+
+	/* set by leaks_finish() */
+	uint64_t blocks_alive, bytes_alive;       /* at the end, in images that were not replaced */
+	uint64_t blocks_counted, bytes_counted;   /* of these, those that are old enough */
+	uint64_t blocks_replaced, bytes_replaced; /* in images that an exec ended */
+};
+
+/*
+ * leaks.c: from the first step to the last one, in the same order as those of a report (report.h).
+ * The caller sets `json` and `colour` in a zeroed structure. leaks_free() in any case.
+ */
+int leaks_prepare(struct leaks *leaks, const struct leaks_options *options, const char *dir,
+		const struct analysis_listener *listener, struct error *error);
+int leaks_open(struct leaks *leaks, struct error *error);
+int leaks_read(struct leaks *leaks, struct error *error);
+int leaks_print(struct leaks *leaks, FILE *out, struct error *error);
+void leaks_free(struct leaks *leaks);
+
+/* leaks-count.c */
+/* Takes one event of the allocator. 0 or -ENOMEM. */
+int leaks_take(struct leaks *leaks, struct leaks_class *class, const struct ctf_item *item);
+int leaks_take_loss(
+		struct leaks *leaks, const struct ctf_item *item, const struct walk_class *class);
+/* Counts the blocks that are alive. After the last event. 0 or -ENOMEM. */
+int leaks_finish(struct leaks *leaks);
+
+/* Events that were lost. */
+uint64_t leaks_lost(const struct leaks *leaks);
+/* True if nothing hides allocations or frees: no losses, no limits, no damage. */
+bool leaks_is_exact(const struct leaks *leaks);
+
+/* The stacks with blocks that are counted, by bytes. free() it; NULL: out of memory. */
+uint32_t *leaks_site_order(const struct leaks *leaks, uint32_t *ret_count);
+
+/* leaks-text.c, leaks-json.c: 0 or -ENOMEM. */
+int leaks_print_text(struct leaks *leaks, FILE *out);
+int leaks_print_json(struct leaks *leaks, FILE *out);
+
+#endif /* SIDE_ANALYSIS_LEAKS_H */

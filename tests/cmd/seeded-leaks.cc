@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Allocates and frees in one of several ways, and leaves known blocks.
+ *
+ * usage: seeded-leaks MODE
+ */
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define NOINLINE __attribute__((noinline))
+/* Not a tail call: the caller stays on the stack. */
+#define RETURN(value)                              \
+	do {                                       \
+		void *kept = value;                \
+		__asm__ volatile("" : "+r"(kept)); \
+		return kept;                       \
+	} while (0)
+
+static void *volatile kept[100000];
+
+/* ---- layers ---- */
+
+static NOINLINE void *layer5(size_t size)
+{
+	RETURN(malloc(size));
+}
+static NOINLINE void *layer4(size_t size)
+{
+	RETURN(layer5(size));
+}
+static NOINLINE void *layer3(size_t size)
+{
+	RETURN(layer4(size));
+}
+static NOINLINE void *layer2(size_t size)
+{
+	RETURN(layer3(size));
+}
+static NOINLINE void *layer1(size_t size)
+{
+	RETURN(layer2(size));
+}
+
+/* Leaves 30 blocks with 1000 to 1029 bytes. */
+static NOINLINE void layers()
+{
+	for (int i = 0; i < 60; i++)
+		kept[i] = layer1(1000 + i);
+	for (int i = 30; i < 60; i++)
+		free(kept[i]);
+}
+
+/* ---- realloc ---- */
+
+static NOINLINE void *resize(void *block, size_t size)
+{
+	RETURN(realloc(block, size));
+}
+
+/* Leaves a block of 50000 bytes, and one of 77. */
+static NOINLINE void resizes()
+{
+	void *volatile block = nullptr;
+
+	for (int i = 1; i <= 50; i++)
+		block = resize(block, i * 1000);
+	kept[0] = block;
+	kept[1] = resize(nullptr, 77);
+	kept[2] = resize(nullptr, 100);
+	kept[2] = resize(kept[2], 0);
+	kept[3] = calloc(7, 11);
+	kept[3] = resize(kept[3], 200);
+	free(kept[3]);
+	free(nullptr);
+}
+
+/* ---- a pool of the program ---- */
+
+struct pool {
+	char *chunk;
+	size_t used;
+};
+
+static NOINLINE void *pool_get(struct pool *pool, size_t size)
+{
+	if (!pool->chunk || pool->used + size > 4096) {
+		pool->chunk = static_cast<char *>(malloc(4096));
+		pool->used = 0;
+	}
+	pool->used += size;
+	return pool->chunk + pool->used - size;
+}
+
+/* Leaves chunks: 100 blocks of 400 bytes are in 10 chunks. */
+static NOINLINE void pools()
+{
+	struct pool pool = {};
+
+	for (int i = 0; i < 100; i++)
+		kept[i] = pool_get(&pool, 400);
+}
+
+/* ---- threads ---- */
+
+static NOINLINE void work(int number)
+{
+	std::vector<void *> blocks;
+
+	for (int i = 0; i < 3000; i++) {
+		blocks.push_back(malloc(16 + (i * 7 + number) % 500));
+		if (i % 3) {
+			free(blocks.back());
+			blocks.pop_back();
+		}
+	}
+	/* Leave 10 blocks of each thread; the others are freed by the next thread. */
+	for (size_t i = 0; i < blocks.size(); i++)
+		kept[number * 1000 + i] = blocks[i];
+}
+
+static NOINLINE void threads()
+{
+	std::vector<std::thread> all;
+
+	for (int i = 0; i < 4; i++)
+		all.emplace_back(work, i);
+	for (std::thread &thread : all)
+		thread.join();
+	for (int i = 0; i < 4; i++)
+		for (int block = 10; block < 1000; block++)
+			free(kept[i * 1000 + block]);
+}
+
+/* ---- processes ---- */
+
+/* The parent leaves 100 bytes. The child frees 200 bytes of its parent, and leaves 55 bytes. */
+static NOINLINE void forks()
+{
+	pid_t child;
+
+	kept[0] = malloc(100);
+	kept[1] = malloc(200);
+	child = fork();
+	if (!child) {
+		free(kept[1]);
+		kept[2] = malloc(55);
+		kept[3] = malloc(66);
+		free(kept[3]);
+		_exit(0);
+	}
+	waitpid(child, nullptr, 0);
+	free(kept[1]);
+}
+
+/* What the first image leaves ends with it. */
+static NOINLINE void executes(char *self)
+{
+	kept[0] = malloc(12345);
+	execl(self, self, "layers", static_cast<char *>(nullptr));
+	_exit(1);
+}
+
+/* ---- C++ ---- */
+
+struct thing {
+	thing(bool fails)
+	{
+		text = "a text that does not fit into the string itself";
+		if (fails)
+			throw std::runtime_error("as requested");
+	}
+	std::string text;
+};
+
+static NOINLINE thing *make(bool fails)
+{
+	return new thing(fails);
+}
+
+/* Leaves one thing with its text, and an array of 40 bytes. */
+static NOINLINE void objects()
+{
+	thing *one = make(false), *other = make(false);
+
+	kept[0] = one;
+	delete other;
+	for (int i = 0; i < 10; i++) {
+		try {
+			kept[1] = make(true);
+		} catch (const std::runtime_error &) {
+		}
+	}
+	kept[2] = new char[40];
+	delete[] new int[50];
+	kept[3] = ::operator new(16, std::nothrow);
+	::operator delete(kept[3]);
+}
+
+/* ---- functions of libc that allocate ---- */
+
+static NOINLINE void texts()
+{
+	char *text = nullptr, *line = nullptr;
+	size_t size = 0;
+	FILE *file = tmpfile();
+
+	kept[0] = strdup("twelve bytes");
+	kept[1] = strndup("only four", 4);
+	if (asprintf(&text, "%d and %d", 1, 2) < 0)
+		abort();
+	kept[2] = text;
+	if (asprintf(&text, "%d", 3) < 0)
+		abort();
+	free(text);
+	if (!file || fputs("a line\n", file) < 0)
+		abort();
+	rewind(file);
+	if (getline(&line, &size, file) < 0)
+		abort();
+	kept[3] = line;
+	fclose(file);
+	kept[4] = realpath("/proc/self/../self", nullptr);
+	free(kept[4]);
+}
+
+static NOINLINE void aligned()
+{
+	void *block = nullptr;
+
+	kept[0] = aligned_alloc(64, 640);
+	kept[1] = aligned_alloc(64, 128);
+	free(kept[1]);
+	if (posix_memalign(&block, 256, 300))
+		abort();
+	kept[2] = block;
+	if (posix_memalign(&block, 256, 70))
+		abort();
+	free(block);
+}
+
+/* ---- errors ---- */
+
+static NOINLINE void drop(void *block)
+{
+	free(block);
+	__asm__ volatile("");
+}
+
+/* libc ends the program at the second free. */
+static NOINLINE void twice()
+{
+	void *block = malloc(5000);
+
+	kept[0] = malloc(10);
+	kept[1] = block;
+	drop(kept[1]);
+	drop(kept[1]);
+}
+
+/* ---- a program that runs ---- */
+
+/*
+ * Prints "ready" and waits for a line; then, for each line, allocates a block and keeps it. The
+ * blocks from before are freed at the second line.
+ */
+static NOINLINE void runs()
+{
+	char line[16];
+	int count = 0;
+
+	for (int i = 0; i < 50; i++)
+		kept[1000 + i] = malloc(9999);
+	puts("ready");
+	fflush(stdout);
+	while (fgets(line, sizeof(line), stdin)) {
+		kept[count] = layer1(500 + count);
+		if (++count == 2)
+			for (int i = 0; i < 50; i++)
+				free(kept[1000 + i]);
+		puts("done");
+		fflush(stdout);
+	}
+}
+
+int main(int, char **argv)
+{
+	static char output[4096];
+	const std::string mode = argv[1];
+
+	setvbuf(stdout, output, _IOFBF, sizeof(output));
+	if (mode == "layers")
+		layers();
+	else if (mode == "realloc")
+		resizes();
+	else if (mode == "pool")
+		pools();
+	else if (mode == "threads")
+		threads();
+	else if (mode == "fork")
+		forks();
+	else if (mode == "exec")
+		executes(argv[0]);
+	else if (mode == "objects")
+		objects();
+	else if (mode == "texts")
+		texts();
+	else if (mode == "aligned")
+		aligned();
+	else if (mode == "twice")
+		twice();
+	else if (mode == "run")
+		runs();
+	else if (mode != "nothing")
+		return 2;
+	return 7;
+}
