@@ -363,6 +363,7 @@ struct view_arguments {
 	uint64_t count;
 	uint64_t threads;
 	bool follow;
+	bool flat;
 	bool attributes;
 	bool symbols;
 	bool debuginfod;

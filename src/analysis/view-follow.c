@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "analysis/view-follow.h"
+#include "analysis/view-tree.h"
 
 #define HOLD_NS INT64_C(1000000000)
 #define PAUSE_NS 200000000L
@@ -57,6 +58,9 @@ static int show_until(
 		if (ret < 0)
 			break;
 	}
+	/* An entry waits for its return no longer than until the next poll. */
+	if (view->tree)
+		view_tree_flush(view->tree);
 	view_flush(view);
 	return ret < 0 ? ret : 0;
 }
@@ -73,6 +77,8 @@ static int view_follow_wait_for_more(
 
 		ret = ctf_reader_refresh(reader, &recording);
 		line->trace = NULL; /* Another trace can have the same address after a refresh. */
+		if (!ret)
+			ret = view_find_tree(view, reader);
 		if (!ret)
 			ret = show_until(view, reader, line,
 					recording && !last ? follow_now_ns() - HOLD_NS : INT64_MAX);

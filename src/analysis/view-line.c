@@ -17,6 +17,7 @@ struct view_class {
 	bool wanted;
 	bool lost_record; /* a record of lost events, written by the recorder */
 	uint8_t call;     /* enum view_call */
+	struct view_tree_class tree;
 	struct view_event *event;
 	struct where_bound *where; /* NULL: no condition */
 	struct view_out head;      /* text: the process and more precede it */
@@ -272,6 +273,11 @@ static struct view_class *view_line_make_class(struct view_line *line, const str
 	if (!class->wanted)
 		return class;
 	class->call = is_json(line) ? VIEW_CALL_NONE : (uint8_t)view_call_of(event->name);
+	if (line->lines->tree)
+		view_tree_know(&class->tree,
+				&(const struct view_tree_wanted){
+						options->wanted, options->wanted_context},
+				item);
 	class->event = view_event_create(event, &line->sink);
 	if (class->event && options->where) {
 		ret = where_bind(options->where, item, class->event, &class->where, NULL);
@@ -373,6 +379,16 @@ static void view_line_write_fields(
 
 /* ---- events ---- */
 
+static void view_line_write_head(struct view_line *line, const struct ctf_item *item)
+{
+	struct view_out *out = out_of(line);
+
+	view_line_write_colour(line, VIEW_COLOUR_TIME);
+	view_out_char(out, '[');
+	view_line_write_time(line, item->ns);
+	view_out_text(out, "] ");
+}
+
 static void text_event(struct view_line *line, const struct view_class *class,
 		const struct ctf_item *item, struct view_entry *entry)
 {
@@ -380,18 +396,70 @@ static void text_event(struct view_line *line, const struct view_class *class,
 	size_t start = view_out_size(out);
 
 	if (item->timed) {
-		view_line_write_colour(line, VIEW_COLOUR_TIME);
-		view_out_char(out, '[');
-		view_line_write_time(line, item->ns);
-		view_out_text(out, "] ");
+		view_line_write_head(line, item);
 		entry->head = (uint32_t)(view_out_size(out) - start);
 		view_line_write_colour(line, VIEW_COLOUR_END);
 		view_out_char(out, ' ');
 	}
 	view_line_put_location(line, item);
+	entry->body = (uint32_t)(view_out_size(out) - start);
 	view_out_put(out, class->head.begin, view_out_size(&class->head));
 	view_line_write_fields(line, class, item);
 	view_out_char(out, '\n');
+}
+
+/* The process and, if it is not the main thread, the thread. */
+static void view_line_write_origin(struct view_line *line, const struct view_class *class,
+		const struct ctf_item *item, const struct view_entry *entry, uint64_t call)
+{
+	struct view_out *out = out_of(line);
+	/* The upper bits of the number of a call are those of its thread, from 0 on. */
+	uint64_t part = call >> 48;
+	int64_t pid;
+
+	view_line_write_colour(line, VIEW_COLOUR_PROCESS);
+	pid = view_tree_write_process(&line->sink, &class->tree, item);
+	if (pid < 0) {
+		pid = item->trace->vpid;
+		view_line_write_process(line, item->trace);
+	}
+	if (entry->thread >= 0 && entry->thread != pid) {
+		view_out_char(out, '/');
+		view_out_signed(out, entry->thread);
+	} else if (entry->thread < 0 && part) {
+		view_out_text(out, " #");
+		view_out_unsigned(out, part);
+	}
+	view_line_write_colour(line, VIEW_COLOUR_END);
+}
+
+/* False: the event is shown as others are. */
+static bool tree_event(struct view_line *line, const struct view_class *class,
+		const struct ctf_item *item, struct view_entry *entry)
+{
+	struct view_tree_record record = {.call = 0};
+	struct view_out *out = out_of(line);
+	size_t start = view_out_size(out), at;
+
+	entry->trace = item->trace->index;
+	entry->thread = view_tree_thread(&class->tree, item);
+	if (class->tree.kind == VIEW_TREE_OTHER || !view_tree_read(&class->tree, item, &record))
+		return false;
+	view_out_put(out, (const char *)&record, sizeof(record));
+	at = view_out_size(out);
+	view_line_write_head(line, item);
+	record.time_size = (uint32_t)(view_out_size(out) - at);
+	at = view_out_size(out);
+	view_line_write_origin(line, class, item, entry, record.call);
+	record.origin_size = (uint32_t)(view_out_size(out) - at);
+	line->sink.trace = item->trace->index;
+	line->sink.ns = item->ns;
+	line->sink.ip = class->event->ip;
+	view_tree_write(&line->sink, &class->tree, class->event, item, &record);
+	if (!out->failed)
+		memcpy(out->begin + start, &record, sizeof(record));
+	entry->kind = VIEW_ENTRY_CALL;
+	return true;
 }
 
 static void json_event(
@@ -542,7 +610,7 @@ static int event_item(struct view_line *line, const struct ctf_item *item, struc
 		return 0;
 	if (is_json(line))
 		json_event(line, class, item);
-	else
+	else if (!line->lines->tree || !tree_event(line, class, item, entry))
 		text_event(line, class, item, entry);
 	return 1;
 }

@@ -11,12 +11,14 @@
 #include "analysis/view-options.h"
 #include "analysis/view-show.h"
 #include "analysis/view-sink.h"
+#include "analysis/view-tree-line.h"
 #include "ctf/ctf.h"
 
 /* Shared by all threads. */
 struct view_lines {
 	const struct view_options *options;
 	const struct view_sink_ops *ops;
+	bool tree; /* entries and returns of functions are shown as a tree */
 	bool has_times;
 	int64_t from_ns; /* both included */
 	int64_t to_ns;
@@ -41,6 +43,7 @@ struct view_line {
 
 enum view_entry_kind {
 	VIEW_ENTRY_EVENT,
+	VIEW_ENTRY_CALL,      /* a struct view_tree_record, then its parts */
 	VIEW_ENTRY_DISCARDED, /* `count` lost events, counted by the packets … */
 	VIEW_ENTRY_LOST,      /* … and reported by the recorder */
 	VIEW_ENTRY_DAMAGE,    /* a message of `head` bytes, then bytes for the output */
@@ -55,7 +58,11 @@ struct view_entry {
 	uint64_t count;
 	size_t size;   /* its bytes follow those of the previous entry in the buffer */
 	uint32_t head; /* text: bytes before the time since the last event */
-	uint8_t kind;  /* enum view_entry_kind */
+	/* In a tree: bytes before the name of the event, and where the event happened. */
+	uint32_t body;
+	uint32_t trace;
+	int64_t thread; /* -1: not recorded */
+	uint8_t kind;   /* enum view_entry_kind */
 	bool timed;
 	bool cut; /* VIEW_ENTRY_DAMAGE: can be repaired */
 };

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "analysis/view-merge.h"
+#include "analysis/view-tree.h"
 
 #define SECOND 1000000000
 #define BUFFER_SIZE ((size_t)64 << 10)
@@ -64,14 +65,26 @@ void view_report(struct view *view, enum analysis_message kind, const char *hint
 bool view_is_over(const struct view *view)
 {
 	return view->write_error || view->buffer.failed ||
+			(view->tree && view_tree_has_failed(view->tree)) ||
 			(view->options->limit && view->shown >= view->options->limit);
+}
+
+int view_find_tree(struct view *view, struct ctf_reader *reader)
+{
+	const struct view_options *options = view->options;
+	const struct view_tree_wanted wanted = {options->wanted, options->wanted_context};
+
+	if (view->tree || options->json || options->flat || !view_tree_is_in(&wanted, reader))
+		return 0;
+	view->tree = view_tree_create(&view->buffer, options->colour);
+	view->lines.tree = view->tree;
+	return view->tree ? 0 : -ENOMEM;
 }
 
 /* ---- entries ---- */
 
-static void put_delta(struct view *view, const struct view_entry *entry)
+static void put_delta(struct view *view, struct view_out *out, const struct view_entry *entry)
 {
-	struct view_out *out = &view->buffer;
 	uint64_t delta;
 	bool back;
 
@@ -95,17 +108,28 @@ static void put_delta(struct view *view, const struct view_entry *entry)
 	*out->at++ = ')';
 }
 
-static void view_merge_show_event(
-		struct view *view, const struct view_entry *entry, const char *bytes)
+static void view_merge_put_line(struct view *view, struct view_out *out,
+		const struct view_entry *entry, const char *bytes)
 {
-	struct view_out *out = &view->buffer;
-
 	if (entry->head) {
 		view_out_put(out, bytes, entry->head);
-		put_delta(view, entry);
+		put_delta(view, out, entry);
 		view_out_put(out, bytes + entry->head, entry->size - entry->head);
 	} else {
 		view_out_put(out, bytes, entry->size);
+	}
+}
+
+static void view_merge_show_event(
+		struct view *view, const struct view_entry *entry, const char *bytes)
+{
+	if (!view->tree) {
+		view_merge_put_line(view, &view->buffer, entry, bytes);
+	} else if (entry->kind == VIEW_ENTRY_CALL) {
+		view_tree_take(view->tree, entry, bytes);
+	} else if (!view_tree_take_other(view->tree, entry, bytes)) {
+		view_merge_put_line(view, view_tree_begin_line(view->tree), entry, bytes);
+		view_tree_end_line(view->tree);
 	}
 	if (entry->timed) {
 		view->has_last = true;
@@ -141,9 +165,13 @@ void view_show_entry(struct view *view, const struct view_entry *entry, const ch
 {
 	if (view->entries++ % PROGRESS_INTERVAL == PROGRESS_INTERVAL - 1)
 		view_merge_show_progress(view);
+	/* What is lost here can be a part of the calls whose entries are held. */
+	if (view->tree && entry->kind != VIEW_ENTRY_EVENT && entry->kind != VIEW_ENTRY_CALL)
+		view_tree_flush(view->tree);
 	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): no batch is without entries. */
 	switch ((enum view_entry_kind)entry->kind) {
-	case VIEW_ENTRY_EVENT: view_merge_show_event(view, entry, bytes); break;
+	case VIEW_ENTRY_EVENT:
+	case VIEW_ENTRY_CALL: view_merge_show_event(view, entry, bytes); break;
 	case VIEW_ENTRY_DAMAGE: show_damage(view, entry, bytes); break;
 	case VIEW_ENTRY_DISCARDED:
 	case VIEW_ENTRY_LOST:
@@ -283,6 +311,9 @@ int view_merge(struct view *view, struct ctf_reader *reader)
 		ret = view_merge_print_all(&merge);
 	view_feed_stop(merge.feed);
 	free(merge.heap);
+	if (view->tree)
+		view_tree_flush(view->tree);
 	view_flush(view);
-	return view->buffer.failed ? -ENOMEM : ret;
+	return view->buffer.failed || (view->tree && view_tree_has_failed(view->tree)) ? -ENOMEM
+										       : ret;
 }

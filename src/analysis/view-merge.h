@@ -11,6 +11,7 @@ struct view {
 	const struct view_options *options;
 	struct view_lines lines;
 	FILE *out;
+	struct view_tree *tree; /* NULL: each event has its own line */
 	struct view_out buffer; /* bytes for the next write to `out` */
 	bool damaged;
 	int write_error; /* errno */
@@ -34,6 +35,12 @@ void view_flush(struct view *view);
 
 /* The limit is reached, or the output cannot be written. */
 bool view_is_over(const struct view *view);
+
+/*
+ * From here on, shows entries and returns of functions as a tree if the trace has them and the
+ * options permit it. 0 or -ENOMEM.
+ */
+int view_find_tree(struct view *view, struct ctf_reader *reader);
 
 /*
  * Shows all streams. 0 at the end, or a negative errno. An error of the output is in write_error.

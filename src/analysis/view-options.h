@@ -17,6 +17,7 @@ struct view_options {
 	const char *dir;
 	bool json;       /* one JSON object per line instead of text */
 	bool colour;     /* use colours */
+	bool flat;       /* text: one event a line, also entries and returns of functions */
 	bool attributes; /* show the attributes of events and types */
 	bool symbols;    /* show addresses of code as symbols */
 	bool debuginfod; /* servers may be asked for debug files */

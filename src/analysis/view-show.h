@@ -98,6 +98,8 @@ void view_dynamic_value(struct view_sink *sink, const struct ctf_value *nodes);
 
 /* Walks a value of another tracer, as its field class says. */
 void view_plain_value(struct view_sink *sink, const struct ctf_value *value);
+/* The same for a member with this name, which can be an address. */
+void view_plain_member(struct view_sink *sink, const struct ctf_value *value, const char *name);
 
 /* Walks attributes as the description has them: [{"key", "type", "value"}]. */
 void view_static_attributes(struct view_sink *sink, struct json_object *attributes);

@@ -106,6 +106,8 @@ void view_text_quoted(struct view_out *out, const char *text, size_t size);
 void view_text_plain(struct view_out *out, const char *text, size_t size);
 /* The same, but line feeds and tabs are kept. */
 void view_text_field(struct view_out *out, const char *text, size_t size);
+/* Text: the name of a member and " = ". */
+void view_text_assign(struct view_sink *sink, const char *name, size_t size);
 void view_json_quoted(struct view_out *out, const char *text, size_t size);
 
 /*

@@ -177,11 +177,8 @@ static void text_real(struct view_sink *sink, const struct visit_value *value)
 
 /* ---- members ---- */
 
-static void text_member(struct view_sink *sink, uint32_t index, const char *name, size_t size,
-		unsigned int copy)
+void view_text_assign(struct view_sink *sink, const char *name, size_t size)
 {
-	(void)copy;
-	view_text_write_raw(sink, index ? ", " : " ");
 	view_text_write_colour(sink, VIEW_COLOUR_NAME);
 	if (view_text_is_plain_name(name, size))
 		view_text_plain(sink->out, name, size);
@@ -189,6 +186,14 @@ static void text_member(struct view_sink *sink, uint32_t index, const char *name
 		view_text_quoted(sink->out, name, size);
 	view_text_write_colour(sink, VIEW_COLOUR_END);
 	view_text_write_raw(sink, " = ");
+}
+
+static void text_member(struct view_sink *sink, uint32_t index, const char *name, size_t size,
+		unsigned int copy)
+{
+	(void)copy;
+	view_text_write_raw(sink, index ? ", " : " ");
+	view_text_assign(sink, name, size);
 }
 
 /* ---- labels ---- */

@@ -561,6 +561,16 @@ bool view_is_tag(const struct ctf_type *structure, uint32_t index)
 			view_walk_is_inside(tag->name, "__", next->name + 1, "_tag");
 }
 
+void view_plain_member(struct view_sink *sink, const struct ctf_value *value, const char *name)
+{
+	enum address_kind kind = plain_address(sink, value, name);
+
+	if (__builtin_expect(kind, 0))
+		put_address(sink, value, value->type->base, kind);
+	else
+		view_plain_value(sink, value);
+}
+
 static void plain_struct(struct view_sink *sink, const struct ctf_value *value)
 {
 	const struct ctf_value *inner = value + 1;
@@ -569,16 +579,11 @@ static void plain_struct(struct view_sink *sink, const struct ctf_value *value)
 	view_put_word(sink, &sink->ops->struct_begin);
 	for (uint32_t i = 0; i < value->count; i++, inner += inner->span) {
 		const char *name = inner->member->name + (inner->member->name[0] == '_');
-		enum address_kind kind;
 
 		if (view_is_tag(value->type, i))
 			continue;
 		sink->ops->member(sink, shown++, name, strlen(name), 1);
-		kind = plain_address(sink, inner, name);
-		if (__builtin_expect(kind, 0))
-			put_address(sink, inner, inner->type->base, kind);
-		else
-			view_plain_value(sink, inner);
+		view_plain_member(sink, inner, name);
 		if (__builtin_expect(sink->call, 0))
 			view_call_note(sink, inner);
 	}

@@ -15,6 +15,7 @@
 #include "analysis/trace-symbols.h"
 #include "analysis/view-follow.h"
 #include "analysis/view-merge.h"
+#include "analysis/view-tree.h"
 #include "analysis/view.h"
 #include "ctf/ctf.h"
 
@@ -123,7 +124,11 @@ static int view_print_all(struct view *view, struct ctf_reader *reader)
 	int ret = show_notes(view, reader, false);
 
 	if (!ret)
+		ret = view_find_tree(view, reader);
+	if (!ret)
 		ret = view->options->follow ? view_follow(view, reader) : view_merge(view, reader);
+	if (!ret && !view_is_over(view) && view->tree)
+		view_tree_finish(view->tree);
 	if (!ret && !view_is_over(view))
 		ret = show_notes(view, reader, true);
 	view_flush(view);
@@ -168,6 +173,7 @@ int view_run(const struct view_options *options)
 	view_lines_stop(&view.lines, reader);
 	ctf_reader_close(reader);
 	symbols_free(symbols);
+	view_tree_free(view.tree);
 	view_out_free(&view.buffer);
 	if (ret)
 		print_format(&view, ANALYSIS_ERROR, "cannot continue to read %s: %s", options->dir,

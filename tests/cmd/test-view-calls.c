@@ -104,6 +104,14 @@ static void played_stop(const struct view_line *line)
 	__atomic_sub_fetch(&nr_lines, 1, __ATOMIC_RELAXED);
 }
 
+/* No trace has calls of functions. */
+static bool played_tree(const struct view_tree_wanted *wanted, const struct ctf_reader *reader)
+{
+	assert_non_null(wanted);
+	assert_ptr_equal(reader, the_reader);
+	return false;
+}
+
 static long played_sysconf(int name)
 {
 	assert_int_equal(name, _SC_NPROCESSORS_ONLN);
@@ -122,6 +130,7 @@ static void played_progress(void *user, uint64_t events)
 #define view_line_item played_item
 #define view_line_start played_start
 #define view_line_stop played_stop
+#define view_tree_is_in played_tree
 #define sysconf played_sysconf
 #define view_merge_start feed_start
 #include "analysis/view-feed.c"

@@ -70,6 +70,7 @@ int cmd_view(const struct parsed *parsed)
 			.json = parsed->common.json,
 			.colour = !parsed->common.json &&
 					output_has_color(stdout, parsed->common.color),
+			.flat = arguments->flat,
 			.attributes = arguments->attributes,
 			.symbols = arguments->symbols,
 			.debuginfod = arguments->debuginfod,

@@ -232,6 +232,12 @@ static const struct option view_table[] = {
 		.sentence = "Continue while the trace is recorded: print new events and new processes, about a second after they happened, until no recorder writes to DIR.",
 	},
 	{
+		.name = "flat",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct view_arguments, flat),
+		.sentence = "Print entries and returns of functions as other events, one a line with all fields, not as a tree of calls.",
+	},
+	{
 		.former_letter = 'a',
 		.name = "attributes",
 		.kind = OPTION_FLAG,
@@ -271,6 +277,10 @@ static const char *const view_paragraphs[] = {
 	"Prints the events of the trace in DIR in the order of time, one a line: time, process, CPU, name and fields. "
 	"DIR is the directory of `side record -o`, one trace inside it, or any directory with traces in CTF 1.8 or CTF 2 of any tracer (LTTng, barectf, perf).",
 	COMMAND_SESSION_TRACE,
+	"Entries and returns of functions (`side trace --exit`) are printed as a tree: `FUNCTION(ARGUMENTS) {`, the calls in it, and `} = VALUE; /* DURATION */`. "
+	"A call without other events takes one line. "
+	"Other events of a thread are in its tree if the context vtid is recorded. "
+	"`no return` marks a call that did not return in the trace, `no entry` a return whose entry is not in it.",
 	"Losses are printed where they happened, and summed up at the end on standard error.",
 	"Errors are reported on standard error, everything else is printed, and the exit status is 1. "
 	"A trace that is being recorded is printed as it was when the command started, unless `--follow` is given.",
@@ -286,6 +296,8 @@ static const struct example view_examples[] = {
 		"Print large requests of half a second." },
 	{ "side view --follow trace",
 		"Print a trace while it is recorded." },
+	{ "side view --flat calls",
+		"Print entries and returns of functions one a line." },
 	{ "side view --color=always trace | less -R",
 		"Page through it with colours." },
 	{ "side view --json trace | jq -r .event | sort | uniq -c",
