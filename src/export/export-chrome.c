@@ -62,10 +62,18 @@ static void export_chrome_begin_event(
 			kind, pid, tid);
 }
 
+static void export_chrome_print_time(struct export *export, int64_t ns)
+{
+	const struct chrome *state = export->state;
+	uint64_t since = (uint64_t)ns - (uint64_t)state->start_ns;
+
+	export_chrome_print_json(
+			export, ",\"ts\":%" PRIu64 ".%03" PRIu64, since / 1000, since % 1000);
+}
+
 static void export_chrome_write_time(struct export *export, const struct ctf_item *item)
 {
 	struct chrome *state = export->state;
-	uint64_t since;
 
 	if (item->timed) {
 		if (!state->started)
@@ -73,9 +81,7 @@ static void export_chrome_write_time(struct export *export, const struct ctf_ite
 		state->started = true;
 		state->last_ns = item->ns > state->start_ns ? item->ns : state->start_ns;
 	}
-	since = (uint64_t)state->last_ns - (uint64_t)state->start_ns;
-	export_chrome_print_json(
-			export, ",\"ts\":%" PRIu64 ".%03" PRIu64, since / 1000, since % 1000);
+	export_chrome_print_time(export, state->last_ns);
 }
 
 /* Writes the name of a process or thread before its first event. */
@@ -148,6 +154,43 @@ static int64_t lane_tid(struct export *export, const struct export_slice *slice,
 											     : tid;
 }
 
+/* The thread of a call whose thread is not recorded. 0: out of memory. */
+static int64_t export_chrome_call_tid(
+		struct export *export, const struct export_slice *slice, int64_t pid)
+{
+	struct chrome *state = export->state;
+	int64_t key[2] = {slice->process, slice->part}, tid;
+	uint32_t number = keys_add(&state->lanes, key, sizeof(key));
+	char name[32];
+
+	if (number == KEYS_NONE)
+		return 0;
+	tid = 2 * EXPORT_MADE_UP + (int64_t)number;
+	snprintf(name, sizeof(name), "calls #%" PRIu32, slice->part);
+	return export_chrome_write_name(export, "thread_name", pid, tid, name, strlen(name)) ? 0
+											     : tid;
+}
+
+/* The end of a call. */
+static int export_chrome_leave(struct export *export, const struct export_slice *slice, int64_t ns)
+{
+	const struct chrome *state = export->state;
+	int64_t pid = export_pid(export, slice->process);
+	int64_t tid = slice->thread >= 0 ? slice->thread
+					 : export_chrome_call_tid(export, slice, pid);
+
+	if (!tid)
+		return -ENOMEM;
+	export_chrome_begin_event(export, "E", pid, tid);
+	export_chrome_print_time(export, ns > state->start_ns ? ns : state->start_ns);
+	view_out_text(&export->out, ",\"cat\":\"call\",\"name\":");
+	export_chrome_write_text(export, slice->name);
+	if (slice->unmatched)
+		view_out_text(&export->out, ",\"args\":{\"note\":\"no return\"}");
+	view_out_char(&export->out, '}');
+	return export->out.failed ? -ENOMEM : 0;
+}
+
 static int export_chrome_write_event(struct export *export, const struct ctf_item *item,
 		struct walk_class *class, const struct export_slice *slice)
 {
@@ -158,7 +201,10 @@ static int export_chrome_write_event(struct export *export, const struct ctf_ite
 	const char *name = slice ? slice->name : item->event->name, *colon = strchr(name, ':');
 	int ret = export_chrome_write_names(export, item, class, pid, tid);
 
-	if (slice && !(slice->nested && slice->thread >= 0)) {
+	if (slice && slice->call && slice->thread < 0) {
+		pid = export_pid(export, slice->process);
+		tid = export_chrome_call_tid(export, slice, pid);
+	} else if (slice && !(slice->nested && slice->thread >= 0)) {
 		pid = export_pid(export, slice->process);
 		tid = lane_tid(export, slice, pid);
 	}
@@ -167,12 +213,17 @@ static int export_chrome_write_event(struct export *export, const struct ctf_ite
 	export_chrome_begin_event(export, !slice ? "i" : slice->end ? "E" : "B", pid, tid);
 	export_chrome_write_time(export, item);
 	view_out_text(&export->out, ",\"cat\":");
-	view_json_quoted(&export->out, name, colon ? (size_t)(colon - name) : 0);
+	if (slice && slice->call)
+		view_out_text(&export->out, "\"call\"");
+	else
+		view_json_quoted(&export->out, name, colon ? (size_t)(colon - name) : 0);
 	view_out_text(&export->out, ",\"name\":");
 	export_chrome_write_text(export, name);
 	if (!slice)
 		view_out_text(&export->out, ",\"s\":\"t\"");
 	view_out_text(&export->out, ",\"args\":{");
+	if (slice && slice->unmatched)
+		view_out_text(&export->out, "\"note\":\"no entry\",");
 	walk_json_values(&export->out, class, item);
 	view_out_text(&export->out, "}}");
 	return export->out.failed ? -ENOMEM : 0;
@@ -230,6 +281,7 @@ const struct export_ops export_chrome = {
 		.start = export_chrome_start,
 		.event = export_chrome_write_event,
 		.loss = export_chrome_write_loss,
+		.leave = export_chrome_leave,
 		.finish = export_chrome_finish,
 		.free = export_chrome_free_state,
 };

@@ -103,7 +103,14 @@ static void export_perfetto_write_head(struct export *export, int64_t ns)
 
 /* ---- tracks ---- */
 
-enum track_kind { TRACK_OF_PROCESS, TRACK_OF_THREAD, TRACK_OF_CPU, TRACK_OF_LOSSES, TRACK_OF_LANE };
+enum track_kind {
+	TRACK_OF_PROCESS,
+	TRACK_OF_THREAD,
+	TRACK_OF_CPU,
+	TRACK_OF_LOSSES,
+	TRACK_OF_LANE,
+	TRACK_OF_CALLS
+};
 
 struct track {
 	enum track_kind kind;
@@ -152,6 +159,7 @@ static void export_perfetto_write_name(struct export *export, const struct track
 				track->number);
 		break;
 	case TRACK_OF_LOSSES: snprintf(name, sizeof(name), "lost"); break;
+	case TRACK_OF_CALLS: snprintf(name, sizeof(name), "calls #%" PRId64, track->number); break;
 	default:
 		if (track->number >= 0)
 			snprintf(name, sizeof(name), "%.400s → %.400s, thread %" PRId64,
@@ -217,11 +225,24 @@ static struct track usual_track(const struct ctf_item *item, const struct export
 	return track;
 }
 
+static struct track call_track(const struct export_slice *slice)
+{
+	struct track track;
+
+	memset(&track, 0, sizeof(track));
+	track.process = slice->process;
+	track.kind = slice->thread >= 0 ? TRACK_OF_THREAD : TRACK_OF_CALLS;
+	track.number = slice->thread >= 0 ? slice->thread : (int64_t)slice->part;
+	return track;
+}
+
 static struct track slice_track(const struct ctf_item *item, const struct export_class *own,
 		const struct export_slice *slice, bool has_key)
 {
 	struct track track = usual_track(item, own);
 
+	if (slice->call)
+		return call_track(slice);
 	if (slice->nested && slice->thread >= 0)
 		return track;
 	track.kind = TRACK_OF_LANE;
@@ -300,7 +321,8 @@ static int export_perfetto_write_event(struct export *export, const struct ctf_i
 	struct export_annotations to = {&export->out, &state->fresh, &state->annotations};
 	struct track track = slice ? slice_track(item, own, slice, export->pairs.has_key)
 				   : usual_track(item, own);
-	const char *name = item->event->name, *colon = strchr(name, ':');
+	const char *name = slice && slice->call ? slice->name : item->event->name;
+	const char *colon = strchr(name, ':');
 	int64_t ns = export_perfetto_get_time(export, item);
 	uint64_t number = track_of(export, &track, item, class);
 	size_t packet, begin_offset;
@@ -312,10 +334,32 @@ static int export_perfetto_write_event(struct export *export, const struct ctf_i
 					: slice->end ? TYPE_END
 						     : TYPE_BEGIN,
 			number, &packet, &begin_offset);
-	if (!slice || !slice->end)
+	if (slice && slice->call && !slice->end)
+		export_perfetto_write_interned_names(export, "call", strlen("call"), name);
+	else if (!slice || !slice->end)
 		export_perfetto_write_interned_names(
 				export, name, colon ? (size_t)(colon - name) : 0, name);
+	if (slice && slice->unmatched)
+		export_annotate_text(&to, "note", "no entry", strlen("no entry"));
 	export_annotate(&to, class, item);
+	return end_event(export, packet, begin_offset);
+}
+
+static int export_perfetto_leave(
+		struct export *export, const struct export_slice *slice, int64_t ns)
+{
+	struct perfetto *state = export->state;
+	struct export_annotations to = {&export->out, &state->fresh, &state->annotations};
+	struct track track = call_track(slice);
+	/* The begin of the slice has described the track. */
+	uint32_t number = keys_find(&state->tracks, &track, sizeof(track));
+	size_t packet, begin_offset;
+
+	if (number == KEYS_NONE)
+		return -ENOMEM;
+	begin_event(export, ns, TYPE_END, (uint64_t)number + 1, &packet, &begin_offset);
+	if (slice->unmatched)
+		export_annotate_text(&to, "note", "no return", strlen("no return"));
 	return end_event(export, packet, begin_offset);
 }
 
@@ -369,5 +413,6 @@ const struct export_ops export_perfetto = {
 		.start = export_perfetto_start,
 		.event = export_perfetto_write_event,
 		.loss = export_perfetto_write_loss,
+		.leave = export_perfetto_leave,
 		.free = export_perfetto_free_state,
 };

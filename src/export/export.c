@@ -50,6 +50,15 @@ static void export_free_class(void *own)
 	free(class);
 }
 
+static bool export_wants(void *context, const char *event, int loglevel)
+{
+	const struct report_walk *walk = &((const struct export *)context)->walk;
+
+	return !walk->options.patterns->count ||
+			walk_pattern_wants(walk->patterns, walk->options.patterns->count, event,
+					loglevel);
+}
+
 static void *export_create_class(void *user, struct walk_class *walk, const struct ctf_item *item)
 {
 	struct export *export = user;
@@ -58,6 +67,7 @@ static void *export_create_class(void *user, struct walk_class *walk, const stru
 	if (!class)
 		return NULL;
 	class->ops = export->ops;
+	view_tree_know(&class->tree, &(const struct view_tree_wanted){export_wants, export}, item);
 	if (pair_class_make(&export->pairs, &class->pair, item, walk->view, NULL)) {
 		export_free_class(class);
 		return NULL;
@@ -213,6 +223,8 @@ static int export_write_item(
 	own->thread = identity_thread(&own->identity, item);
 	if (own->pair.begins | own->pair.ends)
 		ret = take_slices(export, item, class);
+	if (!ret)
+		ret = export_calls_take(export, item, class);
 	return ret ? (ret < 0 ? ret : 0) : export->ops->event(export, item, class, NULL);
 }
 
@@ -222,11 +234,15 @@ static int export_write_all(struct export *export)
 	struct ctf_item item;
 	int ret = export->ops->start ? export->ops->start(export) : 0;
 
+	if (!ret)
+		ret = export_calls_start(export);
 	while (!ret && (ret = walk_next(&export->walk, &item, &class)) > 0) {
 		ret = export_write_item(export, &item, class);
 		if (!ret && view_out_size(&export->out) >= FLUSH_SIZE)
 			ret = export_flush(export);
 	}
+	if (!ret)
+		ret = export_calls_finish(export);
 	if (!ret && export->ops->finish)
 		ret = export->ops->finish(export);
 	return ret ? ret : export_flush(export);
@@ -314,6 +330,7 @@ void export_free(struct export *export)
 	if (export->ops && export->ops->free)
 		export->ops->free(export);
 	walk_close(&export->walk);
+	export_calls_free(export->calls);
 	identity_free(&export->identity);
 	pairs_free(&export->pairs);
 	for (uint32_t i = 0; i < export->lane_keys.count; i++)

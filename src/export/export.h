@@ -8,6 +8,7 @@
 
 #include "export/export-options.h"
 #include "analysis/report-pair.h"
+#include "analysis/view-tree-line.h"
 #include "analysis/report-walk.h"
 #include "analysis/report-identity.h"
 
@@ -17,6 +18,9 @@ struct export_class;
 
 /* A begin or an end of a pair (--pair). */
 struct export_slice {
+	bool call;      /* of a function, whose name this is */
+	bool unmatched; /* a call without a return, or a return without an entry */
+	uint32_t part;  /* the number of the thread in the process, if `thread` is unknown */
 	unsigned int rule;
 	bool end;
 	bool nested;   /* it fits into the track of its thread: there is one rule, and no key */
@@ -35,6 +39,8 @@ struct export_ops {
 	/* `class` is NULL for a loss that the packets counted. */
 	int (*loss)(struct export *export, const struct ctf_item *item,
 			const struct walk_class *class);
+	/* Ends a slice without an event. NULL: the format has no calls. */
+	int (*leave)(struct export *export, const struct export_slice *slice, int64_t ns);
 	int (*finish)(struct export *export);
 	void (*free)(struct export *export);
 	void (*free_class)(void *format);
@@ -45,6 +51,7 @@ struct export_class {
 	const struct export_ops *ops;
 	struct identity_class identity;
 	struct pair_class pair;
+	struct view_tree_class tree;
 	uint32_t process; /* the process of the current record … */
 	int64_t thread;   /* … and its thread; -1: unknown */
 	void *format;     /* belongs to the format */
@@ -59,6 +66,7 @@ struct export
 	struct report_pairs pairs;
 	struct keys lane_keys; /* keys of rule and process */
 	struct export_lanes *lanes;
+	struct export_calls *calls;
 	int fd;
 	const char *path; /* for messages */
 	struct view_out out;
@@ -103,6 +111,16 @@ int export_set_write_error(struct error *error, int code, const char *path);
  * (PAIRS_NO_THREAD).
  */
 bool export_lacks_threads(const struct export *export);
+
+/* ---- export-calls.c: calls of functions as slices ---- */
+
+/* 0 or -ENOMEM. */
+int export_calls_start(struct export *export);
+/* 1: the event is an entry or a return, and was written. 0: it is not. */
+int export_calls_take(struct export *export, const struct ctf_item *item, struct walk_class *class);
+/* Ends all calls that are open. After the last event. */
+int export_calls_finish(struct export *export);
+void export_calls_free(struct export_calls *calls);
 
 /* ---- export-ctf.c: an export into a new CTF trace (ctf1, ctf2), in the same steps ---- */
 

@@ -11,6 +11,8 @@ from collections import Counter, defaultdict
 
 folder = __import__("sys").argv.pop(1)
 
+import call_trace
+from call_trace import OTHER, enter, leave
 from harness import *
 import synthetic
 
@@ -310,6 +312,27 @@ def test_chrome_slices():
         true(len(wanted) > 1000 and abs(len(drawn) - len(wanted)) <= 3, f"{len(drawn)} slices, {len(wanted)} pairs")
         for one, other in zip(drawn, wanted):
             true(abs(one - other) <= 2, f"{one}, not {other}")
+
+
+def test_calls():
+    """Calls nest in the track of their thread, also without a return or an entry, and the note says so."""
+    call_trace.write(path("calls"), [
+        (100, enter("main", 1)), (110, enter("run", OTHER + 1)), (120, enter("try", 2)), (130, enter("throw", 3)), (140, leave("try", 2, 20)),
+        (160, leave("lost", 77, 10, 3)), (170, leave("run", OTHER + 1, 60)), (180, enter("exit", 8))])
+    call_trace.write(path("calls-of-threads"), [
+        (100, 5, enter("main", 1)), (110, 6, enter("run", OTHER + 1)), (120, 6, leave("run", OTHER + 1, 10)), (130, 5, leave("main", 1, 30))], threads=True)
+    for to in ("perfetto", "chrome"):
+        errors, slices, args = query(export("calls", to), ERRORS, SLICES, ARGS)
+        equal(errors, [])
+        start, sets = slices[0][1], arguments(args)
+        equal([(row[7], row[3], row[1] - start, row[2], row[4], sets[row[5]].get("note")) for row in slices], [
+            (0, "main", 0, 80, "call", "no return"), (0, "run", 10, 60, "call", None), (1, "try", 20, 20, "call", None),
+            (2, "throw", 30, 10, "call", "no return"), (1, "lost", 50, 10, "call", "no entry"), (1, "exit", 80, 0, "call", "no return")], to)
+        values = sets[next(row[5] for row in slices if row[3] == "run")]
+        equal([value for name, value in sorted(values.items()) if "duration" in name or "function" in name][-2:], [60, "run"])
+        slices, threads = query(export("calls-of-threads", to), SLICES, THREADS)
+        thread_of = {row[0]: row[1] for row in threads}
+        equal([(row[3], thread_of[row[6]], row[2]) for row in slices], [("main", 5, 30), ("run", 6, 10)])
 
 
 run_tests(globals())

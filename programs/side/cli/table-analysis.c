@@ -252,6 +252,8 @@ const char *const command_export_paragraphs[] = {
 	"csv: a table (RFC 4180) with the columns ns, time, hostname, procname, vpid, vtid, cpu, event, loglevel, context and fields, the last two as JSON; or one file for each event, with its fields as columns.",
 	"jsonl: one JSON object a line, the same as `side view --json`.",
 	"ctf1, ctf2: a trace in CTF 1.8 or CTF 2 with the selected events; the bytes of the records do not change.",
+	"In perfetto and chrome, calls of functions (`side trace --exit`) are slices with the name of the function, nested in the track of their thread. "
+	"The note `no return` marks a call whose return is not in the trace, and `no entry` a return whose entry is not in it.",
 	"Losses of the recording are in all formats but csv; for csv, standard error has them.",
 	COMMAND_SESSION_TRACE,
 	NULL,
