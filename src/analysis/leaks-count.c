@@ -218,6 +218,8 @@ static int leaks_allocate(
 		leaks_replace(leaks, call, block);
 	if (!block) {
 		leaks->untracked++;
+		leaks->allocations++;
+		leaks->allocated_bytes += call->size;
 		return leaks->blocks.no_memory ? -ENOMEM : 0;
 	}
 	block->size = call->size;

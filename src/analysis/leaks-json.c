@@ -152,8 +152,11 @@ static int leaks_json_sites(struct leaks *leaks, struct view_out *out)
 	return 0;
 }
 
+/* If something is missing, a free that looks wrong can be right. */
 static void leaks_json_frees(struct leaks *leaks, struct view_out *out)
 {
+	if (!leaks_is_exact(leaks))
+		return;
 	for (uint32_t i = 0; i < leaks->free_keys.count; i++) {
 		const struct leaks_free *entry = &leaks->frees[i];
 		bool twice = entry->freed_by != LEAKS_STACK_NONE;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """`side leaks` finds the blocks that seeded programs leave, as many as valgrind finds.
 
-usage: test-leaks.py SIDE PROGRAM
+usage: test-leaks.py SIDE PROGRAM valgrind|verb
 """
 import json
 import os
@@ -217,6 +217,51 @@ def test_running():
     expect_equal(process.wait(timeout=60), 7, "run")
 
 
+def find_library(name):
+    """The path of a library that is installed, or None."""
+    listing = run("/sbin/ldconfig", "-p").stdout
+    return next((line.split(" => ")[1] for line in listing.splitlines() if line.split()[0:1] == [name]), None)
+
+
+def test_allocators():
+    """The probes are at the functions of the allocator that the program calls."""
+    library = find_library("libjemalloc.so.2")
+    if not library:
+        print("no libjemalloc.so.2")
+        return
+    trace = os.path.join(work.name, "jemalloc")
+    environment = dict(os.environ, LD_PRELOAD=library)
+    answer = Answer(run(side, "leaks", "--json", "-o", trace, "--", program, "layers", env=environment))
+    expect_equal(answer.of("layers"), (30, sum(range(1000, 1030))), f"jemalloc: {answer.stderr}")
+    expect(answer.summary["exact"], f"jemalloc: {answer.summary}")
+
+
+def test_redis():
+    """A server with jemalloc under load: the values that it keeps, and no error."""
+    if not shutil.which("redis-server"):
+        print("no redis-server")
+        return
+    socket = os.path.join(work.name, "redis")
+    server = subprocess.Popen(["redis-server", "--port", "0", "--unixsocket", socket, "--save", "", "--dir", work.name],
+                              stdout=subprocess.DEVNULL)
+    wait_until(lambda: run("redis-cli", "-s", socket, "ping").stdout == "PONG\n", "redis answers", process=server)
+    trace = os.path.join(work.name, "redis-trace")
+    answering = subprocess.Popen([side, "leaks", "--json", "-o", trace, "-p", str(server.pid)], stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, text=True)
+    wait_until(lambda: run("redis-cli", "-s", socket, "ping") and "probe:calloc" in run(side, "report", trace).stdout
+               or "probe:malloc_return" in run(side, "report", trace).stdout, "the recording of an event", process=answering)
+    for i in range(20):
+        run("redis-cli", "-s", socket, "set", f"key{i}", "a value that is kept " * 4)
+    answering.send_signal(signal.SIGINT)
+    output, errors = answering.communicate(timeout=60)
+    answer = Answer(answering, output)
+    server.terminate()
+    server.wait(timeout=60)
+    expect_equal(answering.returncode, 0, errors)
+    expect(answer.summary["exact"] and answer.summary["double_frees"] == 0, f"redis: {answer.summary}")
+    expect(answer.of("setGenericCommand")[0] >= 20, f"redis: {[answer.functions(leak) for leak in answer.leaks]}")
+
+
 def test_errors():
     """Wrong command lines have a reason; an empty recording says so."""
     for words, part in ((["leaks"], "missing operand"), (["leaks", "-p", "1", "ls"], "exclude each other"),
@@ -229,15 +274,20 @@ def test_errors():
     os.mkdir(empty)
     done = run(side, "leaks", empty)
     expect(done.returncode == 1 and done.stderr, f"no trace: {done}")
+    answer = leaks("nothing")
+    expect_equal((answer.status, answer.summary["allocations"], answer.leaks), (7, 0, []), "nothing")
     trace = os.path.join(work.name, "other")
     run(side, "record", "-q", "-w", "libc", "-e", "libc:fopen", "-e", "libc:write", "-o", trace, "--", "cat", "/etc/hostname")
     done = run(side, "leaks", trace)
     expect("has no call of the allocator" in done.stdout, f"no allocator: {done}")
 
 
-if not shutil.which("valgrind"):
-    print("skipped: no valgrind")
-    sys.exit(77)
-for test in (test_as_valgrind, test_stacks, test_processes, test_double_free, test_text, test_running, test_errors):
-    test()
+if sys.argv[3] == "valgrind":
+    if not shutil.which("valgrind"):
+        print("skipped: no valgrind")
+        sys.exit(77)
+    test_as_valgrind()
+else:
+    for test in (test_stacks, test_processes, test_double_free, test_text, test_running, test_allocators, test_redis, test_errors):
+        test()
 finish()

@@ -2,38 +2,67 @@
 /* The verb `leaks`: memory that a program allocated and did not free. */
 #include "analysis/leaks.h"
 
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
 #include "base/error.h"
 #include "programs/common/command.h"
 #include "programs/common/message.h"
 #include "programs/common/progress.h"
 #include "programs/side/analysis/library-messages.h"
+#include "programs/side/answers/allocator.h"
 #include "programs/side/answers/run.h"
 #include "programs/side/cli/confine.h"
+#include "programs/side/session/helper-program.h"
 
 _Static_assert(LEAKS_JSON_SCHEMA == OUTPUT_JSON_SCHEMA, "all JSON of `side` has one version");
 
-/*
- * Probes of the allocator in the C library. The results of free() and the block of posix_memalign()
- * are not in registers.
- */
-/* clang-format off */
-static const char *const leaks_args[] = {
-	"trace", "--context", "backtrace",
-	"--function", "libc:malloc", "--arg", "u64:size:%rdi", "--exit",
-	"--function", "libc:calloc", "--arg", "u64:count:%rdi", "--arg", "u64:size:%rsi", "--exit",
-	"--function", "libc:realloc", "--arg", "pointer:ptr:%rdi", "--arg", "u64:size:%rsi", "--exit",
-	"--function", "libc:memalign", "--arg", "u64:size:%rsi", "--exit",
-	"--function", "libc:posix_memalign", "--arg", "u64:size:%rdx", "--exit",
-	"--function", "libc:free", "--arg", "pointer:ptr:%rdi",
-	NULL,
-};
-/* clang-format on */
+static const char *const leaks_args[] = {"trace", "--context", "backtrace", NULL};
 
-static int leaks_answer_print(struct leaks *leaks)
+static bool leaks_add_probe(char ***args, const struct allocator *allocator,
+		const struct allocator_function *function)
+{
+	char location[sizeof(allocator->library) + 32];
+	bool added;
+
+	snprintf(location, sizeof(location), "%s%s%s", allocator->library,
+			*allocator->library ? ":" : "", function->name);
+	added = helper_add(args, "--function", location);
+	for (size_t i = 0; function->args[i] && added; i++)
+		added = helper_add(args, function->args[i], NULL);
+	return added;
+}
+
+/* Probes of the functions of the program's allocator. */
+static bool leaks_add_args(const struct parsed *parsed, char ***args)
+{
+	const uint64_t pid = parsed->options.leaks.run.pid;
+	struct allocator allocator;
+	bool added = true;
+
+	if (!(pid ? allocator_of_process((pid_t)pid, &allocator)
+		  : allocator_of_command(parsed->operands[0], &allocator))) {
+		allocator = (struct allocator){.library = "libc"};
+		memset(allocator.has, true, sizeof(allocator.has));
+	}
+	for (size_t i = 0; i < ALLOCATOR_FUNCTIONS && added; i++)
+		if (allocator.has[i])
+			added = leaks_add_probe(args, &allocator, &allocator_functions[i]);
+	return added;
+}
+
+/* `is_recording`: without a trace, the program has made no call of the allocator. */
+static int leaks_answer_print(struct leaks *leaks, bool is_recording)
 {
 	struct error error = {.code = 0};
+	int ret = leaks_open(leaks, &error);
 
-	if (leaks_open(leaks, &error) || leaks_read(leaks, &error))
+	if (ret == -ENOENT && is_recording)
+		ret = 0;
+	else if (!ret)
+		ret = leaks_read(leaks, &error);
+	if (ret)
 		return message_library_error(&error);
 	progress_clear();
 	if (leaks_print(leaks, stdout, &error))
@@ -57,7 +86,7 @@ static int leaks_answer(const struct parsed *parsed, const char *dir)
 		status = message_library_error(&error);
 	confine(dir, NULL);
 	if (!status)
-		status = leaks_answer_print(&leaks);
+		status = leaks_answer_print(&leaks, dir != parsed->operands[0]);
 	if (!status && leaks.walk.damaged)
 		status = COMMAND_FAILED;
 	leaks_free(&leaks);
@@ -69,6 +98,7 @@ int cmd_leaks(const struct parsed *parsed)
 	const struct answer_plan plan = {
 			.command_args = leaks_args,
 			.process_args = leaks_args,
+			.add_args = leaks_add_args,
 			.answer = leaks_answer,
 	};
 

@@ -121,6 +121,8 @@ static char **answer_args(const struct parsed *parsed, const struct answer_optio
 					options->pid ? plan->process_args : plan->command_args) &&
 			helper_add(&args, "-q", NULL) && helper_add(&args, "-o", dir);
 
+	if (added && plan->add_args)
+		added = plan->add_args(parsed, &args);
 	if (options->buffer_size)
 		added = added && helper_add_number(&args, "--buffer-size", options->buffer_size);
 	if (options->pid)

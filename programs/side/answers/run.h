@@ -15,6 +15,8 @@ struct answer_plan {
 	/* The verb that records, `record` or `trace`, and its options; ends with NULL. */
 	const char *const *command_args; /* for a command */
 	const char *const *process_args; /* for a running process */
+	/* Adds options from the command line; NULL: none. False: out of memory. */
+	bool (*add_args)(const struct parsed *parsed, char ***args);
 	/* Answers from the trace. Returns an exit status. For a recording, in another process. */
 	int (*answer)(const struct parsed *parsed, const char *dir);
 };

@@ -89,8 +89,9 @@ const char *const command_leaks_paragraphs[] = {
 	"Wrapper events (`side record -w libc`) also serve: their stacks have one function.",
 	"A block is alive if nothing has freed it; that the program still has a pointer to it makes no difference. "
 	"GROWTH shows when these blocks were allocated, in eighths of the recording: a cache fills at the beginning, a leak grows to the end.",
-	"The allocator is that of the C library. "
-	"Blocks of another allocator in the program are not visible, nor are those of `posix_memalign`, whose calls are counted. "
+	"The allocator is the one that the program calls: that of the C library, or of another library or the executable, such as jemalloc. "
+	"C++ operators that such an allocator defines are not visible, nor are the blocks of `posix_memalign`, whose calls are counted. "
+	"Processes that COMMAND forks are recorded, but not other programs that it executes. "
 	"If events were lost, the answer is approximate, and a line reports that.",
 	"The exit status is that of COMMAND, and 0 for a trace.",
 	NULL,

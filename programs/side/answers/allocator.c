@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/* Finds the allocator of a program in its files, in the order of the dynamic linker. */
+#include "programs/side/answers/allocator.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "elf/image.h"
+#include "elf/libraries.h"
+#include "recorder/core/session.h"
+
+/* The results of free() and the block of posix_memalign() are not in registers. */
+/* clang-format off */
+const struct allocator_function allocator_functions[ALLOCATOR_FUNCTIONS] = {
+	{ "malloc", { "--arg", "u64:size:%rdi", "--exit" } },
+	{ "free", { "--arg", "pointer:ptr:%rdi" } },
+	{ "calloc", { "--arg", "u64:count:%rdi", "--arg", "u64:size:%rsi", "--exit" } },
+	{ "realloc", { "--arg", "pointer:ptr:%rdi", "--arg", "u64:size:%rsi", "--exit" } },
+	{ "reallocarray", { "--arg", "pointer:ptr:%rdi", "--arg", "u64:count:%rsi", "--exit" } },
+	{ "posix_memalign", { "--arg", "u64:size:%rdx", "--exit" } },
+	{ "aligned_alloc", { "--arg", "u64:size:%rsi", "--exit" } },
+	{ "memalign", { "--arg", "u64:size:%rsi", "--exit" } },
+	{ "valloc", { "--arg", "u64:size:%rdi", "--exit" } },
+	{ "pvalloc", { "--arg", "u64:size:%rdi", "--exit" } },
+};
+/* clang-format on */
+
+/* ---- one file ---- */
+
+/* The names of one function have the same address: only the first of them is probed. */
+static void allocator_read_functions(struct image *image, struct allocator *allocator)
+{
+	struct image_symbol symbols[ALLOCATOR_FUNCTIONS] = {{0}};
+
+	for (size_t i = 0; i < ALLOCATOR_FUNCTIONS; i++) {
+		const char *name = allocator_functions[i].name;
+
+		allocator->has[i] = image_find_symbol(image, name, false, &symbols[i]);
+		for (size_t other = 0; other < i; other++)
+			if (allocator->has[other] && symbols[other].address == symbols[i].address)
+				allocator->has[i] = false;
+	}
+}
+
+static struct image *allocator_open(const char *path, int *ret_fd)
+{
+	struct image *image = NULL;
+	struct error error;
+
+	*ret_fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (*ret_fd >= 0 && image_open(*ret_fd, false, &image, &error))
+		image = NULL;
+	return image;
+}
+
+static void allocator_close(struct image *image, int fd)
+{
+	if (image)
+		image_close(image);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* True if the file has a malloc() that other files can call. `library`: "" for the executable. */
+static bool allocator_take(struct image *image, const char *library, struct allocator *allocator)
+{
+	struct image_symbol symbol;
+
+	/* The dynamic linker's own malloc() and side's wrappers lead to another one. */
+	if (strncmp(library, "ld-linux", 8) == 0 || strncmp(library, "libside-", 8) == 0)
+		return false;
+	if (!image_find_symbol(image, "malloc", false, &symbol))
+		return false;
+	snprintf(allocator->library, sizeof(allocator->library), "%s", library);
+	allocator_read_functions(image, allocator);
+	return true;
+}
+
+static const char *allocator_base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* ---- a command ---- */
+
+/* The files of a command, in the order in which the dynamic linker searches them. */
+struct allocator_files {
+	char **paths;
+	size_t count;
+	struct library_search *search;
+};
+
+/* `path` belongs to the list then; NULL is ignored. Out of memory, the list remains shorter. */
+static void allocator_add_file(struct allocator_files *files, char *path)
+{
+	bool is_known = !path;
+	char **paths;
+
+	for (size_t i = 0; !is_known && i < files->count; i++)
+		is_known = strcmp(files->paths[i], path) == 0;
+	paths = is_known ? NULL : reallocarray(files->paths, files->count + 1, sizeof(*paths));
+	if (!paths) {
+		free(path);
+		return;
+	}
+	files->paths = paths;
+	paths[files->count++] = path;
+}
+
+static void allocator_add_preloaded(struct allocator_files *files, struct image *image)
+{
+	const char *preload = getenv("LD_PRELOAD");
+	char *list = strdup(preload ? preload : ""), *rest = list;
+
+	for (char *name; list && (name = strsep(&rest, ": "));) {
+		if (!*name)
+			continue;
+		allocator_add_file(files,
+				strchr(name, '/') ? strdup(name)
+						  : library_find(files->search, image,
+								    files->paths[0], name));
+	}
+	free(list);
+}
+
+static void allocator_add_needed(struct allocator_files *files, struct image *image, size_t at)
+{
+	const char *name;
+
+	for (size_t i = 0; image_dynamic_text(image, DT_NEEDED, i, &name); i++)
+		allocator_add_file(
+				files, library_find(files->search, image, files->paths[at], name));
+}
+
+static bool allocator_search_file(
+		struct allocator_files *files, size_t at, struct allocator *allocator)
+{
+	int fd;
+	struct image *image = allocator_open(files->paths[at], &fd);
+	const char *library = at ? allocator_base(files->paths[at]) : "";
+	bool found = image && allocator_take(image, library, allocator);
+
+	if (image && !found && !at)
+		allocator_add_preloaded(files, image);
+	if (image && !found)
+		allocator_add_needed(files, image, at);
+	allocator_close(image, fd);
+	return found;
+}
+
+bool allocator_of_command(const char *name, struct allocator *ret_allocator)
+{
+	struct allocator_files files = {.search = library_search_open()};
+	char path[PATH_MAX];
+	bool found = false;
+
+	if (files.search && session_program(name, path) >= 0)
+		allocator_add_file(&files, strdup(path));
+	for (size_t i = 0; i < files.count && !found; i++)
+		found = allocator_search_file(&files, i, ret_allocator);
+	for (size_t i = 0; i < files.count; i++)
+		free(files.paths[i]);
+	free(files.paths);
+	if (files.search)
+		library_search_close(files.search);
+	return found;
+}
+
+/* ---- a process ---- */
+
+static bool allocator_search_path(
+		const char *path, const char *library, struct allocator *allocator)
+{
+	int fd;
+	struct image *image = allocator_open(path, &fd);
+	bool found = image && allocator_take(image, library, allocator);
+
+	allocator_close(image, fd);
+	return found;
+}
+
+/*
+ * Reads the lines of /proc/PID/maps with code. The order of the libraries is not known: an
+ * allocator other than libc's precedes it.
+ */
+static bool allocator_search_maps(FILE *maps, pid_t pid, struct allocator *allocator)
+{
+	char line[PATH_MAX + 128], mode[8], path[PATH_MAX + 64];
+	struct allocator other;
+	bool found = false;
+	int at;
+
+	while (fgets(line, sizeof(line), maps)) {
+		const char *library;
+
+		at = 0;
+		line[strcspn(line, "\n")] = '\0';
+		if (sscanf(line, "%*s %7s %*s %*s %*s %n", mode, &at) < 1 || !at ||
+				line[at] != '/' || mode[2] != 'x')
+			continue;
+		library = allocator_base(line + at);
+		snprintf(path, sizeof(path), "/proc/%d/root%s", (int)pid, line + at);
+		if (!allocator_search_path(path, library, &other))
+			continue;
+		if (!found || strncmp(library, "libc.", 5) != 0)
+			*allocator = other;
+		found = true;
+	}
+	return found;
+}
+
+bool allocator_of_process(pid_t pid, struct allocator *ret_allocator)
+{
+	char path[64];
+	FILE *maps;
+	bool found;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	if (allocator_search_path(path, "", ret_allocator))
+		return true;
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	maps = fopen(path, "re");
+	if (!maps)
+		return false;
+	found = allocator_search_maps(maps, pid, ret_allocator);
+	fclose(maps);
+	return found;
+}
