@@ -23,6 +23,21 @@ static bool event_stack_is_list(const struct ctf_type *type)
 			type->element->kind == CTF_INTEGER;
 }
 
+static bool event_stack_fits(const struct ctf_type *type, unsigned int source)
+{
+	return source == EVENT_STACK_BACKTRACE ? event_stack_is_list(type)
+					       : type->kind == CTF_INTEGER;
+}
+
+/* A value that could not be read is an option without content. */
+static bool event_stack_may_fit(const struct ctf_type *type, unsigned int source)
+{
+	for (uint32_t i = 0; type->kind == CTF_VARIANT && i < type->member_count; i++)
+		if (event_stack_fits(type->members[i].type, source))
+			return true;
+	return event_stack_fits(type, source);
+}
+
 static bool event_stack_is_scalar(const struct ctf_type *type)
 {
 	return type->kind == CTF_INTEGER || type->kind == CTF_FLOAT || type->kind == CTF_ENUM ||
@@ -41,8 +56,7 @@ static bool event_stack_find(struct event_stack_location *location, const struct
 
 		location->index = i;
 		if (where_same_name(type->members[i].name, names[source]) &&
-				(source == EVENT_STACK_BACKTRACE ? event_stack_is_list(member)
-								 : member->kind == CTF_INTEGER))
+				event_stack_may_fit(member, source))
 			return true;
 		/* Only if each earlier member has exactly one value, the distance is fixed. */
 		if (location->direct)
@@ -60,6 +74,8 @@ static bool event_stack_is_exact(const struct view_event *event, uint32_t index)
 			? event->fields->parts[index]
 			: NULL;
 
+	if (part && part->kind == VIEW_SHOW_OPTIONAL && part->part_count)
+		part = part->parts[part->part_count - 1];
 	if (part && part->kind == VIEW_SHOW_LIST)
 		part = part->element;
 	return part && part->address == ADDRESS_EXACT;
@@ -128,7 +144,9 @@ bool event_stack_read(const struct event_stack_class *class, const struct ctf_it
 		value = !scope                     ? NULL
 				: location->direct ? scope + location->direct
 						   : walk_member_at(scope, location->index);
-		if (!value)
+		if (value && value->type->kind == CTF_VARIANT)
+			value++;
+		if (!value || !event_stack_fits(value->type, i))
 			continue;
 		ret_stack->is_exact = location->is_exact;
 		ret_stack->count = 1;

@@ -2,6 +2,7 @@
 /* The callers of events (`--callers`), and symbols for the report. */
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "analysis/report.h"
 #include "base/error.h"
@@ -26,7 +27,7 @@ int report_callers_start(struct report *report, struct error *error)
 
 	for (unsigned int i = 0; report->options->callers && !ret && i < CALLER_SOURCES; i++)
 		ret = where_parse("callers", sources[i], &report->caller_sources[i], error);
-	if (ret || (!report->options->callers && report->by != BY_VALUE))
+	if (ret || (!report->options->callers && report->by < BY_CALLER))
 		return ret;
 	report->symbols = trace_symbols_start(report->options->debuginfod,
 			report_caller_print_message, &report->walk.options.listener);
@@ -112,9 +113,26 @@ int report_take_caller(struct report *report, const struct report_class *own,
 
 int report_symbols_read(struct report *report)
 {
-	if (!report->options->callers && !report->any_address_group)
+	bool is_by_stack = report->by == BY_CALLER || report->by == BY_STACK;
+	int ret;
+
+	if ((!report->options->callers && !report->any_address_group && !is_by_stack) ||
+			report->symbols_read)
 		return 0;
-	return trace_symbols_read(report->symbols, report->walk.options.dir);
+	ret = trace_symbols_read(report->symbols, report->walk.options.dir);
+	report->symbols_read = !ret;
+	return ret;
+}
+
+static void report_caller_add_inlined(const struct symbol *symbol, char *text, size_t size)
+{
+	for (size_t i = 0; i < symbol->nr_inlined; i++) {
+		size_t used = strlen(text);
+
+		snprintf(text + used, size - used, "%s%s%s",
+				i ? ", " : " [inlined: ", symbol->inlined[i].function,
+				i + 1 < symbol->nr_inlined ? "" : "]");
+	}
 }
 
 bool report_symbol_text(const struct symbol *symbol, char *text, size_t size)
@@ -124,5 +142,7 @@ bool report_symbol_text(const struct symbol *symbol, char *text, size_t size)
 				symbol->module);
 	else if (symbol->module)
 		snprintf(text, size, "%s+0x%" PRIx64, symbol->module, symbol->offset);
+	if (symbol->module)
+		report_caller_add_inlined(symbol, text, size);
 	return symbol->module;
 }

@@ -45,6 +45,7 @@ enum group_kind {
 	GROUP_HEXADECIMAL = 'h',
 	/* `process` is the index of its trace, `high` the type of the address. */
 	GROUP_ADDRESS = 'a',
+	GROUP_STACK = 'k', /* `number` is that of stacks_named() */
 	/* An integer of 128 bits, with the upper half in `high`; `process` is 1 if it is signed. */
 	GROUP_WIDE = 'w',
 	GROUP_DOUBLE = 'f',
@@ -73,6 +74,11 @@ static uint32_t group_of_key(struct report *report, char kind, uint32_t process,
 	struct group_key key = {kind, process, number, 0};
 
 	return add_group(report, &key, sizeof(key));
+}
+
+uint32_t report_group_of_stack(struct report *report, uint32_t named)
+{
+	return group_of_key(report, GROUP_STACK, 0, named);
 }
 
 static uint32_t group_of_text(struct report *report, const char *text, size_t size)
@@ -145,6 +151,8 @@ static uint32_t report_count_find_group(struct report *report, const struct repo
 		return item->stream->cpu < 0
 				? GROUP_NONE
 				: group_of_key(report, GROUP_CPU, 0, (uint64_t)item->stream->cpu);
+	case BY_CALLER:
+	case BY_STACK: return report_stack_group(report, class, item);
 	case BY_VALUE:
 		if (!class->by || !where_evaluate(class->by, item, &value))
 			return GROUP_NONE;
@@ -179,6 +187,17 @@ static size_t double_digits(const struct group_key *key, char digits[VISIT_FLOAT
 	return view_real_digits(&number, digits);
 }
 
+static void put_group_stack(
+		const struct report *report, const struct group_key *key, char *text, size_t size)
+{
+	struct view_out out = {.begin = NULL};
+
+	report_stack_text(report, (uint32_t)key->number, &out);
+	view_out_char(&out, '\0');
+	snprintf(text, size, "%s", out.failed ? "" : out.begin);
+	view_out_free(&out);
+}
+
 void report_group_text(const struct report *report, uint32_t group, char *text, size_t size)
 {
 	const struct keys_entry *entry;
@@ -207,6 +226,7 @@ void report_group_text(const struct report *report, uint32_t group, char *text, 
 	case GROUP_CPU: snprintf(text, size, "cpu%" PRIu64, key.number); break;
 	case GROUP_SIGNED: snprintf(text, size, "%" PRId64, (int64_t)key.number); break;
 	case GROUP_UNSIGNED: snprintf(text, size, "%" PRIu64, key.number); break;
+	case GROUP_STACK: put_group_stack(report, &key, text, size); break;
 	case GROUP_ADDRESS:
 		if (report_symbol_text(symbol_of_group(report, group, &key), text, size))
 			break;
@@ -248,6 +268,10 @@ void report_group_json(const struct report *report, uint32_t group, struct view_
 	entry = &report->groups.entries[group];
 	if (*entry->bytes != GROUP_TEXT)
 		memcpy(&key, entry->bytes, sizeof(key));
+	if (key.kind == GROUP_STACK) {
+		report_stack_json(report, (uint32_t)key.number, out);
+		return;
+	}
 	report_group_text(report, group, text, sizeof(text));
 	if (*entry->bytes == GROUP_TEXT)
 		view_json_quoted(out, (const char *)entry->bytes + 1, entry->size - 1);

@@ -435,6 +435,7 @@ static int report_json_print_callers(struct report_json_writer *json)
 			report_json_add_text(json, "file", symbol->file);
 			report_json_add_number(json, "line", symbol->line);
 		}
+		trace_symbol_inlined_json(&json->out, symbol);
 		report_json_end_object(json);
 	}
 	free(order);

@@ -43,6 +43,7 @@ static void *report_create_class(void *user, struct walk_class *walk, const stru
 	if (!ret && report->by == BY_VALUE)
 		ret = missing_bind(&report->missing[MISSING_BY], &report->by_value, item,
 				walk->view, &class->by);
+	event_stack_bind(&class->stack, item, walk->view);
 	if (!ret && class->by)
 		class->by_form = where_form(&report->by_value, class->by, item, walk->view);
 	if (!ret)
@@ -61,12 +62,12 @@ static void *report_create_class(void *user, struct walk_class *walk, const stru
 
 static int parse_by(struct report *report, struct error *error)
 {
-	static const char *const names[] = {"event", "process", "thread", "cpu"};
+	static const char *const names[] = {"event", "process", "thread", "cpu", "caller", "stack"};
 	const char *by = report->options->by;
 
 	if (!by)
 		return 0;
-	for (unsigned int i = 0; i < 4; i++) {
+	for (unsigned int i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		if (strcmp(by, names[i]) == 0) {
 			report->by = BY_EVENT + i;
 			return 0;
@@ -141,6 +142,9 @@ int report_open(struct report *report, struct error *error)
 	if (!ret && (options->calls || options->tree || options->pairs.count) &&
 			gaps_read(&report->gaps, report->walk.options.dir))
 		ret = error_set_no_memory(error);
+	/* Groups need their frames at the first event. */
+	if (!ret && (report->by == BY_CALLER || report->by == BY_STACK))
+		ret = report_symbols_read(report) ? error_set_no_memory(error) : 0;
 	report->walk.create_user_data = report_create_class;
 	report->walk.free_user_data = report_free_class;
 	report->walk.user = report;
@@ -239,6 +243,7 @@ void report_free(struct report *report)
 	free(report->rows);
 	free(report->scope_events);
 	free(report->callers);
+	stacks_free(&report->stacks);
 	report_callers_free(report);
 	free(report->group_times);
 	free(report->loss_items);

@@ -18,6 +18,7 @@
 #include "analysis/report-options.h"
 #include "analysis/report-pair.h"
 #include "analysis/report-walk.h"
+#include "analysis/stacks.h"
 #include "analysis/report-identity.h"
 #include "analysis/trace-symbols.h"
 
@@ -118,7 +119,16 @@ struct report_slowest {
 
 /* ---- the whole ---- */
 
-enum report_by { BY_NOTHING, BY_EVENT, BY_PROCESS, BY_THREAD, BY_CPU, BY_VALUE };
+enum report_by {
+	BY_NOTHING,
+	BY_EVENT,
+	BY_PROCESS,
+	BY_THREAD,
+	BY_CPU,
+	BY_CALLER, /* the first frame of the stack */
+	BY_STACK,
+	BY_VALUE
+};
 
 /* Expressions that can name a field which no event has. */
 enum report_missing { MISSING_BY, MISSING_KEY, MISSING_HISTOGRAMS };
@@ -169,7 +179,9 @@ struct report {
 	uint64_t caller_events; /* events with an address … */
 	uint64_t exact_events;  /* … that is the location of a probe instead of its caller */
 	bool any_probe;         /* some event is the event of a probe */
+	struct stacks stacks;   /* BY_CALLER, BY_STACK */
 	struct symbols *symbols;
+	bool symbols_read;
 
 	struct report_calls calls;
 	struct gaps gaps; /* for calls and pairs */
@@ -189,6 +201,7 @@ struct report_class {
 	uint32_t row;
 	struct where_bound *by;
 	struct where_form by_form;
+	struct event_stack_class stack;
 	struct where_bound *callers[CALLER_SOURCES];
 	uint8_t caller_kinds[CALLER_SOURCES]; /* enum address_kind */
 	struct where_bound **histograms_end;
@@ -221,6 +234,8 @@ void report_free(struct report *report);
 int report_take(struct report *report, const struct ctf_item *item, struct walk_class *class);
 int report_take_loss(
 		struct report *report, const struct ctf_item *item, const struct walk_class *class);
+/* The group of a stack with this number of stacks_named(). */
+uint32_t report_group_of_stack(struct report *report, uint32_t named);
 /* Writes the name of a group: "(others)"; "-" for events without a value. */
 void report_group_text(const struct report *report, uint32_t group, char *text, size_t size);
 /* Writes the name of a group as a JSON value. */
@@ -266,7 +281,17 @@ int report_take_caller(struct report *report, const struct report_class *own,
  * -ENOMEM.
  */
 int report_symbols_read(struct report *report);
-/* Writes "function+0x12 (module)" or "module+0x12". False: the symbol is unknown. */
+/* BY_CALLER, BY_STACK: the group of an event. GROUP_NONE: it has no stack. */
+uint32_t report_stack_group(
+		struct report *report, const struct report_class *own, const struct ctf_item *item);
+/* Writes a caller as stacks_print_frame() does, a stack as "main;outer;inner". */
+void report_stack_text(const struct report *report, uint32_t named, struct view_out *out);
+/* Writes the value of "by" and ,"by_symbol":{…} or ,"by_stack":[…]. */
+void report_stack_json(const struct report *report, uint32_t named, struct view_out *out);
+/*
+ * Writes "function+0x12 (module)" or "module+0x12"; with inlined functions, " [inlined: inner,
+ * outer]" follows. False: the symbol is unknown.
+ */
 bool report_symbol_text(const struct symbol *symbol, char *text, size_t size);
 void report_callers_free(struct report *report);
 

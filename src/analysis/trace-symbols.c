@@ -172,6 +172,19 @@ static void put_hexadecimal(struct view_out *out, uint64_t number)
 	view_out_text(out, text);
 }
 
+/* " [inlined: inner, outer]" */
+static void trace_symbols_put_inlined(struct view_out *out, const struct symbol *symbol)
+{
+	for (size_t i = 0; i < symbol->nr_inlined; i++) {
+		const char *function = symbol->inlined[i].function;
+
+		view_out_text(out, i ? ", " : " [inlined: ");
+		view_text_plain(out, function, strlen(function));
+	}
+	if (symbol->nr_inlined)
+		view_out_char(out, ']');
+}
+
 bool trace_symbol_text(struct view_sink *sink, const struct symbol *symbol)
 {
 	struct view_out *out = sink->out;
@@ -189,6 +202,7 @@ bool trace_symbol_text(struct view_sink *sink, const struct symbol *symbol)
 		view_out_unsigned(out, symbol->line);
 		view_out_char(out, ')');
 	}
+	trace_symbols_put_inlined(out, symbol);
 	return true;
 }
 
@@ -200,6 +214,23 @@ static void trace_symbols_write_member(
 		view_json_quoted(out, text, strlen(text));
 	else
 		view_out_unsigned(out, number);
+}
+
+void trace_symbol_inlined_json(struct view_out *out, const struct symbol *symbol)
+{
+	for (size_t i = 0; i < symbol->nr_inlined; i++) {
+		const struct symbol_inlined *inlined = &symbol->inlined[i];
+
+		view_out_text(out, i ? "," : ",\"inlined\":[");
+		trace_symbols_write_member(out, "{\"function\":", inlined->function, 0);
+		if (inlined->file) {
+			trace_symbols_write_member(out, ",\"file\":", inlined->file, 0);
+			trace_symbols_write_member(out, ",\"line\":", NULL, inlined->line);
+		}
+		view_out_char(out, '}');
+	}
+	if (symbol->nr_inlined)
+		view_out_char(out, ']');
 }
 
 bool trace_symbol_json(struct view_sink *sink, const struct symbol *symbol)
@@ -218,6 +249,7 @@ bool trace_symbol_json(struct view_sink *sink, const struct symbol *symbol)
 		trace_symbols_write_member(out, ",\"file\":", symbol->file, 0);
 		trace_symbols_write_member(out, ",\"line\":", NULL, symbol->line);
 	}
+	trace_symbol_inlined_json(out, symbol);
 	view_out_char(out, '}');
 	return true;
 }

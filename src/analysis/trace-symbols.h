@@ -7,6 +7,7 @@
 
 #include "symbolize/symbols.h"
 
+struct view_out;
 struct view_sink;
 
 /*
@@ -24,17 +25,22 @@ struct symbols *trace_symbols_start(
 int trace_symbols_read(struct symbols *symbols, const char *dir);
 
 /*
- * Writes "name+0x12 (file:line)" or "/path+0x123". False: the symbol is unknown, and nothing is
- * written.
+ * Writes "name+0x12 (file:line)" or "/path+0x123"; after it " [inlined: inner, outer]" if the
+ * instruction belongs to inlined functions. False: the symbol is unknown, and nothing is written.
  */
 bool trace_symbol_text(struct view_sink *sink, const struct symbol *symbol);
 /*
  * Writes an object with the members that are known:
  *
- * {"module":…,"offset":…,"function":…,"function_offset":…,"file":…,"line":…}
+ * {"module":…,"offset":…,"function":…,"function_offset":…,"file":…,"line":…,"inlined":[…]}
  *
  * Returns false if the symbol is unknown; nothing is written then.
  */
 bool trace_symbol_json(struct view_sink *sink, const struct symbol *symbol);
+/*
+ * Writes ,"inlined":[{"function":…,"file":…,"line":…},…], innermost first, with file and line of
+ * the call. Nothing, if no function is inlined.
+ */
+void trace_symbol_inlined_json(struct view_out *out, const struct symbol *symbol);
 
 #endif /* SIDE_ANALYSIS_TRACE_SYMBOLS_H */

@@ -126,6 +126,9 @@ static enum address_kind view_show_field_address(struct json_object *json)
 static void set_address(struct shower *s, struct view_show *show, enum address_kind kind)
 {
 	show->address = (uint8_t)kind;
+	/* No reader knows an address by its decimal number. */
+	if (kind && show->base == 10)
+		show->base = 16;
 	if (kind && s->sink.symbols)
 		show->plain = false;
 }

@@ -287,9 +287,46 @@ static void put_address(struct view_sink *sink, const struct ctf_value *value, u
 static enum address_kind plain_address(
 		const struct view_sink *sink, const struct ctf_value *value, const char *name)
 {
-	if (!sink->symbols || value->type->kind != CTF_INTEGER || value->type->is_signed)
+	if (value->type->kind != CTF_INTEGER || value->type->is_signed || value->type->bitmap)
 		return ADDRESS_NONE;
 	return sink->ip && strcmp(name, "ip") == 0 ? sink->ip : address_kind_of_name(name);
+}
+
+static void plain_put_address(
+		struct view_sink *sink, const struct ctf_value *value, enum address_kind kind)
+{
+	unsigned int base = value->type->base == 10 ? 16 : value->type->base;
+
+	if (sink->symbols)
+		put_address(sink, value, base, kind);
+	else
+		view_walk_write_value(sink, value, base);
+}
+
+/* The return addresses of the context `backtrace`. */
+static bool plain_is_backtrace(
+		const struct view_sink *sink, const struct ctf_value *value, const char *name)
+{
+	const struct ctf_type *type = value->type;
+
+	return sink->symbols && (type->kind == CTF_SEQUENCE || type->kind == CTF_ARRAY) &&
+			type->element->kind == CTF_INTEGER && !type->element->is_signed &&
+			strcmp(name, "backtrace") == 0;
+}
+
+static void plain_put_backtrace(struct view_sink *sink, const struct ctf_value *list)
+{
+	const struct ctf_value *element;
+	struct ctf_cursor cursor;
+	uint32_t shown = 0;
+
+	view_put_word(sink, &sink->ops->list_begin);
+	ctf_cursor_start(&cursor, list);
+	while ((element = ctf_cursor_next(&cursor))) {
+		view_put_word(sink, &sink->ops->item[shown++ > 0]);
+		put_address(sink, element, 16, ADDRESS_RETURN);
+	}
+	view_put_word(sink, &sink->ops->list_end);
 }
 
 /* ---- by the description ---- */
@@ -566,7 +603,9 @@ void view_plain_member(struct view_sink *sink, const struct ctf_value *value, co
 	enum address_kind kind = plain_address(sink, value, name);
 
 	if (__builtin_expect(kind, 0))
-		put_address(sink, value, value->type->base, kind);
+		plain_put_address(sink, value, kind);
+	else if (plain_is_backtrace(sink, value, name))
+		plain_put_backtrace(sink, value);
 	else
 		view_plain_value(sink, value);
 }

@@ -370,7 +370,7 @@ static void test_callers_start(void **unused)
 	begin_output();
 	symbols_report(symbols_user, "100 % done");
 	assert_output("");
-	report.by = BY_VALUE + 1;
+	report.by = BY_CPU;
 	report.symbols = NULL;
 	assert_int_equal(report_callers_start(&report, &error), 0);
 	assert_called("");

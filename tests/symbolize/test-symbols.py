@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """Addresses in recordings become functions, files and lines, equal to those of nm and addr2line."""
+import collections
 import functools
 import shutil
 
@@ -361,7 +362,79 @@ def test_report_of_callers_of_probes():
         equal({row["by_symbol"]["function"]: row["count"] for row in rows}, CALLERS)
         text = side("report", "-q", "--by", by, trace, env=ENV).out
         for row in rows:
-            contains(text, f" {row['by_symbol']['function']}+0x{row['by_symbol']['function_offset']:x} ({program})\n")
+            symbol = row["by_symbol"]
+            place = f"{symbol['file']}:{symbol['line']}" if by == "caller" else program
+            contains(text, f" {symbol['function']}+0x{symbol['function_offset']:x} ({place})\n")
+
+
+def test_report_by_stack():
+    """The stacks are those that view prints for the context backtrace; without one, --by caller uses its first address."""
+    program = os.environ["REACHED"]
+    trace = probes("by-stack", *BACKTRACE)
+    rows = of_type(report(trace, "--by", "stack")[0], "count")
+    # The three calls are on three lines.
+    places = collections.Counter()
+    for event in view(trace, "--symbols"):
+        places[tuple(frame["symbol"].get("line") for frame in event["fields"]["backtrace"])] += 1
+    equal(collections.Counter({tuple(frame.get("line") for frame in row["by_stack"]): row["count"] for row in rows}), places)
+    for row in rows:
+        own = [frame for frame in row["by_stack"] if frame["module"] == program]
+        for frame in own[:2]:
+            check_symbol(frame, program)
+        equal([frame["function"] for frame in own[1:]], ["main", "_start"])
+        true(re.fullmatch(r"_start;.*;main;(often|once)", row["by"]), row["by"])
+        contains(side("report", "-q", "--by", "stack", trace, env=ENV).out, f" {row['by']}\n")
+    rows = of_type(report(trace, "--by", "caller")[0], "count")
+    equal({row["by_symbol"]["function"]: row["count"] for row in rows}, CALLERS)
+    lines, notes = report(probes("by-nothing"), "--by", "stack")
+    equal([row["by"] for row in of_type(lines, "count")], [None])
+    contains(notes, "no event has its caller")
+
+
+def test_inlined_functions():
+    """The caller of an allocation in an inlined function, in each form of output."""
+    source, program = path("copied.c"), path("copied")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write('''#include <stdlib.h>
+#define COPIED static inline __attribute__((always_inline))
+COPIED void *inner(size_t size) {
+    return malloc(size);
+}
+COPIED void *middle(size_t size) {
+    return inner(2 * size);
+}
+__attribute__((noinline)) void *outer(size_t size) {
+    void *made = middle(size);
+    __asm__ volatile("" : : "r"(made) : "memory");
+    return made;
+}
+int main(void) {
+    for (int i = 1; i < 4; i++)
+        free(outer((size_t)i));
+    return 0;
+}
+''')
+    output("cc", "-g", "-O1", "-o", program, source)
+    done = side("record", "-q", "-w", "libc", "-e", "libc:malloc", "-o", path("copied-trace"), program, env=ENV)
+    equal(done.status, 0, done)
+    inlined = [{"function": "inner", "file": source, "line": 7}, {"function": "middle", "file": source, "line": 10}]
+    events = view(path("copied-trace"), "--symbols")
+    equal(len(events), 3)
+    for event in events:
+        symbol = event["fields"]["caller"]["symbol"]
+        equal((symbol["function"], symbol["file"], symbol["line"], symbol["inlined"]), ("outer", source, 4, inlined))
+        frames = output("addr2line", "-i", "-e", program, hex(symbol["offset"] - 1)).splitlines()
+        equal([re.sub(r" .*", "", frame) for frame in frames], [f"{source}:{line}" for line in (4, 7, 10)])
+    text = side("view", "-q", "--symbols", path("copied-trace"), env=ENV).out
+    equal(len(re.findall(rf"caller = outer\+0x[0-9a-f]+ \({source}:4\) \[inlined: inner, middle\] ", text)), 3, text)
+    (caller,) = of_type(report(path("copied-trace"), "--callers")[0], "caller")
+    equal((caller["function"], caller["line"], caller["inlined"]), ("outer", 4, inlined))
+    contains(side("report", "-q", "--callers", "1", path("copied-trace"), env=ENV).out, f" ({program}) [inlined: inner, middle] ".lstrip())
+    (row,) = of_type(report(path("copied-trace"), "--by", "caller")[0], "count")
+    equal((row["by_symbol"]["function"], row["by_symbol"]["inlined"], row["count"]), ("outer", inlined, 3))
+    contains(side("report", "-q", "--by", "caller", path("copied-trace"), env=ENV).out, f" inner ({source}:4) [inlined]\n")
+    (row,) = of_type(report(path("copied-trace"), "--by", "stack")[0], "count")
+    equal((row["by"], [frame["line"] for frame in row["by_stack"]]), ("outer;middle;inner", [4, 7, 10]))
 
 
 def test_hint_for_callers_works():

@@ -8,8 +8,15 @@
 
 void report_callers_note(const struct report *report)
 {
-	if (!report->options->callers || !report->walk.nr_events)
+	bool is_by_stack = report->by == BY_CALLER || report->by == BY_STACK;
+	char number[FORMAT_NUMBER_MAX];
+
+	if ((!report->options->callers && !is_by_stack) || !report->walk.nr_events)
 		return;
+	if (report->stacks.refused + report->stacks.unresolved)
+		message_note("events whose stack exceeded a limit: %s; they are among (others)",
+				format_number(report->stacks.refused + report->stacks.unresolved,
+						number));
 	if (report->exact_events)
 		message_note_hint("record callers with `side trace --context backtrace`",
 				"the table has the locations of probes, not their callers");

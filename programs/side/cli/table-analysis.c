@@ -41,7 +41,7 @@ const struct option command_report_options[] = {
 		.argument = "WHAT",
 		.kind = OPTION_TEXT,
 		.offset = offsetof(struct report_options, by),
-		.sentence = "Report each group separately: event, process, thread, cpu, or the values of an expression, such as `size` or `$ctx.procname`. Write `(cpu)` for a field of that name.",
+		.sentence = "Report each group separately: event, process, thread, cpu, caller (function, file and line), stack (the whole call stack), or the values of an expression, such as `size` or `$ctx.procname`. Write `(cpu)` for a field of that name.",
 	},
 	{
 		.name = "histogram",
@@ -114,7 +114,7 @@ const struct option command_report_options[] = {
 		.name = "debuginfod",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct report_options, debuginfod),
-		.sentence = "With `--callers`, or `--by` an address: get missing debug information from the servers in DEBUGINFOD_URLS.",
+		.sentence = "With `--callers`, `--by` caller, stack or an address: get missing debug information from the servers in DEBUGINFOD_URLS.",
 	},
 	{
 		.name = "losses",
