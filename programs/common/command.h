@@ -18,6 +18,7 @@
 #include "analysis/leaks-options.h"
 #include "analysis/report-options.h"
 #include "analysis/view-time.h"
+#include "base/error.h"
 #include "base/text-list.h"
 #include "export/export-options.h"
 
@@ -498,10 +499,9 @@ void complete_print_zsh(FILE *out);
 struct pattern;
 int command_select(const struct text_list *args, struct pattern **ret_patterns);
 
-/* record.c: the exit status for an enum session_error_kind. */
-int command_session_status(int kind);
+/* record.c: the exit status for an error of the session library. */
+enum command_status command_session_status(enum error_kind kind);
 struct session;
-struct session_error;
 struct session_summary;
 struct session_options;
 /*
@@ -511,7 +511,7 @@ struct session_options;
 typedef int command_after_fn(void *user, struct session *session);
 int command_record(const struct parsed *parsed, const struct session_options *options,
 		command_after_fn *after, void *user);
-int command_session_error(const struct session_error *error);
+int command_session_error(const struct error *error);
 /*
  * Shows the progress line of a recording: a function for session_on_progress() with the command line
  * as its user pointer.

@@ -237,16 +237,21 @@ int message_error_at(enum command_status status, const char *hint, const char *t
 	return (int)status;
 }
 
+int message_error_status(enum command_status status, const struct error *error)
+{
+	if (*error->input || error->column)
+		return message_error_at(status, error->hint, error->input, error->column, "%s",
+				error->text);
+	return message_error(status, error->hint, "%s", error->text);
+}
+
 int message_library_error(const struct error *error)
 {
 	enum command_status status = error->kind == ERROR_USAGE ? COMMAND_USAGE
 			: error->kind == ERROR_PERMISSION       ? COMMAND_NOT_PERMITTED
 								: COMMAND_FAILED;
 
-	if (*error->input || error->column)
-		return message_error_at(status, error->hint, error->input, error->column, "%s",
-				error->text);
-	return message_error(status, error->hint, "%s", error->text);
+	return message_error_status(status, error);
 }
 
 static __attribute__((format(printf, 2, 0))) void message_print_note(

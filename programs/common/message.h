@@ -58,6 +58,8 @@ int message_error_at(enum command_status status, const char *hint, const char *t
  * status for its kind.
  */
 int message_library_error(const struct error *error);
+/* The same with another exit status, which it returns. */
+int message_error_status(enum command_status status, const struct error *error);
 
 /* Prints information that is not an error. Prints nothing with --quiet. */
 void message_note(const char *format, ...) __attribute__((format(printf, 1, 2)));

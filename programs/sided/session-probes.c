@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "base/io.h"
 #include "recorder/core/live.h"
 #include "recorder/core/probes.h"
@@ -162,18 +163,13 @@ const struct session_table *probes_list(const struct probes *probes, size_t *ret
 }
 
 int probes_prepare(struct probes *probes, struct session *session,
-		const struct definition *definition, struct session_error *session_error)
+		const struct definition *definition, struct error *error)
 {
-	struct error error;
+	int ret;
 
 	set_free(&probes->next);
-	if (set_make(probes, definition, &probes->next, &error)) {
-		*session_error = (struct session_error){
-				.kind = SESSION_ERROR_FAILED, .code = ENOMEM};
-		snprintf(session_error->text, sizeof(session_error->text), "%s", error.text);
-		return error.code;
-	}
-	return session_set_probes(session, probes->next.list, probes->next.nr, session_error);
+	ret = set_make(probes, definition, &probes->next, error);
+	return ret ? ret : session_set_probes(session, probes->next.list, probes->next.nr, error);
 }
 
 void probes_settle(struct probes *probes, bool changed)

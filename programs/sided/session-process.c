@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "recorder/core/log-limits.h"
 #include "recorder/core/live.h"
 #include "sided.h"
@@ -351,7 +352,6 @@ static int become_owner(void *user)
 static int session_process_open(struct recording *recording,
 		struct session_process_options *opening, struct error *error)
 {
-	struct session_error session_error = {.kind = SESSION_ERROR_NONE};
 	struct session_track *tracks = make_tracks(opening->definition);
 	struct definition_view view = {.channels = NULL};
 	struct session_live live = {
@@ -379,8 +379,7 @@ static int session_process_open(struct recording *recording,
 		view.options.probes = probes_list(recording->probes, &view.options.nr_probes);
 		view.options.rounds = sender_rounds(recording->sender);
 		view.options.force = opening->again;
-		if (session_open(&view.options, &live, &recording->session, &session_error))
-			ret = definition_session_error(&session_error, error);
+		ret = session_open(&view.options, &live, &recording->session, error);
 		definition_view_free(&view);
 	}
 	free(tracks);
@@ -430,7 +429,6 @@ static int take_open(struct recording *recording, struct json_object *request,
 static int session_process_apply_change(struct recording *recording, struct json_object *request,
 		struct json_object *answer, struct error *error)
 {
-	struct session_error session_error = {.kind = SESSION_ERROR_NONE};
 	struct definition *definition = NULL;
 	struct session_track *tracks;
 	struct definition_view view = {.channels = NULL};
@@ -446,12 +444,11 @@ static int session_process_apply_change(struct recording *recording, struct json
 	tracks = make_tracks(definition);
 	ret = tracks ? definition_options(definition, &view, error) : error_set_no_memory(error);
 	if (!ret) {
-		if (probes_prepare(recording->probes, recording->session, definition,
-				    &session_error) ||
-				session_change(recording->session, view.options.channels,
-						view.options.nr_channels, active, tracks,
-						definition->nr_tracks, &generation, &session_error))
-			ret = definition_session_error(&session_error, error);
+		ret = probes_prepare(recording->probes, recording->session, definition, error);
+		if (!ret)
+			ret = session_change(recording->session, view.options.channels,
+					view.options.nr_channels, active, tracks,
+					definition->nr_tracks, &generation, error);
 		probes_settle(recording->probes, !ret);
 		definition_view_free(&view);
 	}
@@ -561,14 +558,15 @@ static int await_rotation(struct recording *recording, uint32_t number, const ch
 		struct json_object *answer, struct error *error)
 {
 	uint64_t deadline = loop_now() + FLUSH_MS * 1000000ull;
-	struct session_error session_error;
 	char name[128];
+	int ret;
 
 	while (!session_rotated(recording->session, number, name, sizeof(name))) {
 		if (loop_now() > deadline)
 			return error_set_kind(error, ERROR_FAILED, -ETIMEDOUT, NULL, "%s", what);
-		if (session_turn(recording->session, ROTATE_TURN_MS, &session_error))
-			return definition_session_error(&session_error, error);
+		ret = session_turn(recording->session, ROTATE_TURN_MS, error);
+		if (ret)
+			return ret;
 	}
 	return !answer || json_put_text(answer, "path", name) ? 0 : error_set_no_memory(error);
 }
@@ -627,7 +625,7 @@ static int session_process_answer_status(struct recording *recording, struct jso
 static int take_close(struct recording *recording, struct json_object *request,
 		struct json_object *answer, struct error *error)
 {
-	struct session_error session_error = {.kind = SESSION_ERROR_NONE};
+	struct error failure = {.kind = ERROR_NONE};
 
 	(void)request;
 	session_finish(recording->session);
@@ -638,12 +636,11 @@ static int take_close(struct recording *recording, struct json_object *request,
 	 */
 	if (session_process_add_statistics(recording, answer, true, error))
 		_exit(EXIT_FAILURE);
-	session_close(recording->session, true, &session_error);
+	session_close(recording->session, true, &failure);
 	recording->session = NULL;
 	recording->end = true;
-	if (session_error.kind != SESSION_ERROR_NONE)
-		keep_message(recording, session_error.text,
-				*session_error.hint ? session_error.hint : NULL);
+	if (failure.kind != ERROR_NONE)
+		keep_message(recording, failure.text, *failure.hint ? failure.hint : NULL);
 	if (recording->sender) {
 		sender_finish(recording->sender, take_sentence, recording);
 		json_put(answer, "sending", sender_json(recording->sender));
@@ -770,7 +767,7 @@ static void hear_sender(struct recording *recording)
 
 static int session_process_run_once(struct recording *recording)
 {
-	struct session_error error;
+	struct error error;
 
 	recording->is_daemon_ready = recording->is_sender_ready = false;
 	/* Nothing is ready if the wait fails; the session is turned nevertheless. */

@@ -666,7 +666,6 @@ bool session_sums(struct session *session, struct json_object *object);
 
 struct probes;
 struct session_table;
-struct session_error;
 /* Opens the probes of the definition, and reads their tables from this directory. */
 int probes_open(const char *tables, const struct definition *definition, struct probes **ret_probes,
 		struct error *error);
@@ -679,7 +678,7 @@ const struct session_table *probes_list(const struct probes *probes, size_t *ret
  * probes_settle() is called after the change: `changed` is true if it succeeded.
  */
 int probes_prepare(struct probes *probes, struct session *session,
-		const struct definition *definition, struct session_error *error);
+		const struct definition *definition, struct error *error);
 void probes_settle(struct probes *probes, bool changed);
 bool probes_any(const struct probes *probes);
 /* Returns the state of all probes (number 0) or of those with one table. NULL: out of memory. */

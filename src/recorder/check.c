@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "base/error.h"
 #include "recorder/core/channels.h"
 #include "recorder/core/memory.h"
 #include "recorder/core/report.h"
@@ -14,13 +15,13 @@
 #include "recorder/session-state.h"
 #include "ring/ring.h"
 
-int session_check(const struct session_options *options, struct session_error *error)
+int session_check(const struct session_options *options, struct error *error)
 {
 	struct session *session = session_allocate();
 	struct session_options plain = *options;
 	int ret;
 
-	*error = (struct session_error){.kind = SESSION_ERROR_NONE};
+	error_clear(error);
 	if (!session)
 		return session_fail_allocation(error);
 	/* A test of huge pages would allocate some, and their lack is no reason to refuse. */
@@ -32,7 +33,7 @@ int session_check(const struct session_options *options, struct session_error *e
 	session->clock.kind = RING_CLOCK_MONOTONIC;
 	ret = channels_take(session, &plain, error);
 	if (!ret && (options->compress < 0 || options->compress > SESSION_COMPRESS_MAX))
-		ret = session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+		ret = error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"unknown compression level %d: levels are 1 to %d",
 				options->compress, SESSION_COMPRESS_MAX);
 	if (!ret)

@@ -10,7 +10,10 @@
 
 #include "recorder/core/session.h"
 
-/* Returns 0, or a negative errno with *error filled in; error->where points into the options. */
-int session_check(const struct session_options *options, struct session_error *error);
+/*
+ * Returns 0, or a negative errno with *error filled in: its position is in the text of a filter or
+ * of contexts.
+ */
+int session_check(const struct session_options *options, struct error *error);
 
 #endif

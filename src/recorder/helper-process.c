@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 
+#include "base/error.h"
 #include "protocol/protocol.h"
 #include "recorder/core/report.h"
 #include "recorder/core/session.h"
@@ -17,7 +18,7 @@
 #define STEP_MS 10
 #define END_WAIT_MS 5000 /* timeout for the helper's end */
 
-int helper_process_hold(struct session *session, struct session_error *error)
+int helper_process_hold(struct session *session, struct error *error)
 {
 	const struct session_helper *helper = session->command.helper;
 	int ret;
@@ -26,17 +27,17 @@ int helper_process_hold(struct session *session, struct session_error *error)
 		return 0;
 	ret = run_begin(session);
 	if (ret)
-		return session_fail(error, session_error_kind_of(ret), ret,
+		return error_set_kind(error, report_error_kind(ret), ret, NULL,
 				"cannot start the recording: %s", strerror(-ret));
 	ret = helper->begin(helper->user, session->command.pid, session->listener.path, error);
 	while (!ret) {
 		/* Relaxed: only this thread sets it. */
 		if (atomic_load_explicit(&session->drain.stop, memory_order_relaxed))
-			return session_fail(error, SESSION_ERROR_FAILED, EINTR,
+			return error_set(error, -EINTR, NULL,
 					"interrupted before the command began");
 		ret = run_turn(session, STEP_MS);
 		if (ret < 0)
-			return session_fail(error, session_error_kind_of(ret), ret,
+			return error_set_kind(error, report_error_kind(ret), ret, NULL,
 					"cannot continue the recording: %s", strerror(-ret));
 		ret = helper->is_ready(helper->user, error);
 	}

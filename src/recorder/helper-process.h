@@ -13,7 +13,7 @@
 #include "recorder/core/session.h"
 
 /* Returns 0 when the command can continue, or a negative errno. */
-int helper_process_hold(struct session *session, struct session_error *error);
+int helper_process_hold(struct session *session, struct error *error);
 bool helper_process_is_over(const struct session *session);
 /* Waits until the helper has finished, for a limited time. */
 void helper_process_end(struct session *session);

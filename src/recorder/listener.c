@@ -8,6 +8,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "protocol/protocol.h"
 #include "recorder/connection.h"
 #include "recorder/core/peer.h"
@@ -45,13 +46,13 @@ static int listener_begin(struct session *session)
 	return -1;
 }
 
-int listener_open(struct session *session, struct session_error *error)
+int listener_open(struct session *session, struct error *error)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int ret = runtime_make(session);
 
 	if (ret)
-		return session_fail(error, session_error_kind_of(ret), ret,
+		return error_set_kind(error, report_error_kind(ret), ret, NULL,
 				"cannot make a directory for the socket in XDG_RUNTIME_DIR, TMPDIR or /tmp: %s",
 				strerror(-ret));
 	memcpy(address.sun_path, session->listener.path, strlen(session->listener.path) + 1);
@@ -60,15 +61,15 @@ int listener_open(struct session *session, struct session_error *error)
 					sizeof(address)) ||
 			(session->listener.is_secret && chmod(session->listener.path, 0666)) ||
 			listener_begin(session))
-		return session_fail(error, session_error_kind_of(errno), errno,
+		return error_set_kind(error, report_error_kind(errno), -errno, NULL,
 				"cannot listen on %s: %s", session->listener.path, strerror(errno));
 	return 0;
 }
 
-static int listener_set_path_error(struct session_error *error, const char *path, int code)
+static int listener_set_path_error(struct error *error, const char *path, int code)
 {
-	return session_fail(error, session_error_kind_of(code), code, "cannot listen on %s: %s",
-			path, strerror(code));
+	return error_set_kind(error, report_error_kind(code), -code, NULL,
+			"cannot listen on %s: %s", path, strerror(code));
 }
 
 /*
@@ -121,7 +122,7 @@ static int listener_store_socket_identity(struct session *session, const char *p
 }
 
 /* Listens on a name that is in no directory; it disappears with this process. */
-static int listen_nowhere(struct session *session, const char *path, struct session_error *error)
+static int listen_nowhere(struct session *session, const char *path, struct error *error)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	socklen_t size;
@@ -137,7 +138,7 @@ static int listen_nowhere(struct session *session, const char *path, struct sess
 	return 0;
 }
 
-int listener_open_at(struct session *session, const char *path, struct session_error *error)
+int listener_open_at(struct session *session, const char *path, struct error *error)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	struct stat status;
@@ -148,7 +149,7 @@ int listener_open_at(struct session *session, const char *path, struct session_e
 
 	/* Includes a byte for the temporary name. */
 	if (path[0] != '/' || strlen(path) + 2 > sizeof(address.sun_path))
-		return session_fail(error, SESSION_ERROR_USAGE, ENAMETOOLONG,
+		return error_set_kind(error, ERROR_USAGE, -ENAMETOOLONG, NULL,
 				"%s cannot be the path of a socket: it is absolute, and has at most %zu bytes",
 				path, sizeof(address.sun_path) - 2);
 	if (!lstat(path, &status) && !S_ISSOCK(status.st_mode))

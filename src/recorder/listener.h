@@ -23,9 +23,9 @@ struct session_listener {
 	bool refuses_fds; /* result of peer_refuse_fds() */
 };
 
-int listener_open(struct session *session, struct session_error *error);
+int listener_open(struct session *session, struct error *error);
 /* Opens the socket of a live session, at a path that other processes know. */
-int listener_open_at(struct session *session, const char *path, struct session_error *error);
+int listener_open_at(struct session *session, const char *path, struct error *error);
 void listener_close(struct session *session);
 
 #endif

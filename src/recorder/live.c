@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "protocol/protocol.h"
 #include "recorder/connection.h"
 #include "recorder/core/channels.h"
@@ -46,8 +47,8 @@
 
 /* ---- start ---- */
 
-static int take_service(struct session *session, const struct session_live *live,
-		struct session_error *error)
+static int take_service(
+		struct session *session, const struct session_live *live, struct error *error)
 {
 	struct service *service = session->service;
 	int ret = track_take(live->track, live->nr_track, &service->track, error);
@@ -68,12 +69,12 @@ static int take_service(struct session *session, const struct session_live *live
 }
 
 static int live_check_options(struct session *session, const struct session_options *options,
-		const struct session_live *live, struct session_error *error)
+		const struct session_live *live, struct error *error)
 {
 	int ret;
 
 	if (options->mode != SESSION_RECORD || !live->socket)
-		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"a session without a command needs a socket, and must record");
 	session->mode = SESSION_RECORD;
 	session->drain.rounds = options->rounds;
@@ -97,8 +98,8 @@ static int live_check_options(struct session *session, const struct session_opti
  * Uses the caller's output directory, else that of the earlier recorder. The caller's comes first,
  * because a program of the same user may have changed the saved path. Existing traces are kept.
  */
-static int live_open_output(struct session *session, const struct session_options *options,
-		struct session_error *error)
+static int live_open_output(
+		struct session *session, const struct session_options *options, struct error *error)
 {
 	const char *before = state_directory_output(session);
 
@@ -107,7 +108,7 @@ static int live_open_output(struct session *session, const struct session_option
 }
 
 static int live_open_parts(struct session *session, const struct session_options *options,
-		const struct session_live *live, struct session_error *error)
+		const struct session_live *live, struct error *error)
 {
 	uid_t owner = live->settled ? live->owner : geteuid();
 	int ret;
@@ -123,7 +124,7 @@ static int live_open_parts(struct session *session, const struct session_options
 	if (!ret)
 		ret = listener_open_at(session, live->socket, error);
 	if (!ret && live->settled && live->settled(live->user))
-		ret = session_fail(error, SESSION_ERROR_PERMISSION, EPERM,
+		ret = error_set(error, -EPERM, NULL,
 				"cannot record as user %u: the daemon has no permission to become that user",
 				(unsigned int)live->owner);
 	if (!ret)
@@ -148,7 +149,7 @@ static struct session *allocate(void)
 }
 
 /* Adopts what an earlier recorder has left. */
-static int live_adopt_predecessor(struct session *session, struct session_error *error)
+static int live_adopt_predecessor(struct session *session, struct error *error)
 {
 	struct service *service = session->service;
 	uint64_t before = state_directory_generation(session);
@@ -163,7 +164,7 @@ static int live_adopt_predecessor(struct session *session, struct session_error 
 		service->statedump = service->generation;
 	ret = state_directory_save(session, service->generation);
 	if (ret)
-		return session_fail(error, session_error_kind_of(ret), ret,
+		return error_set_kind(error, report_error_kind(ret), ret, NULL,
 				"cannot store a session in %s: %s", session->buffers.path,
 				strerror(-ret));
 	totals_read(session);
@@ -171,13 +172,13 @@ static int live_adopt_predecessor(struct session *session, struct session_error 
 }
 
 int session_open(const struct session_options *options, const struct session_live *live,
-		struct session **ret_session, struct session_error *error)
+		struct session **ret_session, struct error *error)
 {
 	struct session *session = allocate();
 	int ret;
 
 	*ret_session = NULL;
-	*error = (struct session_error){.kind = SESSION_ERROR_NONE};
+	error_clear(error);
 	if (!session)
 		return session_fail_allocation(error);
 	ret = live_check_options(session, options, live, error);
@@ -188,7 +189,7 @@ int session_open(const struct session_options *options, const struct session_liv
 	if (!ret) {
 		ret = drain_start(session);
 		if (ret)
-			ret = session_fail(error, SESSION_ERROR_FAILED, -ret,
+			ret = error_set_kind(error, ERROR_FAILED, ret, NULL,
 					"cannot start a thread to write the traces: %s",
 					strerror(-ret));
 	}
@@ -218,15 +219,15 @@ static void free_finished(struct session *session)
 	}
 }
 
-int session_turn(struct session *session, int timeout_ms, struct session_error *error)
+int session_turn(struct session *session, int timeout_ms, struct error *error)
 {
 	int ret = run_turn(session, timeout_ms);
 
 	adopt_new(session, false);
-	*error = (struct session_error){.kind = SESSION_ERROR_NONE};
+	error_clear(error);
 	free_finished(session);
 	if (ret < 0)
-		return session_fail(error, session_error_kind_of(ret), ret,
+		return error_set_kind(error, report_error_kind(ret), ret, NULL,
 				"cannot continue the recording: %s", strerror(-ret));
 	return 0;
 }
@@ -264,13 +265,13 @@ uint64_t session_statedump(struct session *session)
 
 int session_change(struct session *session, const struct session_channel *channels, size_t nr,
 		bool active, const struct session_track *track, size_t nr_track,
-		uint64_t *ret_generation, struct session_error *error)
+		uint64_t *ret_generation, struct error *error)
 {
 	struct service *service = session->service;
 	struct session_track *tracked;
 	int ret;
 
-	*error = (struct session_error){.kind = SESSION_ERROR_NONE};
+	error_clear(error);
 	*ret_generation = service->generation;
 	ret = track_take(track, nr_track, &tracked, error);
 	if (!ret) {
@@ -367,18 +368,18 @@ bool session_take_message(struct session *session, struct session_message *ret_m
 /* ---- the end ---- */
 
 /* Fills in *error with the first error message that the caller has not taken. */
-static void live_report_failure(struct session *session, struct session_error *error)
+static void live_report_failure(struct session *session, struct error *error)
 {
 	size_t i;
 
-	if (session->reports.failure == SESSION_ERROR_NONE)
+	if (session->reports.failure == ERROR_NONE)
 		return;
-	session_fail(error, session->reports.failure, EIO,
+	error_set_kind(error, session->reports.failure, -EIO, NULL,
 			"some of the recording could not be written");
 	for (i = 0; i < session->reports.nr_messages; i++) {
 		if (!session->reports.messages[i].is_error)
 			continue;
-		session_fail(error, session->reports.failure, EIO, "%s",
+		error_set_kind(error, session->reports.failure, -EIO, NULL, "%s",
 				session->reports.messages[i].text);
 		return;
 	}
@@ -412,9 +413,9 @@ void session_finish(struct session *session)
 	live_stop(session, true);
 }
 
-void session_close(struct session *session, bool finish, struct session_error *error)
+void session_close(struct session *session, bool finish, struct error *error)
 {
-	*error = (struct session_error){.kind = SESSION_ERROR_NONE};
+	error_clear(error);
 	if (!session)
 		return;
 	live_stop(session, finish);

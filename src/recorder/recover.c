@@ -157,14 +157,14 @@ static void recover_load_file(struct session *session, const char *path)
 }
 
 int session_recover(const struct session_recover_options *options, struct session **ret_session,
-		struct session_error *error)
+		struct error *error)
 {
 	struct session *session = session_allocate();
 	size_t i;
 	int ret;
 
 	*ret_session = NULL;
-	*error = (struct session_error){.kind = SESSION_ERROR_NONE};
+	error_clear(error);
 	if (!session)
 		return session_fail_allocation(error);
 	session->recovers = true;

@@ -32,6 +32,6 @@ struct session_recover_options {
  * session_summary() and session_destroy().
  */
 int session_recover(const struct session_recover_options *options, struct session **ret_session,
-		struct session_error *error);
+		struct error *error);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/error.h"
 #include "protocol/protocol.h"
 #include "recorder/connection.h"
 #include "recorder/core/channels.h"
@@ -102,14 +103,14 @@ static void report_silence(struct session *session)
 				verb, session->command.name);
 }
 
-int session_run(struct session *session, struct session_error *error)
+int session_run(struct session *session, struct error *error)
 {
 	uint64_t next_progress = 0;
 	int ret;
 
 	if (!session->command.pid)
-		return session_fail(
-				error, SESSION_ERROR_USAGE, EINVAL, "missing command to record");
+		return error_set_kind(
+				error, ERROR_USAGE, -EINVAL, NULL, "missing command to record");
 	ret = run_begin(session);
 	while (!ret && !record_run_has_ended(session)) {
 		ret = run_turn(session, TICK_MS);
@@ -127,7 +128,7 @@ int session_run(struct session *session, struct session_error *error)
 	drain_stop(session);
 	buffers_close(session);
 	if (ret)
-		return session_fail(error, session_error_kind_of(ret), ret,
+		return error_set_kind(error, report_error_kind(ret), ret, NULL,
 				"cannot continue the recording: %s", strerror(-ret));
 	return 0;
 }

@@ -25,13 +25,13 @@ struct session_files {
 };
 
 int session_take_format(struct session *session, const struct session_options *options,
-		struct session_error *error);
+		struct error *error);
 void session_raise_files(struct session *session);
-int session_open_bells(struct session *session, struct session_error *error);
+int session_open_bells(struct session *session, struct error *error);
 /* Creates the shares of users. Call it when channels and limits are known. */
-int session_open_shares(struct session *session, struct session_error *error);
+int session_open_shares(struct session *session, struct error *error);
 /* Returns NULL with errno set on failure; session_fail_allocation() then fills in the error. */
 struct session *session_allocate(void);
-int session_fail_allocation(struct session_error *error);
+int session_fail_allocation(struct error *error);
 
 #endif

@@ -53,8 +53,8 @@
 
 /* ---- options ---- */
 
-static int take_environment(struct session *session, const struct session_options *options,
-		struct session_error *error)
+static int take_environment(
+		struct session *session, const struct session_options *options, struct error *error)
 {
 	size_t i;
 
@@ -63,7 +63,7 @@ static int take_environment(struct session *session, const struct session_option
 		const char *equals = strchr(options->environment[i], '=');
 
 		if (!equals || equals == options->environment[i])
-			return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+			return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 					"\"%s\" is not of the form NAME=VALUE",
 					options->environment[i]);
 		session->spawn.environment[i] = strdup(options->environment[i]);
@@ -72,18 +72,18 @@ static int take_environment(struct session *session, const struct session_option
 		session->spawn.nr_environment++;
 	}
 	if (session->spawn.nr_environment < options->nr_environment || !session->spawn.environment)
-		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
+		return error_set_no_memory(error);
 	return 0;
 }
 
-int session_take_format(struct session *session, const struct session_options *options,
-		struct session_error *error)
+int session_take_format(
+		struct session *session, const struct session_options *options, struct error *error)
 {
 	session->output.format =
 			options->format == SESSION_FORMAT_CTF2 ? CTF_FORMAT_2 : CTF_FORMAT_1;
 	session->output.compress = options->compress;
 	if (options->compress < 0 || options->compress > SESSION_COMPRESS_MAX)
-		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"unknown compression level %d: levels are 1 to %d",
 				options->compress, SESSION_COMPRESS_MAX);
 	return 0;
@@ -146,18 +146,18 @@ void session_raise_files(struct session *session)
 	session->instances.max_live = live < LIMIT_INSTANCES ? (uint32_t)live : LIMIT_INSTANCES;
 }
 
-int session_open_bells(struct session *session, struct session_error *error)
+int session_open_bells(struct session *session, struct error *error)
 {
 	if (!ring_bells_create(&session->drain.bells))
 		return 0;
-	return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
+	return error_set_no_memory(error);
 }
 
 /*
  * Creates shares with floors for a session that records programs of all users. In other sessions,
  * all programs belong to one user.
  */
-int session_open_shares(struct session *session, struct session_error *error)
+int session_open_shares(struct session *session, struct error *error)
 {
 	uint32_t floors = session->service && session->service->any_user ? LIMIT_FLOORS : 0;
 	struct shares *const all[] = {&session->connections.shares, &session->instances.shares,
@@ -173,7 +173,7 @@ int session_open_shares(struct session *session, struct session_error *error)
 				LIMIT_LINES_OF_USER, LIMIT_LINES_OF_PROCESS);
 	for (i = 0; i < sizeof(all) / sizeof(*all); i++)
 		if (!shares_keep(all[i], geteuid()))
-			return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
+			return error_set_no_memory(error);
 	return 0;
 }
 
@@ -227,16 +227,16 @@ struct session *session_allocate(void)
 	return NULL;
 }
 
-int session_fail_allocation(struct session_error *error)
+int session_fail_allocation(struct error *error)
 {
 	int code = errno;
 
-	return session_fail(error, SESSION_ERROR_FAILED, code, "%s", error_strerror(code));
+	return error_set_kind(error, ERROR_FAILED, -code, NULL, "%s", error_strerror(code));
 }
 
 /* Checks all options before anything is started or created. */
-static int record_session_apply_options(struct session *session,
-		const struct session_options *options, struct session_error *error)
+static int record_session_apply_options(
+		struct session *session, const struct session_options *options, struct error *error)
 {
 	int ret;
 
@@ -266,8 +266,8 @@ static int record_session_apply_options(struct session *session,
 	return ret;
 }
 
-static int record_session_open_parts(struct session *session, const struct session_options *options,
-		struct session_error *error)
+static int record_session_open_parts(
+		struct session *session, const struct session_options *options, struct error *error)
 {
 	int ret;
 
@@ -292,13 +292,13 @@ static int record_session_open_parts(struct session *session, const struct sessi
 }
 
 int session_create(const struct session_options *options, struct session **ret_session,
-		struct session_error *error)
+		struct error *error)
 {
 	struct session *session;
 	int ret;
 
 	*ret_session = NULL;
-	*error = (struct session_error){.kind = SESSION_ERROR_NONE};
+	error_clear(error);
 	session = session_allocate();
 	if (!session)
 		return session_fail_allocation(error);

@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "protocol/protocol.h"
 #include "recorder/core/report.h"
 #include "recorder/core/session.h"
@@ -30,7 +31,7 @@
  * Inside another recording, both record the command. Other content of the variable is passed on
  * unchanged.
  */
-int spawn_sockets(struct session *session, struct session_error *error)
+int spawn_sockets(struct session *session, struct error *error)
 {
 	const char *outer = getenv(WIRE_SOCKET_ENV), *at;
 	unsigned int nr = 1;
@@ -42,7 +43,7 @@ int spawn_sockets(struct session *session, struct session_error *error)
 	for (at = outer; at && *at; at = strchr(at, ':') ? strchr(at, ':') + 1 : "")
 		nr++;
 	if (nr > WIRE_SESSIONS_MAX)
-		return session_fail(error, SESSION_ERROR_FAILED, E2BIG,
+		return error_set(error, -E2BIG, NULL,
 				"cannot record: this process is already in %u recordings, and at most %d are possible",
 				nr - 1, WIRE_SESSIONS_MAX);
 	made = asprintf(&session->spawn.sockets, "%s%s%s", outer ? outer : "",
@@ -50,7 +51,7 @@ int spawn_sockets(struct session *session, struct session_error *error)
 	if (made >= 0)
 		return 0;
 	session->spawn.sockets = NULL;
-	return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
+	return error_set_no_memory(error);
 }
 
 /*
@@ -123,26 +124,26 @@ static _Noreturn void run_command(
 	_exit(code == ENOENT ? 127 : 126);
 }
 
-static int fail_exec(struct session_error *error, const char *name, int code)
+static int fail_exec(struct error *error, const char *name, int code)
 {
 	char path[PATH_MAX];
 	bool is_there = session_program(name, path) >= 0 || *path;
 
 	if (code == ENOENT && !is_there)
-		return session_fail(error, SESSION_ERROR_NOT_FOUND, code,
+		return error_set_kind(error, ERROR_NOT_FOUND, -code, NULL,
 				strchr(name, '/')
 						? "cannot run %s: there is no such file"
 						: "cannot run %s: there is no such command in PATH",
 				name);
 	if (code == ENOENT)
-		return session_fail(error, SESSION_ERROR_NOT_EXECUTABLE, code,
+		return error_set_kind(error, ERROR_NOT_EXECUTABLE, -code, NULL,
 				"cannot run %s: the interpreter that it names does not exist",
 				name);
 	if (code == EACCES)
-		return session_fail(error, SESSION_ERROR_NOT_EXECUTABLE, code,
+		return error_set_kind(error, ERROR_NOT_EXECUTABLE, -code, NULL,
 				"cannot run %s: it is a directory, or you may not execute it (chmod +x)",
 				name);
-	return session_fail(error, SESSION_ERROR_NOT_EXECUTABLE, code, "cannot run %s: %s", name,
+	return error_set_kind(error, ERROR_NOT_EXECUTABLE, -code, NULL, "cannot run %s: %s", name,
 			strerror(code));
 }
 
@@ -180,8 +181,10 @@ static void spawn_reset_signals(struct session *session)
 	session->loop.mask_is_ours = true;
 }
 
-static int watch_command(struct session *session, pid_t pid, struct session_error *error)
+static int watch_command(struct session *session, pid_t pid, struct error *error)
 {
+	int ret;
+
 	session->command.watch = (struct recorder_watch){
 			.kind = WATCH_COMMAND,
 			.fd = (int)syscall(SYS_pidfd_open, pid, 0),
@@ -189,17 +192,15 @@ static int watch_command(struct session *session, pid_t pid, struct session_erro
 	session->command.pid = pid;
 	if (session->command.watch.fd >= 0)
 		return 0;
-	session_fail(error, SESSION_ERROR_FAILED, errno, "cannot watch the command: %s",
-			strerror(errno));
-	session_hint(error, "use Linux 5.3 or later");
+	ret = error_set_kind(error, ERROR_FAILED, -errno, "use Linux 5.3 or later",
+			"cannot watch the command: %s", strerror(errno));
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-	return -error->code;
+	return ret;
 }
 
 /* Watches the waiting child, and lets it continue when the helper is ready. */
-static int spawn_resume_child(
-		struct session *session, pid_t pid, int go[2], struct session_error *error)
+static int spawn_resume_child(struct session *session, pid_t pid, int go[2], struct error *error)
 {
 	int ret = watch_command(session, pid, error);
 
@@ -224,7 +225,7 @@ static int spawn_resume_child(
 }
 
 static int spawn_start_child(struct session *session, char *const argv[], int ends[2], int go[2],
-		pid_t *ret_pid, struct session_error *error)
+		pid_t *ret_pid, struct error *error)
 {
 	int code;
 
@@ -239,25 +240,25 @@ static int spawn_start_child(struct session *session, char *const argv[], int en
 		close(go[0]);
 		close(go[1]);
 	}
-	return session_fail(error, SESSION_ERROR_FAILED, code, "cannot start a process: %s",
+	return error_set_kind(error, ERROR_FAILED, -code, NULL, "cannot start a process: %s",
 			strerror(code));
 }
 
-int session_spawn(struct session *session, char *const argv[], struct session_error *error)
+int session_spawn(struct session *session, char *const argv[], struct error *error)
 {
 	int ends[2], go[2] = {-1, -1}, code, ret;
 	pid_t pid;
 
 	if (!argv || !argv[0] || !*argv[0])
-		return session_fail(
-				error, SESSION_ERROR_USAGE, EINVAL, "missing command to record");
+		return error_set_kind(
+				error, ERROR_USAGE, -EINVAL, NULL, "missing command to record");
 	if (session->command.pid)
-		return session_fail(error, SESSION_ERROR_USAGE, EBUSY,
+		return error_set_kind(error, ERROR_USAGE, -EBUSY, NULL,
 				"the session has a command already");
 	session->command.name = strdup(argv[0]);
 	session->command.never_meets = session_never_meets(argv[0]);
 	if (pipe2(ends, O_CLOEXEC))
-		return session_fail(error, SESSION_ERROR_FAILED, errno, "cannot make a pipe: %s",
+		return error_set_kind(error, ERROR_FAILED, -errno, NULL, "cannot make a pipe: %s",
 				strerror(errno));
 	/*
 	 * A socket instead of a pipe: send() can write to it without SIGPIPE if the child has
@@ -267,7 +268,7 @@ int session_spawn(struct session *session, char *const argv[], struct session_er
 		code = errno;
 		close(ends[0]);
 		close(ends[1]);
-		return session_fail(error, SESSION_ERROR_FAILED, code, "cannot make a socket: %s",
+		return error_set_kind(error, ERROR_FAILED, -code, NULL, "cannot make a socket: %s",
 				strerror(code));
 	}
 	spawn_reset_signals(session);

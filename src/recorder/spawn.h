@@ -38,6 +38,6 @@ void spawn_ignore_requests(struct session *session);
  * Makes the value of SIDE_AGENT_SOCKET: the recordings that the recorder itself runs in, and its
  * own.
  */
-int spawn_sockets(struct session *session, struct session_error *error);
+int spawn_sockets(struct session *session, struct error *error);
 
 #endif

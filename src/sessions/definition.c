@@ -164,28 +164,6 @@ void definition_view_free(struct definition_view *view)
 	*view = (struct definition_view){.channels = NULL};
 }
 
-static enum error_kind definition_get_value_kind(enum session_error_kind kind)
-{
-	switch (kind) {
-	case SESSION_ERROR_USAGE: return ERROR_USAGE;
-	case SESSION_ERROR_PERMISSION: return ERROR_PERMISSION;
-	case SESSION_ERROR_NONE:
-	case SESSION_ERROR_FAILED:
-	case SESSION_ERROR_NOT_FOUND:
-	case SESSION_ERROR_NOT_EXECUTABLE: break;
-	}
-	return ERROR_FAILED;
-}
-
-int definition_session_error(const struct session_error *from, struct error *error)
-{
-	error_set_kind(error, definition_get_value_kind(from->kind),
-			from->code ? -from->code : -EINVAL, from->hint, "%s", from->text);
-	if (from->where)
-		error_set_position(error, from->where, 0, from->column);
-	return error->code;
-}
-
 static bool may_snapshot(const struct definition *definition)
 {
 	for (size_t i = 0; i < definition->nr_channels; i++)
@@ -219,7 +197,6 @@ static int check_sending(const struct definition *definition, struct error *erro
 
 int definition_check(const struct definition *definition, struct error *error)
 {
-	struct session_error session_error;
 	struct definition_view view;
 	int ret = check_sending(definition, error);
 
@@ -234,9 +211,7 @@ int definition_check(const struct definition *definition, struct error *error)
 	 */
 	if (!may_snapshot(definition))
 		view.options.nr_snapshot_on = 0;
-	ret = session_check(&view.options, &session_error);
-	if (ret)
-		ret = definition_session_error(&session_error, error);
+	ret = session_check(&view.options, error);
 	definition_view_free(&view);
 	return ret;
 }

@@ -44,9 +44,6 @@ int definition_copy(
  */
 int definition_check(const struct definition *definition, struct error *error);
 
-/* Converts a session's error. Returns error->code. */
-int definition_session_error(const struct session_error *from, struct error *error);
-
 /*
  * The form for the session library. Its pointers refer to *view and to the definition;
  * definition_view_free() frees `view`.

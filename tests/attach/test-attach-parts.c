@@ -92,12 +92,12 @@ static void played_end(int fd, pid_t child, struct inject_report *report)
 static int turns_until_error = -1, answers_until_all, answers_error;
 static bool are_no_answers;
 
-static int played_turn(struct session *session, int timeout_ms, struct session_error *error)
+static int played_turn(struct session *session, int timeout_ms, struct error *error)
 {
 	CHECK(session);
 	note("turn %d; ", timeout_ms);
 	if (!turns_until_error--) {
-		*error = (struct session_error){.kind = SESSION_ERROR_FAILED, .code = EIO};
+		*error = (struct error){.kind = ERROR_FAILED, .code = -EIO};
 		(void)snprintf(error->text, sizeof(error->text), "the turn failed");
 		return -EIO;
 	}

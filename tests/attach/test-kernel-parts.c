@@ -241,9 +241,9 @@ static void test_end(void)
 
 /* ---- during the recording of a command ---- */
 
-static bool is_failure(const struct session_error *error)
+static bool is_failure(const struct error *error)
 {
-	return error->kind == SESSION_ERROR_FAILED && error->code == EIO &&
+	return error->kind == ERROR_FAILED && error->code == -EIO &&
 			!strcmp(error->text,
 					"cannot set the uprobes; `--no-uprobe` sets breakpoints instead");
 }
@@ -251,14 +251,14 @@ static bool is_failure(const struct session_error *error)
 static void test_helper_process(void)
 {
 	struct trace_kernel kernel;
-	struct session_error error = {.kind = SESSION_ERROR_NONE};
+	struct error error = {.kind = ERROR_NONE};
 	const struct session_helper *helper = trace_kernel_helper(&kernel, tables, 2);
 	struct resources before = resources_now();
 
 	CHECK(helper && helper->user == &kernel && kernel.ready == -1 && !kernel.child);
 	CHECK(!helper->begin(&kernel, 56, "/s", &error) && kernel.child == 4711);
 	CHECK(called("words 56: 11 12; begin /s; free; "));
-	CHECK(helper->is_ready(&kernel, &error) == 0 && error.kind == SESSION_ERROR_NONE);
+	CHECK(helper->is_ready(&kernel, &error) == 0 && error.kind == ERROR_NONE);
 	CHECK(write(ready_end, "x", 1) == 1 && !close(ready_end));
 	CHECK(helper->is_ready(&kernel, &error) == 1 && kernel.ready == -1);
 	waits_until_end = 2;
@@ -276,13 +276,13 @@ static void test_helper_process(void)
 	CHECK(helper->is_ready(&kernel, &error) == -EIO && is_failure(&error) &&
 			kernel.ready == -1);
 	*calls = '\0';
-	error.kind = SESSION_ERROR_NONE;
+	error.kind = ERROR_NONE;
 	begin_status = COMMAND_FAILED;
 	CHECK(helper->begin(&kernel, 56, "/s", &error) == -EIO && is_failure(&error));
 	begin_status = 0;
 	CHECK(called("words 56: 11 12; begin /s; free; "));
 	words_status = COMMAND_FAILED;
-	error.kind = SESSION_ERROR_NONE;
+	error.kind = ERROR_NONE;
 	CHECK(helper->begin(&kernel, 56, "/s", &error) == -EIO && is_failure(&error));
 	words_status = 0;
 	CHECK(called("words 56: 11 12; free; "));

@@ -133,15 +133,15 @@ static struct played sessions[3];
 static unsigned int nr_opened, nr_statuses;
 static int open_error;
 
-static int set_error(struct session_error *error, enum session_error_kind kind, const char *text)
+static int set_error(struct error *error, enum error_kind kind, const char *text)
 {
-	*error = (struct session_error){.kind = kind};
+	*error = (struct error){.kind = kind};
 	snprintf(error->text, sizeof(error->text), "%s", text);
 	return -1;
 }
 
 static int played_open(const struct session_options *options, const struct session_live *live,
-		struct session **session, struct session_error *error)
+		struct session **session, struct error *error)
 {
 	struct played *played = &sessions[nr_opened];
 
@@ -153,17 +153,17 @@ static int played_open(const struct session_options *options, const struct sessi
 			options->output ? options->output : "-", options->force ? " force" : "",
 			(int)options->format, options->compress);
 	if (open_error)
-		return set_error(error, SESSION_ERROR_PERMISSION, "not opened");
+		return set_error(error, ERROR_PERMISSION, "not opened");
 	nr_opened++;
 	played->is_open = true;
 	if (live->only)
 		leave_files();
 	*session = (struct session *)(void *)played;
-	error->kind = SESSION_ERROR_FAILED; /* set although the call succeeds */
+	error->kind = ERROR_FAILED; /* set although the call succeeds */
 	return 0;
 }
 
-static int played_turn(struct session *session, int timeout_ms, struct session_error *error)
+static int played_turn(struct session *session, int timeout_ms, struct error *error)
 {
 	struct played *played = (struct played *)(void *)session;
 
@@ -172,7 +172,7 @@ static int played_turn(struct session *session, int timeout_ms, struct session_e
 	if (played->turns_to_end > 0)
 		played->turns_to_end--;
 	if (played->turn_error)
-		return set_error(error, SESSION_ERROR_FAILED, "no turn");
+		return set_error(error, ERROR_FAILED, "no turn");
 	return 0;
 }
 
@@ -227,16 +227,16 @@ static int played_flush(struct session *session, unsigned int timeout_ms)
 	return played->flush_error;
 }
 
-static void played_close_session(struct session *session, bool finish, struct session_error *error)
+static void played_close_session(struct session *session, bool finish, struct error *error)
 {
 	struct played *played = (struct played *)(void *)session;
 
 	called("close %d%s;", (int)(played - sessions), finish ? " finish" : "");
 	assert_true(played->is_open);
 	played->is_open = false;
-	error->kind = SESSION_ERROR_NONE;
+	error->kind = ERROR_NONE;
 	if (played->close_error)
-		set_error(error, SESSION_ERROR_USAGE, "not closed");
+		set_error(error, ERROR_USAGE, "not closed");
 }
 
 static void played_messages(struct session *session)

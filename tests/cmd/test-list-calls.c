@@ -226,15 +226,15 @@ static struct session_summary stats;
 static size_t nr_session_events;
 static unsigned int nr_sessions;
 
-static int session_step(int step, struct session_error *error)
+static int session_step(int step, struct error *error)
 {
-	*error = (struct session_error){.kind = (enum session_error_kind)session_kinds[step]};
+	*error = (struct error){.kind = (enum error_kind)session_kinds[step]};
 	snprintf(error->text, sizeof(error->text), "step %d", step);
 	return session_kinds[step] ? -1 : 0;
 }
 
 static int played_create(const struct session_options *options, struct session **session,
-		struct session_error *error)
+		struct error *error)
 {
 	called("create %d %zu;", options->mode == SESSION_LIST, options->nr_wrappers);
 	assert_ptr_equal(options->wrappers, options->nr_wrappers ? (const void *)others : NULL);
@@ -245,14 +245,14 @@ static int played_create(const struct session_options *options, struct session *
 	return 0;
 }
 
-static int played_spawn(struct session *session, char *const *args, struct session_error *error)
+static int played_spawn(struct session *session, char *const *args, struct error *error)
 {
 	assert_ptr_equal(session, &anything);
 	called("spawn %s;", args[0]);
 	return session_step(1, error);
 }
 
-static int played_run(struct session *session, struct session_error *error)
+static int played_run(struct session *session, struct error *error)
 {
 	assert_ptr_equal(session, &anything);
 	return session_step(2, error);
@@ -799,7 +799,7 @@ static void test_command(void **unused)
 		static const char *const printed[] = {
 				"side: step 0\n", "side: step 1\n", "side: step 2\n"};
 
-		session_kinds[i] = SESSION_ERROR_NOT_FOUND;
+		session_kinds[i] = ERROR_NOT_FOUND;
 		assert_command(COMMAND_NOT_FOUND,
 				i ? "create 1 0;spawn cmd;" LISTED : "create 1 0;" LISTED,
 				printed[i]);

@@ -35,15 +35,15 @@ static struct session_options installed; /* to session_create() */
 static int create_kind, spawn_kind, run_kind;
 static bool is_created, gets_progress;
 
-static int set_error(struct session_error *error, int kind, const char *text)
+static int set_error(struct error *error, int kind, const char *text)
 {
-	*error = (struct session_error){.kind = (enum session_error_kind)kind};
+	*error = (struct error){.kind = (enum error_kind)kind};
 	snprintf(error->text, sizeof(error->text), "%s", text);
 	return kind ? -1 : 0;
 }
 
 static int played_create(const struct session_options *options, struct session **session,
-		struct session_error *error)
+		struct error *error)
 {
 	called("create %s;", options->output ? options->output : "-");
 	installed = *options;
@@ -61,7 +61,7 @@ static const struct session_summary *played_summary(struct session *session)
 	return &parameters;
 }
 
-static int played_spawn(struct session *session, char *const *args, struct session_error *error)
+static int played_spawn(struct session *session, char *const *args, struct error *error)
 {
 	assert_ptr_equal(session, SESSION);
 	called("spawn %s;", args[0]);
@@ -77,7 +77,7 @@ static void played_on_progress(struct session *session,
 	progress(user, 2048, 3, 4567);
 }
 
-static int played_run(struct session *session, struct session_error *error)
+static int played_run(struct session *session, struct error *error)
 {
 	assert_ptr_equal(session, SESSION);
 	called("run;");
@@ -333,26 +333,26 @@ static void reset(void)
 static void test_statuses(void **unused)
 {
 	static const int statuses[] = {COMMAND_DONE, COMMAND_FAILED, COMMAND_USAGE,
-			COMMAND_NOT_PERMITTED, COMMAND_NOT_FOUND, COMMAND_NOT_EXECUTABLE};
-	struct session_error error = {.kind = SESSION_ERROR_FAILED, .text = "sentence"};
+			COMMAND_NOT_PERMITTED, COMMAND_NOT_FOUND, COMMAND_FAILED,
+			COMMAND_NOT_EXECUTABLE};
+	struct error error = {.kind = ERROR_FAILED, .text = "sentence"};
 	int status;
 
 	(void)unused;
 	reset();
-	for (int i = 0; i < 6; i++)
-		assert_int_equal(command_session_status(i), statuses[i]);
-	assert_int_equal(command_session_status(6), COMMAND_FAILED);
+	for (int i = 0; i < 7; i++)
+		assert_int_equal(command_session_status((enum error_kind)i), statuses[i]);
+	assert_int_equal(command_session_status((enum error_kind)7), COMMAND_FAILED);
 	assert_int_equal(record_exit_status(7 << 8), 7);
 	assert_int_equal(record_exit_status(9), 137);
 	assert_int_equal(record_exit_status(0x80 | 11), 139);
 	assert_int_equal(record_exit_status(0x137f), COMMAND_FAILED);
 	begin_output();
 	assert_int_equal(command_session_error(&error), COMMAND_FAILED);
-	error.kind = SESSION_ERROR_USAGE;
+	error.kind = ERROR_USAGE;
 	snprintf(error.hint, sizeof(error.hint), "do that");
 	assert_int_equal(command_session_error(&error), COMMAND_USAGE);
-	error.where = "a ? b";
-	error.column = 3;
+	error_set_position(&error, "a ? b", 0, 3);
 	assert_int_equal(command_session_error(&error), COMMAND_USAGE);
 	assert_output("side: sentence\nside: sentence\nhint: do that\nside: sentence\n  a ? b\n    ^\nhint: do that\n");
 	status = 5;
@@ -435,7 +435,7 @@ static void test_final(void **unused)
 	assert_int_equal(record_final_status(&parameters, &options, 7), COMMAND_LOST);
 	parameters.nr_refused = 0;
 	assert_int_equal(record_final_status(&parameters, &options, 7), 7);
-	parameters.failure = SESSION_ERROR_PERMISSION;
+	parameters.failure = ERROR_PERMISSION;
 	assert_int_equal(record_final_status(&parameters, &options, 7), 7);
 	assert_int_equal(record_final_status(&parameters, &options, 0), COMMAND_NOT_PERMITTED);
 	parameters.status = 9 << 8;
@@ -1020,7 +1020,7 @@ static void test_failures(void **unused)
 	assert_int_equal(run(), 15);
 	assert_called(BEFORE AFTER);
 	printing_status = 0;
-	create_kind = SESSION_ERROR_PERMISSION;
+	create_kind = ERROR_PERMISSION;
 	begin_output();
 	assert_int_equal(run(), COMMAND_NOT_PERMITTED);
 	assert_output("side: not created\n");
@@ -1043,7 +1043,7 @@ static void test_failures(void **unused)
 			with_output(BEFORE "create -;start %s;printer %s 1;discard;destroy;" AFTER),
 			false);
 	printing_start_status = 0;
-	spawn_kind = SESSION_ERROR_NOT_FOUND;
+	spawn_kind = ERROR_NOT_FOUND;
 	assert_failure(COMMAND_NOT_FOUND, "side: not spawned\n",
 			with_output(BEFORE
 					"create -;start %s;printer %s 1;private ./command;spawn ./command;discard;destroy;" AFTER),
@@ -1058,7 +1058,7 @@ static void test_failures(void **unused)
 	is_refused = false;
 	finish_status = 0;
 	printed_options.quiet = true;
-	run_kind = SESSION_ERROR_USAGE;
+	run_kind = ERROR_USAGE;
 	assert_failure(COMMAND_USAGE, "side: not run\n",
 			with_output(BEFORE
 					"create -;start %s;printer %s 1;private ./command;spawn ./command;sends %s;run;end;finish;sent %s;destroy;" AFTER),

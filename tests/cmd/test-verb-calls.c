@@ -179,7 +179,7 @@ static void played_progress(void *parsed, uint64_t bytes, size_t processes, uint
 static const void *the_parsed;
 
 static int played_recover(const struct session_recover_options *options, struct session **session,
-		struct session_error *error)
+		struct error *error)
 {
 	called("recover");
 	for (size_t i = 0; i < options->nr_paths; i++)
@@ -206,7 +206,7 @@ static void played_destroy(struct session *session)
 	called("destroy;");
 }
 
-static int played_session_error(const struct session_error *error)
+static int played_session_error(const struct error *error)
 {
 	assert_non_null(error);
 	called("error;");

@@ -84,11 +84,11 @@ static int check(void)
 			.nr_snapshot_on = 3,
 			.rotation = {.size = 65536},
 			.retention = {.count = 3}};
-	struct session_error error;
+	struct error error;
 	int ret;
 
 	CAN_FAIL(ret = session_check(&options, &error));
-	if ((ret != 0) != (error.kind != SESSION_ERROR_NONE) || (ret && !*error.text))
+	if ((ret != 0) != (error.kind != ERROR_NONE) || (ret && !*error.text))
 		snprintf(why, sizeof(why), "%d, kind %d, %s", ret, (int)error.kind, error.text);
 	return ret;
 }
@@ -102,7 +102,7 @@ static int create(void)
 			.has_others = true,
 			.others = table};
 	struct session_options options = options_now();
-	struct session_error error;
+	struct error error;
 	struct session *session;
 	int ret;
 
@@ -112,7 +112,7 @@ static int create(void)
 	options.nr_environment = 2;
 	options.buffers = played_path("buffers");
 	CAN_FAIL(ret = session_create(&options, &session, &error));
-	if ((ret != 0) != !session || (ret && (error.kind == SESSION_ERROR_NONE || !*error.text)))
+	if ((ret != 0) != !session || (ret && (error.kind == ERROR_NONE || !*error.text)))
 		snprintf(why, sizeof(why), "%d: %s", ret, error.text);
 	CAN_FAIL(session_destroy(session));
 	return ret;
@@ -128,12 +128,12 @@ static int open_in(const char *state_dir, struct session **session)
 			.active = true,
 			.track = &track,
 			.nr_track = 1};
-	struct session_error error;
+	struct error error;
 	int ret;
 
 	CAN_FAIL(ret = session_open(&options, &live, session, &error));
 	free(socket);
-	if ((ret != 0) != !*session || (ret && (error.kind == SESSION_ERROR_NONE || !*error.text)))
+	if ((ret != 0) != !*session || (ret && (error.kind == ERROR_NONE || !*error.text)))
 		snprintf(why, sizeof(why), "%d: %s", ret, error.text);
 	return ret;
 }
@@ -152,7 +152,7 @@ static bool take_errors(struct session *session)
 
 static int open_live(void)
 {
-	struct session_error error;
+	struct error error;
 	struct session *session;
 	int ret = open_in(played_path("place"), &session);
 
@@ -251,7 +251,7 @@ static unsigned int count_events(const char *below)
 static int record_and_close(struct session *session)
 {
 	char name[SESSION_SNAPSHOT_NAME_MAX] = "";
-	struct session_error error;
+	struct error error;
 	uint64_t recorded = 0;
 	uint32_t number = 0;
 	bool reported = false;
@@ -297,7 +297,7 @@ static int record_in_place(void)
 /* A recorder that exits before its program. Its unwritten records stay in the state directory. */
 static void leave_place(void)
 {
-	struct session_error error;
+	struct error error;
 	struct session *session;
 	bool was_on = !control.is_off;
 
@@ -314,7 +314,7 @@ static unsigned int count_all(const char *other)
 
 static int adopt(void)
 {
-	struct session_error error;
+	struct error error;
 	struct session *session;
 	uint64_t notes = control.notes, site = control.site;
 	bool reported;
@@ -348,7 +348,7 @@ static int recover(void)
 			.paths = &state_dir, .nr_paths = 1, .output = played_path("recovered")};
 	const struct session_summary *summary;
 	uint64_t notes = control.notes, site = control.site;
-	struct session_error error;
+	struct error error;
 	struct session *session;
 	bool reported = false;
 	unsigned int nr;

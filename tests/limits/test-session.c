@@ -32,7 +32,7 @@
 #include "recorder/storage/found.h"
 #include "ring/ring.h"
 
-static struct session_error error;
+static struct error error;
 
 /* ---- options ---- */
 
@@ -56,7 +56,7 @@ static int check(void)
 
 	if (ret) {
 		limit_problem = error.text;
-		assert_int_equal(error.kind, SESSION_ERROR_USAGE);
+		assert_int_equal(error.kind, ERROR_USAGE);
 	}
 	return ret;
 }

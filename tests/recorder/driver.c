@@ -126,7 +126,7 @@ static void put_summary(struct session *session)
 	printf("]}\n");
 }
 
-static int fail(const struct session_error *error)
+static int fail(const struct error *error)
 {
 	printf("{\"ok\":false,\"kind\":%d,\"code\":%d,\"text\":", (int)error->kind, error->code);
 	put_string(error->text);
@@ -152,7 +152,7 @@ int main(int argc, char **argv)
 			.name = SESSION_CHANNEL_NAME, .rules = &rule, .nr_rules = 1};
 	struct session_options options = {
 			.mode = SESSION_RECORD, .channels = &channel, .nr_channels = 1};
-	struct session_error error;
+	struct error error;
 	struct session *session;
 	int option, ret;
 

@@ -159,7 +159,7 @@ static struct session *open_session(void)
 	};
 	char *socket = join(work, "socket");
 	const struct session_live live = {.socket = socket, .state_dir = state_dir, .active = true};
-	struct session_error error;
+	struct error error;
 	struct session *session;
 
 	if (session_open(&options, &live, &session, &error)) {
@@ -227,12 +227,12 @@ static pid_t dead_process(void)
 static void make_place(void)
 {
 	struct session *session = open_session();
-	struct session_error error;
+	struct error error;
 
 	folders[0] = make_folder(session, "bad", dead_process(), 0);
 	folders[1] = make_folder(session, "good", dead_process(), 1);
 	session_close(session, false, &error);
-	CHECK(error.kind == SESSION_ERROR_NONE);
+	CHECK(error.kind == ERROR_NONE);
 	keep_directory(".");
 	CHECK(nr_files == 1 + 2 * 4);
 }
@@ -278,7 +278,7 @@ static void check_victim(void)
 
 static void play(void)
 {
-	struct session_error error;
+	struct error error;
 
 	session_close(open_session(), true, &error);
 }

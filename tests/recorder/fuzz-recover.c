@@ -65,7 +65,7 @@ static struct session_summary recover(const char *path)
 	const struct session_recover_options options = {
 			.paths = paths, .nr_paths = 1, .output = output};
 	struct session_summary summary;
-	struct session_error error;
+	struct error error;
 	struct session *session;
 
 	remove_output();
@@ -360,15 +360,14 @@ static void check_mistake(const char *path, unsigned char *bad, const struct mis
 	write_file("core", bad, core_bytes);
 	summary = recover(path);
 	if (!mistake->error) {
-		CHECK(!refusal[0] && summary.nr_processes == 1 &&
-				summary.failure == SESSION_ERROR_NONE);
+		CHECK(!refusal[0] && summary.nr_processes == 1 && summary.failure == ERROR_NONE);
 		return;
 	}
 	if (!strstr(refusal, mistake->error))
 		fprintf(stderr, "offset %zu, number %llu: %s\n", mistake->at,
 				(unsigned long long)mistake->number, refusal);
 	CHECK(strstr(refusal, mistake->error));
-	CHECK(summary.failure != SESSION_ERROR_NONE);
+	CHECK(summary.failure != ERROR_NONE);
 }
 
 /* The longest permitted texts, and one byte more. */
@@ -428,7 +427,7 @@ static void check_whole(const char *path)
 {
 	struct session_summary summary = recover(path);
 
-	CHECK(summary.nr_processes == 1 && summary.failure == SESSION_ERROR_NONE);
+	CHECK(summary.nr_processes == 1 && summary.failure == ERROR_NONE);
 	CHECK(!summary.lost && !summary.unwritten && !summary.overwritten);
 	CHECK(summary.bytes > EVENTS * 8);
 }

@@ -68,7 +68,7 @@ static void put_number(const char *name, uint64_t value)
 	printf("\"%s\":%llu,", name, (unsigned long long)value);
 }
 
-static void put_error(const struct session_error *error)
+static void put_error(const struct error *error)
 {
 	printf("{\"ok\":false,\"kind\":%d,\"code\":%d,\"column\":%u,\"text\":", (int)error->kind,
 			error->code, error->column);
@@ -287,7 +287,7 @@ static void put_result(int result, uint64_t number)
 static void change(struct session *session, bool active, char **words)
 {
 	struct definition *definition = calloc(1, sizeof(*definition));
-	struct session_error error;
+	struct error error;
 	uint64_t generation;
 
 	while (definition && *words)
@@ -304,7 +304,7 @@ static void change(struct session *session, bool active, char **words)
 
 static void close_session(struct session *session, bool finish)
 {
-	struct session_error error;
+	struct error error;
 
 	session_close(session, finish, &error);
 	if (error.kind)
@@ -369,7 +369,7 @@ static void serve(struct session *session)
 	static char line[65536];
 	struct pollfd fds[2] = {{.fd = STDIN_FILENO, .events = POLLIN},
 			{.fd = session_fd(session), .events = POLLIN}};
-	struct session_error error;
+	struct error error;
 
 	for (;;) {
 		char *words[512] = {NULL}, *remainder = NULL, *word;
@@ -394,7 +394,7 @@ int main(int argc, char **argv)
 	static struct definition definition;
 	struct session_options options = {.mode = SESSION_RECORD};
 	struct session_live live = {.socket = NULL};
-	struct session_error error;
+	struct error error;
 	struct session *session;
 	int option;
 

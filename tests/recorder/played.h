@@ -92,7 +92,7 @@ static inline ssize_t played_hear(struct session *session, int fd, int *ring_fd)
 	ssize_t size = -EAGAIN;
 
 	for (int turn = 0; turn < PLAYED_TURNS && size == -EAGAIN; turn++) {
-		struct session_error error;
+		struct error error;
 		int fds[WIRE_FDS_MAX];
 		size_t nr = WIRE_FDS_MAX;
 

@@ -122,7 +122,7 @@ CHANGING(rename, (const char *name, const char *other), SYS_renameat, AT_FDCWD, 
 
 static struct session *session;
 
-static int fail(const struct session_error *error)
+static int fail(const struct error *error)
 {
 	printf("failed %d %s\n", (int)error->kind, error->text);
 	return 1;
@@ -182,7 +182,7 @@ static void print_statistics(void)
 }
 
 /* Executes a line. 0: continue; 1: the end. */
-static int obey(struct session_error *error)
+static int obey(struct error *error)
 {
 	struct pollfd input = {.fd = 0, .events = POLLIN};
 	char line[64];
@@ -215,7 +215,7 @@ int main(int argc, char **argv)
 	struct session_channel channels[CHANNELS_MAX] = {{0}};
 	struct session_options options = {.mode = SESSION_RECORD, .channels = channels};
 	struct session_live live = {.active = true};
-	struct session_error error;
+	struct error error;
 
 	if (argc < 8)
 		return 2;
@@ -241,7 +241,7 @@ int main(int argc, char **argv)
 			return fail(&error);
 		print_messages();
 	}
-	if (error.kind != SESSION_ERROR_NONE)
+	if (error.kind != ERROR_NONE)
 		return fail(&error);
 	puts("done");
 	return 0;

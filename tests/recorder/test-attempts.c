@@ -317,7 +317,7 @@ static void test_traces(void)
 /* A recorder that is asked to exit has 2 seconds to do so. */
 static void test_locks(void)
 {
-	struct session_error error;
+	struct error error;
 
 	begin(1, EWOULDBLOCK);
 	CHECK(!lock_directory(77, "/place", &error) && !nr_pauses);

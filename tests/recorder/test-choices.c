@@ -29,7 +29,7 @@
 #include "recorder/storage/output.h"
 #include "ring/ring.h"
 
-static struct session_error error;
+static struct error error;
 
 /* ---- Options ---- */
 
@@ -42,7 +42,7 @@ static void check_options(const struct session_options *options, const char *exp
 				expected ? expected : "accepted");
 		abort();
 	}
-	CHECK(!ret || (error.kind == SESSION_ERROR_USAGE && error.code == -ret));
+	CHECK(!ret || (error.kind == ERROR_USAGE && error.code == ret));
 }
 
 static void check_channel(const struct session_channel *channel, const char *expected)
@@ -93,7 +93,7 @@ static void test_channels(void)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		check_channel(&cases[i].channel, cases[i].error);
 	check_options(&options, "two channels are called \"a\"");
-	CHECK(error.code == EEXIST);
+	CHECK(error.code == -EEXIST);
 	options.nr_channels = 2;
 	check_options(&options, NULL);
 	check_channel(&many, NULL);
@@ -130,7 +130,7 @@ static void test_contexts(void)
 	channel.nr_contexts = 1;
 	CHECK(session_check(&options, &error) == -EINVAL);
 	CHECK(!strncmp(error.text, "contexts, column 6: ", 20) && error.column == 6 &&
-			error.where == bad[0] && *error.hint);
+			!strcmp(error.input, bad[0]) && *error.hint);
 }
 
 static void test_chunks(void)
@@ -176,7 +176,7 @@ static void check_trigger(const char *text, const char *why)
 
 	snprintf(expected, sizeof(expected), "--snapshot-on \"%s\": %s", text, why ? why : "");
 	check_options(&options, why ? expected : NULL);
-	CHECK(!error.where);
+	CHECK(!*error.input && !error.column);
 }
 
 static void test_triggers(void)
@@ -280,8 +280,7 @@ static void check_track(enum session_track_kind kind, uint64_t number, const cha
 
 	CHECK(!ret == !expected && !ret == (taken != NULL));
 	if (ret)
-		CHECK(ret == -EINVAL && error.kind == SESSION_ERROR_USAGE &&
-				!strcmp(error.text, expected));
+		CHECK(ret == -EINVAL && error.kind == ERROR_USAGE && !strcmp(error.text, expected));
 	else
 		CHECK(taken[0].kind == kind && taken[0].number == number &&
 				(!text || (taken[0].text != text && !strcmp(taken[0].text, text))));
@@ -492,7 +491,7 @@ static void check_output(const char *name, bool force, const char *before, const
 	int ret;
 
 	CHECK(session);
-	error = (struct session_error){.kind = SESSION_ERROR_NONE};
+	error = (struct error){.kind = ERROR_NONE};
 	ret = output_create(session, name, force, &error);
 	snprintf(expected, sizeof(expected), "%s%s%s", before ? before : "", *name ? name : "",
 			after);
@@ -513,7 +512,7 @@ static void test_output(void)
 	check_output(played_path("new"), true, NULL, "", NULL);
 	check_output(played_path("new"), false, "", " is not empty",
 			"`-o DIRECTORY` names another one\n`--force` adds to it");
-	CHECK(error.code == EEXIST && error.kind == SESSION_ERROR_FAILED);
+	CHECK(error.code == -EEXIST && error.kind == ERROR_FAILED);
 	check_output("", false, "the name of the output directory is empty", "", NULL);
 	check_output(played_path("no/new"), false, "cannot write to ",
 			": No such file or directory", "create the parent directory first");
@@ -588,13 +587,13 @@ static void test_reports(void)
 	CHECK(!strcmp(session->reports.messages[LIMIT_MESSAGES - 2].text, "message 198"));
 	CHECK(!strcmp(session->reports.messages[LIMIT_MESSAGES - 1].text,
 			"more messages like these are not shown"));
-	CHECK(session_error_kind_of(-EACCES) == SESSION_ERROR_PERMISSION &&
-			session_error_kind_of(EROFS) == SESSION_ERROR_PERMISSION &&
-			session_error_kind_of(EPERM) == SESSION_ERROR_PERMISSION &&
-			session_error_kind_of(-EIO) == SESSION_ERROR_FAILED);
+	CHECK(report_error_kind(-EACCES) == ERROR_PERMISSION &&
+			report_error_kind(EROFS) == ERROR_PERMISSION &&
+			report_error_kind(EPERM) == ERROR_PERMISSION &&
+			report_error_kind(-EIO) == ERROR_FAILED);
 	report_failure(session, EPERM);
 	report_failure(session, EIO);
-	CHECK(session->reports.failure == SESSION_ERROR_PERMISSION);
+	CHECK(session->reports.failure == ERROR_PERMISSION);
 	/* Beyond the limit, losses in records are added up; those in bytes are kept. */
 	for (int i = 0; i < LIMIT_SESSION_LOSSES; i++)
 		report_loss(session, &instance, "r", "e", "x", 1, false);

@@ -228,7 +228,7 @@ static void make(const char *name)
 static void test_options(void **unused)
 {
 	struct session_options options = {.rotation.size = 65535};
-	struct session_error error;
+	struct error error;
 
 	(void)unused;
 	assert_int_equal(rotate_take(session, &options, &error), -EINVAL);

@@ -34,7 +34,7 @@
 #define TERA 1000000000000ull
 
 static int folder; /* of the test */
-static struct session_error error;
+static struct error error;
 
 static void write_file(const char *name, const char *text, size_t size)
 {
@@ -358,7 +358,7 @@ static struct session *agent_boot_directory_open_state_dir(const char *name, int
 	session->clock.kind = RING_CLOCK_MONOTONIC;
 	session->clock.first = (struct ctf_clock){.frequency = 10000, .offset_s = 3, .offset = 4};
 	session->output.path = strdup(played_path("out"));
-	error = (struct session_error){.kind = SESSION_ERROR_NONE};
+	error = (struct error){.kind = ERROR_NONE};
 	ret = state_directory_open_session(session, played_path(name), geteuid(), &error);
 	CHECK(ret == expected);
 	return session;
@@ -370,7 +370,7 @@ static void check_refused(const char *name, int code, const char *reason, const 
 	struct session *session = agent_boot_directory_open_state_dir(name, -code);
 
 	snprintf(text, sizeof(text), "cannot store a session in %s: %s", played_path(name), reason);
-	CHECK(!strcmp(error.text, text) && error.code == code);
+	CHECK(!strcmp(error.text, text) && error.code == -code);
 	CHECK(hint ? strstr(error.hint, hint) != NULL : !*error.hint);
 	CHECK(!state_directory_is_adopted(session));
 	session_destroy(session);
@@ -475,7 +475,7 @@ static void test_place(void)
 	check_refused("none/place", ENOENT, "No such file or directory", NULL);
 	CHECK(!fchmodat(folder, "place", 0720, 0));
 	check_refused("place", EPERM, "other users may write there", "`chmod go-w ");
-	CHECK(error.kind == SESSION_ERROR_PERMISSION);
+	CHECK(error.kind == ERROR_PERMISSION);
 	CHECK(!fchmodat(folder, "place", 0702, 0));
 	check_refused("place", EPERM, "other users may write there", "`chmod go-w ");
 	CHECK(!fchmodat(folder, "place", 0755, 0));

@@ -20,7 +20,7 @@
 #include "recorder/session-state.h"
 
 static char work[] = "/tmp/side-library-XXXXXX";
-static struct session_error the_error;
+static struct error the_error;
 static const char *list_variable, *preload_variable, *executable_of_test;
 static bool loads;
 static unsigned int
@@ -144,7 +144,7 @@ static int find_libraries(const char *const *wrappers, size_t nr)
 
 	free(session_of_test.spawn.preload);
 	session_of_test.spawn.preload = NULL;
-	the_error = (struct session_error){.kind = SESSION_ERROR_NONE};
+	the_error = (struct error){.kind = ERROR_NONE};
 	return libraries_find(&session_of_test, &options, &the_error);
 }
 
@@ -164,7 +164,7 @@ static void check_preload(const char *format)
 	assert_string_equal(session_of_test.spawn.preload, text);
 }
 
-static void check_error(enum session_error_kind kind, int code, const char *text, const char *hint)
+static void check_error(enum error_kind kind, int code, const char *text, const char *hint)
 {
 	assert_string_equal(the_error.text, text);
 	assert_string_equal(the_error.hint, hint);
@@ -231,8 +231,7 @@ static void test_beside(void **state)
 	assert_true(find_libraries(NULL, 0) < 0);
 	executable_of_test = NULL;
 	assert_true(find_libraries(NULL, 0) < 0);
-	check_error(SESSION_ERROR_FAILED, ENOENT,
-			"libside-agent.so is not installed beside this program",
+	check_error(ERROR_FAILED, -ENOENT, "libside-agent.so is not installed beside this program",
 			"reinstall it, or name its directory in SIDE_LIB_DIR");
 }
 
@@ -259,17 +258,17 @@ static void test_loaders(void **state)
 	check_preload("%/one/libside-agent.so");
 	nr_prints = 2;
 	assert_int_equal(find_libraries(NULL, 0), -ENOMEM);
-	check_error(SESSION_ERROR_FAILED, ENOMEM, "out of memory", "");
+	check_error(ERROR_FAILED, -ENOMEM, "out of memory", "");
 	nr_prints = 3;
 	assert_int_equal(find_libraries(NULL, 0), 0);
 	check_preload("%/one/side-preload/$LIB/libside-agent.so");
 	nr_prints = 4;
 	assert_int_equal(find_libraries(NULL, 0), -ENOMEM);
-	check_error(SESSION_ERROR_FAILED, ENOMEM, "out of memory", "");
+	check_error(ERROR_FAILED, -ENOMEM, "out of memory", "");
 	nr_prints = 5;
 	preload_variable = "a.so";
 	assert_int_equal(find_libraries(NULL, 0), -ENOMEM);
-	check_error(SESSION_ERROR_FAILED, ENOMEM, "out of memory", "");
+	check_error(ERROR_FAILED, -ENOMEM, "out of memory", "");
 	nr_prints = 0;
 	*calls = '\0';
 }
@@ -287,12 +286,10 @@ static void test_refused(void **state)
 	assert_int_equal(find_libraries(NULL, 0), -ENOENT);
 	(void)snprintf(text, sizeof(text),
 			"libside-agent.so is not in %s, which SIDE_LIB_DIR names", lists);
-	check_error(SESSION_ERROR_FAILED, ENOENT, text,
-			"correct SIDE_LIB_DIR, or `unset SIDE_LIB_DIR`");
+	check_error(ERROR_FAILED, -ENOENT, text, "correct SIDE_LIB_DIR, or `unset SIDE_LIB_DIR`");
 	access_error = EACCES;
 	assert_int_equal(find_libraries(NULL, 0), -EACCES);
-	check_error(SESSION_ERROR_FAILED, EACCES, "cannot read libside-agent.so: Permission denied",
-			"");
+	check_error(ERROR_FAILED, -EACCES, "cannot read libside-agent.so: Permission denied", "");
 	access_error = ENOTDIR;
 	assert_int_equal(find_libraries(NULL, 0), -ENOENT);
 	access_error = 0;
@@ -308,13 +305,13 @@ static void test_refused(void **state)
 		(void)snprintf(text, sizeof(text),
 				"\"%s\" is not the name of a wrapper (known ones are libc and pthread)",
 				wrapper);
-		check_error(SESSION_ERROR_USAGE, EINVAL, text, "");
+		check_error(ERROR_USAGE, -EINVAL, text, "");
 	}
 	wrapper = "none";
 	list_variable = NULL;
 	assert_true(fail_missing(&the_error, 0, wrapper, "w.so") == -ENOENT);
 	the_error.hint[0] = '\0';
-	check_error(SESSION_ERROR_USAGE, ENOENT,
+	check_error(ERROR_USAGE, -ENOENT,
 			"there is no wrapper \"none\": w.so is not installed beside this program (known ones are libc and pthread)",
 			"");
 	/* LD_PRELOAD cannot carry this path. */
@@ -326,7 +323,7 @@ static void test_refused(void **state)
 	(void)snprintf(text, sizeof(text),
 			"the path %s/libside-agent.so has a blank or a colon in it, which LD_PRELOAD cannot carry",
 			lists);
-	check_error(SESSION_ERROR_FAILED, EINVAL, text,
+	check_error(ERROR_FAILED, -EINVAL, text,
 			"install side in a directory without blanks and colons");
 	*calls = '\0';
 }

@@ -258,7 +258,7 @@ static void remove_file(const char *name)
 static void test_folders(void)
 {
 	struct session *session = begin();
-	struct session_error error;
+	struct error error;
 	char text[200];
 
 	CHECK(LIMIT_FOLDERS == 65536);

@@ -439,7 +439,7 @@ static void test_lines(void)
 {
 	struct service service = {.any_user = true};
 	struct session *session = session_allocate();
-	struct session_error error;
+	struct error error;
 	uid_t uid = geteuid();
 
 	/* A session with the programs of one user. */

@@ -38,7 +38,7 @@
 #include "ring/ring.h"
 
 static const char *failing; /* the step that fails, or NULL */
-static struct session_error the_error;
+static struct error the_error;
 static struct session *current;
 static bool lacks_session, lacks_service;
 static uint64_t place_before, now_ms;
@@ -50,12 +50,12 @@ static struct instance *finished;
 static const char *output_before;
 static bool is_adopted;
 
-static int step(const char *name, struct session_error *error)
+static int step(const char *name, struct error *error)
 {
 	called("%s ", name);
 	if (!failing || strcmp(failing, name) != 0)
 		return 0;
-	return error ? session_fail(error, SESSION_ERROR_FAILED, EIO, "no %s", name) : -EIO;
+	return error ? error_set(error, -EIO, NULL, "no %s", name) : -EIO;
 }
 
 static struct session *played_allocate(void)
@@ -86,7 +86,7 @@ static void *played_calloc(size_t nr, size_t size)
 }
 
 static int played_track(const struct session_track *track, size_t nr, struct session_track **copy,
-		struct session_error *error)
+		struct error *error)
 {
 	called("track(%zu) ", nr);
 	*copy = NULL;
@@ -101,7 +101,7 @@ static void played_free_track(const struct session_track *track, size_t nr)
 	called("free_track(%d,%zu) ", track ? track[0].exclude : -1, nr);
 }
 
-static int played_place(const char *state_dir, uid_t owner, struct session_error *error)
+static int played_place(const char *state_dir, uid_t owner, struct error *error)
 {
 	called("place(%s,%u) ", state_dir, owner);
 	if (step("place", error))
@@ -111,13 +111,13 @@ static int played_place(const char *state_dir, uid_t owner, struct session_error
 	return 0;
 }
 
-static int played_output(const char *output, bool force, struct session_error *error)
+static int played_output(const char *output, bool force, struct error *error)
 {
 	called("output(%s,%d) ", output ? output : "none", force);
 	return step("output", error);
 }
 
-static int played_listener(const char *path, struct session_error *error)
+static int played_listener(const char *path, struct error *error)
 {
 	called("listen(%s) ", path);
 	return step("listener", error);
@@ -129,7 +129,7 @@ static int played_save(uint64_t generation)
 	return failing && !strcmp(failing, "save") ? -EROFS : 0;
 }
 
-static int played_channels(size_t nr, struct session_error *error)
+static int played_channels(size_t nr, struct error *error)
 {
 	called("channels(%zu) ", nr);
 	return step("change", error);
@@ -190,8 +190,7 @@ static int settled(void *user)
 #define geteuid() 6
 #define session_allocate() played_allocate()
 #define session_destroy(session) played_destroy(session)
-#define session_fail_allocation(error) \
-	session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory")
+#define session_fail_allocation(error) error_set(error, -ENOMEM, NULL, "no memory")
 #define track_take(track, nr, copy, error) played_track(track, nr, copy, error)
 #define track_free(track, nr) played_free_track(track, nr)
 #define session_begin_clock(session, error) ((void)(session), step("clock", error))
@@ -258,7 +257,7 @@ static int begin(void **state)
 	service = (struct service){.generation = 7};
 	session_of_test = (struct session){.service = &service, .loop.events.epoll = 41};
 	session_of_test.buffers.path = (char *)(uintptr_t) "/place";
-	the_error = (struct session_error){.kind = SESSION_ERROR_USAGE};
+	the_error = (struct error){.kind = ERROR_USAGE};
 	failing = output_before = NULL;
 	lacks_session = lacks_service = settles_badly = is_adopted = false;
 	place_before = 0;
@@ -276,7 +275,7 @@ static int end_test(void **state)
 	return 0;
 }
 
-static void check_error(enum session_error_kind kind, int code, const char *text)
+static void check_error(enum error_kind kind, int code, const char *text)
 {
 	assert_string_equal(the_error.text, text);
 	assert_int_equal(the_error.kind, kind);
@@ -322,7 +321,7 @@ static void test_open(void **state)
 	output_before = "/before";
 	assert_int_equal(open_live(&live, &options), 0);
 	assert_called(OPENED "output(/before,1) output lock_output save(13) totals adopt drain ");
-	assert_int_equal(the_error.kind, SESSION_ERROR_NONE);
+	assert_int_equal(the_error.kind, ERROR_NONE);
 	assert_true(current->service->generation == 13 && current->service->statedump == 13 &&
 			current->service->active && current->service->any_user &&
 			current->service->leave && current->service->only == 55 &&
@@ -376,7 +375,7 @@ static void test_no_open(void **state)
 		failing = steps[i];
 		assert_int_equal(open_live(&live, &options), -EIO);
 		(void)snprintf(text, sizeof(text), "no %s", steps[i]);
-		check_error(SESSION_ERROR_FAILED, EIO, text);
+		check_error(ERROR_FAILED, -EIO, text);
 		/* No later step is executed. */
 		(void)snprintf(last, sizeof(last), "%s destroy(1) ", steps[i]);
 		assert_true(strlen(calls) > strlen(last));
@@ -385,37 +384,37 @@ static void test_no_open(void **state)
 	}
 	failing = "drain";
 	assert_int_equal(open_live(&live, &options), -EIO);
-	check_error(SESSION_ERROR_FAILED, EIO,
+	check_error(ERROR_FAILED, -EIO,
 			"cannot start a thread to write the traces: Input/output error");
 	failing = "save";
 	assert_int_equal(open_live(&live, &options), -EROFS);
-	check_error(SESSION_ERROR_PERMISSION, EROFS,
+	check_error(ERROR_PERMISSION, -EROFS,
 			"cannot store a session in /p: Read-only file system");
 	live.state_dir = NULL;
 	failing = "buffers";
 	assert_int_equal(open_live(&live, &options), -EIO);
-	check_error(SESSION_ERROR_FAILED, EIO, "no buffers");
+	check_error(ERROR_FAILED, -EIO, "no buffers");
 	failing = NULL;
 	live.settled = settled;
 	live.owner = 77;
 	settles_badly = true;
 	assert_int_equal(open_live(&live, &options), -EPERM);
-	check_error(SESSION_ERROR_PERMISSION, EPERM,
+	check_error(ERROR_PERMISSION, -EPERM,
 			"cannot record as user 77: the daemon has no permission to become that user");
 	*calls = '\0';
 	live.socket = NULL;
 	assert_int_equal(open_live(&live, &options), -EINVAL);
-	check_error(SESSION_ERROR_USAGE, EINVAL,
+	check_error(ERROR_USAGE, -EINVAL,
 			"a session without a command needs a socket, and must record");
 	live.socket = "/s";
 	options.mode = SESSION_LIST;
 	assert_int_equal(open_live(&live, &options), -EINVAL);
-	check_error(SESSION_ERROR_USAGE, EINVAL,
+	check_error(ERROR_USAGE, -EINVAL,
 			"a session without a command needs a socket, and must record");
 	assert_called("allocate destroy(1) allocate destroy(1) ");
 	lacks_service = true;
 	assert_int_equal(open_live(&live, &options), -ENOMEM);
-	check_error(SESSION_ERROR_FAILED, ENOMEM, "no memory");
+	check_error(ERROR_FAILED, -ENOMEM, "no memory");
 	assert_called("allocate destroy(0) ");
 	lacks_session = true;
 	assert_int_equal(open_live(&live, &options), -ENOMEM);
@@ -432,12 +431,11 @@ static void test_turn(void **state)
 	finished = &first;
 	nr_turns = 1;
 	assert_int_equal(session_turn(&session_of_test, 17, &the_error), 0);
-	assert_int_equal(the_error.kind, SESSION_ERROR_NONE);
+	assert_int_equal(the_error.kind, ERROR_NONE);
 	assert_called("turn(17) adopt_new(0) forget(3) free(3) forget(4) free(4) ");
 	turn_result = -EACCES;
 	assert_int_equal(session_turn(&session_of_test, 0, &the_error), -EACCES);
-	check_error(SESSION_ERROR_PERMISSION, EACCES,
-			"cannot continue the recording: Permission denied");
+	check_error(ERROR_PERMISSION, -EACCES, "cannot continue the recording: Permission denied");
 	assert_called("turn(0) adopt_new(0) ");
 }
 
@@ -457,7 +455,7 @@ static void test_change(void **state)
 	assert_true(generation == 8 && service.generation == 8 && service.statedump == 8 &&
 			service.track == other && service.nr_track == 2);
 	assert_true(session_is_active(&session_of_test));
-	assert_int_equal(the_error.kind, SESSION_ERROR_NONE);
+	assert_int_equal(the_error.kind, ERROR_NONE);
 	/* It was active before: no state dump. */
 	assert_int_equal(session_change(&session_of_test, NULL, 5, true, other, 2, &generation,
 					 &the_error),
@@ -547,16 +545,16 @@ static void test_messages(void **state)
 	(void)state;
 	session_of_test.reports.messages = messages;
 	live_report_failure(&session_of_test, &the_error);
-	assert_int_equal(the_error.kind, SESSION_ERROR_USAGE);
-	session_of_test.reports.failure = SESSION_ERROR_PERMISSION;
+	assert_int_equal(the_error.kind, ERROR_USAGE);
+	session_of_test.reports.failure = ERROR_PERMISSION;
 	live_report_failure(&session_of_test, &the_error);
-	check_error(SESSION_ERROR_PERMISSION, EIO, "some of the recording could not be written");
+	check_error(ERROR_PERMISSION, -EIO, "some of the recording could not be written");
 	session_of_test.reports.nr_messages = 1;
 	live_report_failure(&session_of_test, &the_error);
-	check_error(SESSION_ERROR_PERMISSION, EIO, "some of the recording could not be written");
+	check_error(ERROR_PERMISSION, -EIO, "some of the recording could not be written");
 	session_of_test.reports.nr_messages = 3;
 	live_report_failure(&session_of_test, &the_error);
-	check_error(SESSION_ERROR_PERMISSION, EIO, "two");
+	check_error(ERROR_PERMISSION, -EIO, "two");
 	assert_true(session_take_message(&session_of_test, &message));
 	assert_string_equal(message.text, "one");
 	assert_called("suppressed(0) ");
@@ -589,7 +587,7 @@ static void test_end(void **state)
 
 	(void)state;
 	session_close(NULL, true, &the_error);
-	assert_int_equal(the_error.kind, SESSION_ERROR_NONE);
+	assert_int_equal(the_error.kind, ERROR_NONE);
 	assert_called("");
 	nr_turns = 1;
 	session_close(opened(), true, &the_error);
@@ -601,17 +599,17 @@ static void test_end(void **state)
 	session_finish(current);
 	assert_called("turn(0) " CLOSED "adopt_new(1) drain_stop ");
 	assert_true(current->service->over && !current->service->keep);
-	current->reports.failure = SESSION_ERROR_FAILED;
+	current->reports.failure = ERROR_FAILED;
 	session_close(current, false, &the_error);
 	assert_called("place_remove destroy(1) ");
-	check_error(SESSION_ERROR_FAILED, EIO, "some of the recording could not be written");
+	check_error(ERROR_FAILED, -EIO, "some of the recording could not be written");
 	/* Running programs keep the state directory. */
 	for (int i = 0; i < 3; i++) {
 		opened();
 		current->service->leave = i != 1;
 		current->instances.live = i == 2 ? NULL : &live;
 		session_close(current, true, &the_error);
-		assert_int_equal(the_error.kind, SESSION_ERROR_NONE);
+		assert_int_equal(the_error.kind, ERROR_NONE);
 		assert_called(i ? "turn(0) " CLOSED
 				  "adopt_new(1) drain_stop place_remove destroy(1) "
 				: "turn(0) " CLOSED "adopt_new(1) drain_stop destroy(1) ");

@@ -20,7 +20,7 @@ static void check_patterns(size_t nr, size_t length, size_t last, const char *ex
 	struct session_rule rule = {.patterns = patterns, .nr_patterns = nr};
 	struct session_channel channel = {.name = "c", .rules = &rule, .nr_rules = 1};
 	struct session_options options = {.channels = &channel, .nr_channels = 1};
-	struct session_error error;
+	struct error error;
 	int ret;
 
 	memset(text, 'x', length);
@@ -68,7 +68,7 @@ static void channels(void)
 	struct session_channel all[SESSION_CHANNELS_MAX + 1];
 	struct session_options options = {.channels = all};
 	char names[SESSION_CHANNELS_MAX + 1][16];
-	struct session_error error;
+	struct error error;
 
 	for (unsigned int i = 0; i < SESSION_CHANNELS_MAX + 1; i++) {
 		(void)snprintf(names[i], sizeof(names[i]), "c%u", i);
@@ -89,7 +89,7 @@ static void compression(void)
 	static const int levels[] = {-1, 0, SESSION_COMPRESS_MAX, SESSION_COMPRESS_MAX + 1};
 	struct session_channel channel = {.name = "c"};
 	struct session_options options = {.channels = &channel, .nr_channels = 1};
-	struct session_error error;
+	struct error error;
 	char expected[80];
 
 	for (unsigned int i = 0; i < 4; i++) {

@@ -191,7 +191,7 @@ static void test_long_status(void **unused)
 
 /* ---- sessions ---- */
 
-static int begin_each(unsigned int which, struct session_error *error)
+static int begin_each(unsigned int which, struct error *error)
 {
 	static struct session_options options;
 	static struct session_recover_options recover;
@@ -213,7 +213,7 @@ static int begin_each(unsigned int which, struct session_error *error)
 static void test_allocation(void **unused)
 {
 	unsigned int before = resources_descriptors();
-	struct session_error error;
+	struct error error;
 	struct rlimit limit, none;
 
 	(void)unused;
@@ -222,8 +222,8 @@ static void test_allocation(void **unused)
 			failing_arm(number);
 			assert_true(begin_each(which, &error) < 0);
 			assert_true(failing_has_failed());
-			assert_int_equal(error.kind, SESSION_ERROR_FAILED);
-			assert_int_equal(error.code, ENOMEM);
+			assert_int_equal(error.kind, ERROR_FAILED);
+			assert_int_equal(error.code, -ENOMEM);
 			assert_string_equal(error.text, "out of memory");
 		}
 		getrlimit(RLIMIT_NOFILE, &limit);
@@ -231,8 +231,8 @@ static void test_allocation(void **unused)
 		setrlimit(RLIMIT_NOFILE, &none);
 		assert_true(begin_each(which, &error) < 0);
 		setrlimit(RLIMIT_NOFILE, &limit);
-		assert_int_equal(error.kind, SESSION_ERROR_FAILED);
-		assert_int_equal(error.code, EMFILE);
+		assert_int_equal(error.kind, ERROR_FAILED);
+		assert_int_equal(error.code, -EMFILE);
 		assert_string_equal(error.text, "Too many open files");
 		assert_int_equal(resources_descriptors(), before);
 	}

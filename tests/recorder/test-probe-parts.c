@@ -134,7 +134,7 @@ static void test_taken(void)
 {
 	static struct session_table many[SESSION_PROBES_MAX + 1];
 	struct resources before = resources_now();
-	struct session_error error;
+	struct error error;
 	int table = make_table(47), others = make_table(48), empty = make_table(0);
 	const struct session_table *kept = NULL;
 	struct session_table probe = {.number = 5,

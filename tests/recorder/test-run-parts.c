@@ -41,7 +41,7 @@
 #define PIDFD 70
 
 static struct session the_session;
-static struct session_error the_error;
+static struct error the_error;
 static const char *failing; /* the call that fails, or NULL */
 static int failing_error;
 static jmp_buf exits;
@@ -446,7 +446,7 @@ static int begin(void **state)
 	the_session.command.status = -1;
 	the_session.command.watch.fd = the_session.loop.signals.fd = -1;
 	strcpy(the_session.listener.path, "/s");
-	the_error = (struct session_error){.kind = SESSION_ERROR_NONE};
+	the_error = (struct error){.kind = ERROR_NONE};
 	failing = socket_variable = asan_variable = NULL;
 	lacks_memory = false;
 	forked = COMMAND;
@@ -467,13 +467,13 @@ static void fail_call(const char *name, int code)
 	failing_error = code;
 }
 
-static void check_error(enum session_error_kind kind, int code, const char *text, const char *hint)
+static void check_error(enum error_kind kind, int code, const char *text, const char *hint)
 {
 	assert_string_equal(the_error.text, text);
 	assert_string_equal(the_error.hint, hint);
 	assert_int_equal(the_error.kind, kind);
 	assert_int_equal(the_error.code, code);
-	the_error = (struct session_error){.kind = SESSION_ERROR_NONE};
+	the_error = (struct error){.kind = ERROR_NONE};
 }
 
 /* ---- SIDE_AGENT_SOCKET ---- */
@@ -497,7 +497,7 @@ static void test_sockets(void **state)
 	check_sockets("/a:/b:/c:/d:/e:/f:/g", "/a:/b:/c:/d:/e:/f:/g:/s");
 	socket_variable = "/a:/b:/c:/d:/e:/f:/g:/h";
 	assert_int_equal(spawn_sockets(&the_session, &the_error), -E2BIG);
-	check_error(SESSION_ERROR_FAILED, E2BIG,
+	check_error(ERROR_FAILED, -E2BIG,
 			"cannot record: this process is already in 8 recordings, and at most 8 are possible",
 			"");
 	assert_null(the_session.spawn.sockets);
@@ -505,7 +505,7 @@ static void test_sockets(void **state)
 	check_sockets("/a:/b:/c:/d:/e:/f:/g:/h", "/s");
 	lacks_memory = true;
 	assert_int_equal(spawn_sockets(&the_session, &the_error), -ENOMEM);
-	check_error(SESSION_ERROR_FAILED, ENOMEM, "out of memory", "");
+	check_error(ERROR_FAILED, -ENOMEM, "out of memory", "");
 	assert_null(the_session.spawn.sockets);
 }
 
@@ -607,11 +607,11 @@ static void test_spawn(void **state)
 
 	(void)state;
 	assert_int_equal(session_spawn(&the_session, NULL, &the_error), -EINVAL);
-	check_error(SESSION_ERROR_USAGE, EINVAL, "missing command to record", "");
+	check_error(ERROR_USAGE, -EINVAL, "missing command to record", "");
 	assert_int_equal(session_spawn(&the_session, none, &the_error), -EINVAL);
-	check_error(SESSION_ERROR_USAGE, EINVAL, "missing command to record", "");
+	check_error(ERROR_USAGE, -EINVAL, "missing command to record", "");
 	assert_int_equal(session_spawn(&the_session, empty, &the_error), -EINVAL);
-	check_error(SESSION_ERROR_USAGE, EINVAL, "missing command to record", "");
+	check_error(ERROR_USAGE, -EINVAL, "missing command to record", "");
 	assert_called("");
 	/* read() of the other end gets nothing: the command runs. */
 	nr_interrupts = 1;
@@ -622,7 +622,7 @@ static void test_spawn(void **state)
 			the_session.command.watch.kind == WATCH_COMMAND && !nr_interrupts);
 	assert_string_equal(the_session.command.name, "command");
 	assert_int_equal(session_spawn(&the_session, arguments, &the_error), -EBUSY);
-	check_error(SESSION_ERROR_USAGE, EBUSY, "the session has a command already", "");
+	check_error(ERROR_USAGE, -EBUSY, "the session has a command already", "");
 	/* An incomplete number does not count. */
 	the_session.wait_all = true;
 	child_code = ENOENT;
@@ -634,17 +634,16 @@ static void test_spawn(void **state)
 	child_size = 0;
 	fail_call("pipe", EMFILE);
 	assert_int_equal(spawn(), -EMFILE);
-	check_error(SESSION_ERROR_FAILED, EMFILE, "cannot make a pipe: Too many open files", "");
+	check_error(ERROR_FAILED, -EMFILE, "cannot make a pipe: Too many open files", "");
 	assert_called("");
 	fail_call("fork", EAGAIN);
 	assert_int_equal(spawn(), -EAGAIN);
-	check_error(SESSION_ERROR_FAILED, EAGAIN,
+	check_error(ERROR_FAILED, -EAGAIN,
 			"cannot start a process: Resource temporarily unavailable", "");
 	assert_called(SIGNALS "fork\nclose(51)\nclose(50)\n");
 	fail_call("pidfd", ENOSYS);
 	assert_int_equal(spawn(), -ENOSYS);
-	check_error(SESSION_ERROR_FAILED, ENOSYS,
-			"cannot watch the command: Function not implemented",
+	check_error(ERROR_FAILED, -ENOSYS, "cannot watch the command: Function not implemented",
 			"use Linux 5.3 or later");
 	assert_called(SIGNALS
 			"fork\nclose(51)\nread(50)\nclose(50)\npidfd(4711)\nkill(4711,9)\nwait(4711,0)\n");
@@ -653,35 +652,34 @@ static void test_spawn(void **state)
 	child_size = sizeof(child_code);
 	child_code = E2BIG;
 	assert_int_equal(spawn(), -E2BIG);
-	check_error(SESSION_ERROR_NOT_EXECUTABLE, E2BIG,
-			"cannot run command: Argument list too long", "");
+	check_error(ERROR_NOT_EXECUTABLE, -E2BIG, "cannot run command: Argument list too long", "");
 	assert_called(SIGNALS
 			"fork\nclose(51)\nread(50)\nclose(50)\nwait(4711,0)\ncompanion_end\n");
 	child_code = EACCES;
 	assert_int_equal(spawn(), -EACCES);
-	check_error(SESSION_ERROR_NOT_EXECUTABLE, EACCES,
+	check_error(ERROR_NOT_EXECUTABLE, -EACCES,
 			"cannot run command: it is a directory, or you may not execute it (chmod +x)",
 			"");
 	child_code = ENOENT;
 	program_result = -ENOENT;
 	program_is_there = false;
 	assert_int_equal(spawn(), -ENOENT);
-	check_error(SESSION_ERROR_NOT_FOUND, ENOENT,
+	check_error(ERROR_NOT_FOUND, -ENOENT,
 			"cannot run command: there is no such command in PATH", "");
 	program_is_there = true;
 	assert_int_equal(spawn(), -ENOENT);
-	check_error(SESSION_ERROR_NOT_EXECUTABLE, ENOENT,
+	check_error(ERROR_NOT_EXECUTABLE, -ENOENT,
 			"cannot run command: the interpreter that it names does not exist", "");
 	program_result = 0;
 	program_is_there = false;
 	assert_int_equal(spawn(), -ENOENT);
-	check_error(SESSION_ERROR_NOT_EXECUTABLE, ENOENT,
+	check_error(ERROR_NOT_EXECUTABLE, -ENOENT,
 			"cannot run command: the interpreter that it names does not exist", "");
 	program_result = -ENOENT;
 	free(the_session.command.name);
 	the_session.command.name = NULL;
 	assert_int_equal(fail_exec(&the_error, "x/y", ENOENT), -ENOENT);
-	check_error(SESSION_ERROR_NOT_FOUND, ENOENT, "cannot run x/y: there is no such file", "");
+	check_error(ERROR_NOT_FOUND, -ENOENT, "cannot run x/y: there is no such file", "");
 	*calls = '\0';
 }
 
@@ -708,18 +706,16 @@ static void test_helper_process(void **state)
 	assert_called(SIGNALS
 			"fork\nclose(51)\npidfd(4711)\nkill(4711,9)\nwait(4711,0)\nclose(60)\nclose(61)\n"
 			"close(50)\n");
-	check_error(SESSION_ERROR_FAILED, ENOSYS,
-			"cannot watch the command: Function not implemented",
+	check_error(ERROR_FAILED, -ENOSYS, "cannot watch the command: Function not implemented",
 			"use Linux 5.3 or later");
 	fail_call("socketpair", ENFILE);
 	assert_int_equal(spawn(), -ENFILE);
-	check_error(SESSION_ERROR_FAILED, ENFILE,
-			"cannot make a socket: Too many open files in system", "");
+	check_error(ERROR_FAILED, -ENFILE, "cannot make a socket: Too many open files in system",
+			"");
 	assert_called("close(50)\nclose(51)\n");
 	fail_call("fork", ENOMEM);
 	assert_int_equal(spawn(), -ENOMEM);
-	check_error(SESSION_ERROR_FAILED, ENOMEM, "cannot start a process: Cannot allocate memory",
-			"");
+	check_error(ERROR_FAILED, -ENOMEM, "cannot start a process: Cannot allocate memory", "");
 	assert_called(SIGNALS "fork\nclose(51)\nclose(60)\nclose(61)\nclose(50)\n");
 	first_socket = 0;
 	assert_int_equal(spawn(), -ENOMEM);
@@ -733,8 +729,7 @@ static void test_helper_process(void **state)
 	child_code = ENOEXEC;
 	child_size = sizeof(child_code);
 	assert_int_equal(spawn(), -ENOEXEC);
-	check_error(SESSION_ERROR_NOT_EXECUTABLE, ENOEXEC, "cannot run command: Exec format error",
-			"");
+	check_error(ERROR_NOT_EXECUTABLE, -ENOEXEC, "cannot run command: Exec format error", "");
 	assert_called(SIGNALS
 			"fork\nclose(51)\npidfd(4711)\nclose(60)\nhold\nsend(61,+)\nclose(61)\n"
 			"read(50)\nclose(50)\nwait(4711,0)\ncompanion_end\n");
@@ -983,7 +978,7 @@ static void test_run(void **state)
 {
 	(void)state;
 	assert_int_equal(session_run(&the_session, &the_error), -EINVAL);
-	check_error(SESSION_ERROR_USAGE, EINVAL, "missing command to record", "");
+	check_error(ERROR_USAGE, -EINVAL, "missing command to record", "");
 	assert_called("");
 	the_session.command.name = strdup("command");
 	the_session.command.pid = COMMAND;
@@ -1005,8 +1000,7 @@ static void test_run(void **state)
 	nr_survivors = 1;
 	the_session.instances.list = (struct instance *)(void *)&the_session;
 	assert_int_equal(session_run(&the_session, &the_error), -EBADF);
-	check_error(SESSION_ERROR_FAILED, EBADF,
-			"cannot continue the recording: Bad file descriptor", "");
+	check_error(ERROR_FAILED, -EBADF, "cannot continue the recording: Bad file descriptor", "");
 	assert_called("turn(250)\nprogress(7,8,9)\ncompanion_end\nturn(0)\n"
 		      "report(0, 1 process of the command still runs; what it does from now on is not recorded\n`--wait` waits for all)\n" LAST);
 	the_session.instances.list = NULL;
@@ -1014,7 +1008,7 @@ static void test_run(void **state)
 	nr_events = nr_survivors = 0;
 	begin_result = -EPERM;
 	assert_int_equal(session_run(&the_session, &the_error), -EPERM);
-	check_error(SESSION_ERROR_PERMISSION, EPERM,
+	check_error(ERROR_PERMISSION, -EPERM,
 			"cannot continue the recording: Operation not permitted", "");
 	assert_called("add(80,1)\nadd(-1,2)\ndrain_start\n" SETTLE NOTHING LAST);
 }

@@ -46,15 +46,15 @@
 #include "ring/ring.h"
 
 static const char *failing; /* the step that fails, or NULL */
-static struct session_error the_error;
+static struct error the_error;
 static int nr_locked;
 
-static int step(const char *name, struct session_error *error)
+static int step(const char *name, struct error *error)
 {
 	called("%s ", name);
 	if (!failing || strcmp(failing, name) != 0)
 		return 0;
-	return error ? session_fail(error, SESSION_ERROR_FAILED, EIO, "no %s", name) : -EIO;
+	return error ? error_set(error, -EIO, NULL, "no %s", name) : -EIO;
 }
 
 static bool lacks_memory;
@@ -179,12 +179,12 @@ static int begin(void **state)
 	size_limit = (struct rlimit){200, 5000};
 	nr_samples = 0;
 	clock_difference = 0;
-	the_error = (struct session_error){.kind = SESSION_ERROR_USAGE};
+	the_error = (struct error){.kind = ERROR_USAGE};
 	*calls = '\0';
 	return 0;
 }
 
-static void check_error(enum session_error_kind kind, int code, const char *text)
+static void check_error(enum error_kind kind, int code, const char *text)
 {
 	assert_string_equal(the_error.text, text);
 	assert_int_equal(the_error.kind, kind);
@@ -216,7 +216,7 @@ static void test_create(void **state)
 	assert_int_equal(session_create(&options, &session, &the_error), 0);
 	assert_called(TAKEN RAISED
 			"listener sockets bells buffers output(/o,1) output lock_output ");
-	assert_int_equal(the_error.kind, SESSION_ERROR_NONE);
+	assert_int_equal(the_error.kind, ERROR_NONE);
 	assert_true(session->mode == SESSION_RECORD && session->wait_all &&
 			session->clock.monotonic && !session->loop.pass_on &&
 			session->drain.rounds == rounds && session->command.helper == &helper);
@@ -244,7 +244,7 @@ static void test_create(void **state)
 		assert_null(session);
 		(void)snprintf(text, sizeof(text), i < 2 ? "cannot read the clock: %s" : "no %s",
 				i < 2 ? "Input/output error" : steps[i]);
-		check_error(SESSION_ERROR_FAILED, EIO, text);
+		check_error(ERROR_FAILED, -EIO, text);
 		/* Only the steps of the end follow. */
 		(void)snprintf(text, sizeof(text), "%s drain_stop ", steps[i]);
 		assert_non_null(strstr(calls, text));
@@ -252,7 +252,7 @@ static void test_create(void **state)
 	failing = "bells";
 	nr_samples = 0;
 	assert_int_equal(session_create(&options, &session, &the_error), -ENOMEM);
-	check_error(SESSION_ERROR_FAILED, ENOMEM, "out of memory");
+	check_error(ERROR_FAILED, -ENOMEM, "out of memory");
 	failing = NULL;
 	options.compress = SESSION_COMPRESS_MAX + 1;
 	nr_samples = 0;
@@ -260,10 +260,10 @@ static void test_create(void **state)
 	options.compress = 0;
 	errno = ENOMEM;
 	assert_int_equal(session_fail_allocation(&the_error), -ENOMEM);
-	check_error(SESSION_ERROR_FAILED, ENOMEM, "out of memory");
+	check_error(ERROR_FAILED, -ENOMEM, "out of memory");
 	errno = EMFILE;
 	assert_int_equal(session_fail_allocation(&the_error), -EMFILE);
-	check_error(SESSION_ERROR_FAILED, EMFILE, "Too many open files");
+	check_error(ERROR_FAILED, -EMFILE, "Too many open files");
 	*calls = '\0';
 }
 
@@ -359,17 +359,17 @@ static void test_options(void **state)
 	end_environment(&session);
 	lacks_memory = true;
 	assert_int_equal(take_environment(&session, &options, &the_error), -ENOMEM);
-	check_error(SESSION_ERROR_FAILED, ENOMEM, "out of memory");
+	check_error(ERROR_FAILED, -ENOMEM, "out of memory");
 	end_environment(&session);
 	lacks_memory = false;
 	options.environment = (void *)wrong;
 	assert_int_equal(take_environment(&session, &options, &the_error), -EINVAL);
-	check_error(SESSION_ERROR_USAGE, EINVAL, "\"=B\" is not of the form NAME=VALUE");
+	check_error(ERROR_USAGE, -EINVAL, "\"=B\" is not of the form NAME=VALUE");
 	end_environment(&session);
 	options.environment = (void *)none;
 	options.nr_environment = 1;
 	assert_int_equal(take_environment(&session, &options, &the_error), -EINVAL);
-	check_error(SESSION_ERROR_USAGE, EINVAL, "\"AB\" is not of the form NAME=VALUE");
+	check_error(ERROR_USAGE, -EINVAL, "\"AB\" is not of the form NAME=VALUE");
 	end_environment(&session);
 	for (int level = -1; level <= SESSION_COMPRESS_MAX + 1; level++) {
 		bool is_good = level >= 0 && level <= SESSION_COMPRESS_MAX;
@@ -386,7 +386,7 @@ static void test_options(void **state)
 		(void)snprintf(text, sizeof(text),
 				"unknown compression level %d: levels are 1 to %d", level,
 				SESSION_COMPRESS_MAX);
-		check_error(SESSION_ERROR_USAGE, EINVAL, text);
+		check_error(ERROR_USAGE, -EINVAL, text);
 	}
 }
 
@@ -511,7 +511,7 @@ static void test_summary(void **state)
 			.memory.peak = 62,
 			.snapshots.nr = 63,
 			.loop.interrupted = true,
-			.reports.failure = SESSION_ERROR_PERMISSION};
+			.reports.failure = ERROR_PERMISSION};
 	const struct session_summary *summary;
 
 	(void)state;
@@ -535,7 +535,7 @@ static void test_summary(void **state)
 			summary->snapshot_last_recorded == 67 && summary->chunks == 68 &&
 			summary->chunks_removed == 69 && summary->chunks_removed_bytes == 70 &&
 			summary->disk_full == 80 && summary->losses == losses &&
-			summary->nr_losses == 3 && summary->failure == SESSION_ERROR_PERMISSION);
+			summary->nr_losses == 3 && summary->failure == ERROR_PERMISSION);
 	assert_string_equal(summary->processes[0].directory, "dir");
 	assert_string_equal(summary->processes[0].procname, "proc");
 	assert_string_equal(summary->processes[0].exe, "exe");

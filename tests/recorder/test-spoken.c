@@ -27,7 +27,7 @@
 #include "recorder/survivors.h"
 #include "ring/ring.h"
 
-static struct session_error error;
+static struct error error;
 static const struct session_channel channel = {
 		.name = "ring", .ring_size = 65536, .per_thread = true, .threads_max = 1};
 

@@ -602,14 +602,14 @@ static void test_names(void **unused)
 static int helper_result;
 static unsigned int turns_until;
 
-static int helper_begin(void *user, pid_t pid, const char *socket, struct session_error *error)
+static int helper_begin(void *user, pid_t pid, const char *socket, struct error *error)
 {
 	called("companion(%s, %d, %s)\n", (char *)user, pid, socket);
 	error->code = helper_result;
 	return helper_result;
 }
 
-static int helper_is_ready(void *user, struct session_error *error)
+static int helper_is_ready(void *user, struct error *error)
 {
 	(void)error;
 	called("ready(%s)\n", (char *)user);
@@ -630,7 +630,7 @@ static const struct session_helper helper = {.begin = helper_begin,
 
 static void test_helper_process(void **unused)
 {
-	struct session_error error = {.kind = SESSION_ERROR_NONE};
+	struct error error = {.kind = ERROR_NONE};
 
 	(void)unused;
 	assert_int_equal(helper_process_hold(session, &error), 0);
@@ -660,7 +660,7 @@ static void test_helper_process(void **unused)
 	atomic_store(&session->drain.stop, true);
 	assert_int_equal(helper_process_hold(session, &error), -EINTR);
 	assert_string_equal(error.text, "interrupted before the command began");
-	assert_int_equal(error.kind, SESSION_ERROR_FAILED);
+	assert_int_equal(error.kind, ERROR_FAILED);
 	assert_called("begin\ncompanion(me, 47, /s)\n");
 	atomic_store(&session->drain.stop, false);
 	/* It fails while it starts. */

@@ -183,7 +183,7 @@ static int played_as(const struct session_owner *owner)
 }
 
 static int played_session(const struct session_options *options, const struct session_live *live,
-		struct session **ret_session, struct session_error *error)
+		struct session **ret_session, struct error *error)
 {
 	called("session(%s,%d,%zu,%s,%s,%d,%d,%d,%u,%llu", options->output, options->force,
 			options->nr_channels, live->socket, live->state_dir, live->any_user,
@@ -199,8 +199,8 @@ static int played_session(const struct session_options *options, const struct se
 	if (live->settled)
 		(void)live->settled(live->user);
 	if (fails("session")) {
-		*error = (struct session_error){.kind = SESSION_ERROR_PERMISSION,
-				.code = EPERM,
+		*error = (struct error){.kind = ERROR_PERMISSION,
+				.code = -EPERM,
 				.text = "no session",
 				.hint = "have one"};
 		return -EPERM;
@@ -227,32 +227,30 @@ static const struct session_table *played_list(const struct probes *probes, size
 }
 
 static int played_prepare(const struct probes *probes, const struct session *session,
-		const struct definition *definition, struct session_error *error)
+		const struct definition *definition, struct error *error)
 {
 	assert_true(probes == the_probes && session == a_session);
 	called("prepare(%s) ", definition->name);
-	*error = (struct session_error){
-			.kind = SESSION_ERROR_FAILED, .code = EIO, .text = "not prepared"};
+	*error = (struct error){.kind = ERROR_FAILED, .code = -EIO, .text = "not prepared"};
 	return fails("prepare") ? -EIO : 0;
 }
 
 static int played_change(const struct session *session, size_t nr, bool active,
 		const struct session_track *tracks, size_t nr_tracks, uint64_t *generation,
-		struct session_error *error)
+		struct error *error)
 {
 	assert_true(session == a_session && tracks);
 	called("change(%zu,%d,%zu) ", nr, active, nr_tracks);
 	*generation = 99;
 	if (!fails("change"))
 		return 0;
-	*error = (struct session_error){
-			.kind = SESSION_ERROR_USAGE, .code = EINVAL, .text = "not changed"};
+	*error = (struct error){.kind = ERROR_USAGE, .code = -EINVAL, .text = "not changed"};
 	return -EINVAL;
 }
 
 static bool turn_fails;
 
-static int played_turn(int timeout_ms, struct session_error *error)
+static int played_turn(int timeout_ms, struct error *error)
 {
 	called("turn(%d) ", timeout_ms);
 	strcpy(error->text, "cannot go on");

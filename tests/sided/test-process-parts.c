@@ -83,12 +83,11 @@ static bool played_rotated(uint32_t ticket, char *name, size_t capacity)
 	return !turns_until--;
 }
 
-static int played_turn(int timeout_ms, struct session_error *error)
+static int played_turn(int timeout_ms, struct error *error)
 {
 	assert_int_equal(timeout_ms, 10);
 	time_ns += 10 * S;
-	*error = (struct session_error){
-			.kind = SESSION_ERROR_FAILED, .code = EIO, .text = "cannot go on"};
+	*error = (struct error){.kind = ERROR_FAILED, .code = -EIO, .text = "cannot go on"};
 	return turn_result;
 }
 

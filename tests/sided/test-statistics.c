@@ -243,7 +243,7 @@ bool __wrap_session_is_active(const struct session *session)
 }
 
 int __wrap_session_set_probes(struct session *session, const struct session_table *list, size_t nr,
-		struct session_error *error)
+		struct error *error)
 {
 	CHECK(!session && (list || !nr));
 	(void)error;
@@ -372,7 +372,7 @@ static void test_tables(void)
 static void test_changes(void)
 {
 	struct resources before = resources_now();
-	struct session_error error;
+	struct error error;
 	struct probes *probes = open_probes(&definition);
 	const struct session_table *list;
 	char text[5] = "";

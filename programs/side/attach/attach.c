@@ -45,7 +45,7 @@ static int attach_get_status(const struct inject_report *report)
 
 int attach_turn(struct attached *attached, int timeout_ms)
 {
-	struct session_error error;
+	struct error error;
 
 	if (!attached->session)
 		return COMMAND_DONE;
@@ -159,7 +159,7 @@ struct attach_opening {
 	const struct session_options *options;
 	const struct session_live *live;
 	struct session **session;
-	struct session_error *error;
+	struct error *error;
 };
 
 static int attach_call_open(void *user)
@@ -178,7 +178,7 @@ static int attach_open_in_dir(struct attached *attached, const struct session_op
 	struct session_track users[] = {
 			{.kind = SESSION_TRACK_UID}, {.kind = SESSION_TRACK_UID, .number = 0}};
 	struct session_live live = {.socket = attached->dir.ours, .any_user = true, .active = true};
-	struct session_error error = {.kind = SESSION_ERROR_NONE};
+	struct error error = {.kind = ERROR_NONE};
 	struct attach_opening opening = {options, &live, &attached->session, &error};
 	int ret = 0;
 
@@ -295,7 +295,7 @@ static void attach_report_summary(
 /* Drains and closes the session. The trace then contains all messages that were printed. */
 static int attach_end_session(struct attached *attached, bool summary)
 {
-	struct session_error error;
+	struct error error;
 	struct session_status sums;
 	int status = COMMAND_DONE;
 
@@ -309,7 +309,7 @@ static int attach_end_session(struct attached *attached, bool summary)
 	}
 	session_close(attached->session, true, &error);
 	attached->session = NULL;
-	if (error.kind != SESSION_ERROR_NONE)
+	if (error.kind != ERROR_NONE)
 		status = command_session_error(&error);
 	return status;
 }

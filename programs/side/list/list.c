@@ -288,15 +288,14 @@ static int list_command(struct list *list, char **command, struct session **ret_
 			.wrappers = list->options->wrappers.items,
 			.nr_wrappers = list->options->wrappers.count,
 	};
-	struct session_error error;
+	struct error error;
 	const struct session_summary *summary;
 	int status = COMMAND_DONE, collected;
 
 	if (session_create(&options, ret_session, &error) ||
 			session_spawn(*ret_session, command, &error) ||
 			session_run(*ret_session, &error))
-		return message_error((enum command_status)command_session_status(error.kind), NULL,
-				"%s", error.text);
+		return message_error(command_session_status(error.kind), NULL, "%s", error.text);
 	summary = session_summary(*ret_session);
 	for (size_t i = 0; i < summary->nr_messages; i++) {
 		if (summary->messages[i].is_error)

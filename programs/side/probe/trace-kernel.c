@@ -18,16 +18,13 @@
 #include <unistd.h>
 
 /* side-uprobes has printed the error. */
-static int trace_kernel_set_error(struct session_error *error)
+static int trace_kernel_set_error(struct error *error)
 {
-	*error = (struct session_error){.kind = SESSION_ERROR_FAILED, .code = EIO};
-	snprintf(error->text, sizeof(error->text),
+	return error_set(error, -EIO, NULL,
 			"cannot set the uprobes; `--no-uprobe` sets breakpoints instead");
-	return -EIO;
 }
 
-static int trace_kernel_start_tracer(
-		void *user, pid_t pid, const char *socket, struct session_error *error)
+static int trace_kernel_start_tracer(void *user, pid_t pid, const char *socket, struct error *error)
 {
 	struct trace_kernel *kernel = user;
 	char **args = NULL;
@@ -39,7 +36,7 @@ static int trace_kernel_start_tracer(
 	return status ? trace_kernel_set_error(error) : 0;
 }
 
-static int is_ready(void *user, struct session_error *error)
+static int is_ready(void *user, struct error *error)
 {
 	struct trace_kernel *kernel = user;
 	struct pollfd watched = {.fd = kernel->ready, .events = POLLIN};

@@ -115,7 +115,6 @@ static int adopt_open_session(struct adopt_run *adoption, const struct boot_sess
 		struct adopted *adopted, const struct definition *definition)
 {
 	struct definition_view view = {.channels = NULL};
-	struct session_error session_error = {.kind = SESSION_ERROR_NONE};
 	char state_dir[BOOT_STATE_DIR_MAX], socket[BOOT_STATE_DIR_MAX];
 	struct session_live live = {.state_dir = state_dir,
 			.socket = socket,
@@ -142,8 +141,8 @@ static int adopt_open_session(struct adopt_run *adoption, const struct boot_sess
 			mkdir(adoption->options->output, CTF_DIRECTORY_MODE) && errno != EEXIST)
 		status = message_error(COMMAND_FAILED, NULL, "cannot make %s: %s",
 				adoption->options->output, strerror(errno));
-	if (!status && session_open(&view.options, &live, &adopted->session, &session_error))
-		status = command_session_error(&session_error);
+	if (!status && session_open(&view.options, &live, &adopted->session, &error))
+		status = command_session_error(&error);
 	definition_view_free(&view);
 	return status;
 }
@@ -261,7 +260,7 @@ static bool adopt_is_alone(struct session *session, bool *seen)
 
 static int adopt_run_once(struct adopt_run *adoption, int timeout_ms)
 {
-	struct session_error error;
+	struct error error;
 
 	for (size_t i = 0; i < adoption->nr; i++) {
 		struct adopted *adopted = &adoption->sessions[i];
@@ -295,7 +294,7 @@ static int adopt_run_until_signal(struct adopt_run *adoption)
 
 static int adopt_close_one(struct adopted *adopted, const struct parsed *parsed)
 {
-	struct session_error error;
+	struct error error;
 	int status = COMMAND_DONE, ret;
 	bool seen = false;
 
@@ -314,7 +313,7 @@ static int adopt_close_one(struct adopted *adopted, const struct parsed *parsed)
 	adopt_report_summary(adopted, parsed);
 	session_close(adopted->session, adopted->alone && !status, &error);
 	adopted->session = NULL;
-	if (error.kind != SESSION_ERROR_NONE && !status)
+	if (error.kind != ERROR_NONE && !status)
 		status = command_session_error(&error);
 	return status;
 }
@@ -394,7 +393,7 @@ static int adopt_open_process(struct adopt_run *adoption, pid_t pid, const char 
 			.leave = true,
 			.active = true,
 			.only = pid};
-	struct session_error error;
+	struct error error;
 	int status = COMMAND_DONE;
 
 	snprintf(state_dir, sizeof(state_dir), "%s/place", directory);

@@ -29,15 +29,16 @@
 /* Rows of the tables in the summary. --verbose prints all. */
 #define SUMMARY_ROWS 10
 
-int command_session_status(int kind)
+enum command_status command_session_status(enum error_kind kind)
 {
-	switch ((enum session_error_kind)kind) {
-	case SESSION_ERROR_NONE: return COMMAND_DONE;
-	case SESSION_ERROR_FAILED: return COMMAND_FAILED;
-	case SESSION_ERROR_USAGE: return COMMAND_USAGE;
-	case SESSION_ERROR_PERMISSION: return COMMAND_NOT_PERMITTED;
-	case SESSION_ERROR_NOT_FOUND: return COMMAND_NOT_FOUND;
-	case SESSION_ERROR_NOT_EXECUTABLE: return COMMAND_NOT_EXECUTABLE;
+	switch (kind) {
+	case ERROR_NONE: return COMMAND_DONE;
+	case ERROR_FAILED:
+	case ERROR_BUSY: return COMMAND_FAILED;
+	case ERROR_USAGE: return COMMAND_USAGE;
+	case ERROR_PERMISSION: return COMMAND_NOT_PERMITTED;
+	case ERROR_NOT_FOUND: return COMMAND_NOT_FOUND;
+	case ERROR_NOT_EXECUTABLE: return COMMAND_NOT_EXECUTABLE;
 	}
 	return COMMAND_FAILED;
 }
@@ -52,14 +53,9 @@ static int record_exit_status(int wait_status)
 	return COMMAND_FAILED;
 }
 
-int command_session_error(const struct session_error *error)
+int command_session_error(const struct error *error)
 {
-	enum command_status status = (enum command_status)command_session_status((int)error->kind);
-
-	if (error->where)
-		return message_error_at(status, error->hint, error->where, error->column, "%s",
-				error->text);
-	return message_error(status, error->hint, "%s", error->text);
+	return message_error_status(command_session_status(error->kind), error);
 }
 
 int command_compression(uint64_t value, int *ret_status)
@@ -420,7 +416,7 @@ static int record_final_status(const struct session_summary *summary,
 		return status;
 	if (failed)
 		return failed;
-	return command_session_status(summary->failure);
+	return (int)command_session_status(summary->failure);
 }
 
 static void record_print_message(const struct session_message *message)
@@ -513,7 +509,7 @@ static int record_run(const struct parsed *parsed, const struct session_options 
 		struct printing *printing, command_after_fn *after, void *user)
 {
 	bool existed = options->output && !access(options->output, F_OK);
-	struct session_error error;
+	struct error error;
 	struct session *session;
 	int status = COMMAND_DONE, sent_status, kernel_status;
 

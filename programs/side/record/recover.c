@@ -22,7 +22,7 @@ int cmd_recover(const struct parsed *parsed)
 			.progress_user = (void *)(uintptr_t)parsed,
 	};
 	const struct session_summary *summary;
-	struct session_error error;
+	struct error error;
 	struct session *session;
 	int status;
 
@@ -37,7 +37,7 @@ int cmd_recover(const struct parsed *parsed)
 	command_session_messages(summary);
 	if (summary->nr_processes)
 		command_session_summary(summary, parsed, -1);
-	status = command_session_status((int)summary->failure);
+	status = (int)command_session_status(summary->failure);
 	session_destroy(session);
 	return status;
 }

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "abi/visit.h"
+#include "base/error.h"
 #include "filter/filter.h"
 #include "protocol/context.h"
 #include "protocol/pattern.h"
@@ -28,11 +29,6 @@ const struct session_rule session_symbols_rule = {.patterns = symbols_patterns, 
 
 static const struct session_rule everything;
 static const struct session_channel standard = {.name = SESSION_CHANNEL_NAME};
-
-static int record_channel_set_no_memory(struct session_error *error)
-{
-	return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
-}
 
 /* ---- contexts ---- */
 
@@ -68,8 +64,7 @@ static bool has_context(const struct context_list *list, const struct context_sp
 }
 
 /* Fails if this machine does not support one of the contexts. */
-static int check_contexts(
-		const struct context_list *list, const char *text, struct session_error *error)
+static int check_contexts(const struct context_list *list, const char *text, struct error *error)
 {
 	struct context_error why;
 	uint32_t i;
@@ -79,19 +74,17 @@ static int check_contexts(
 
 		if (context_check(&list->specs[i], &why))
 			continue;
-		session_fail(error, SESSION_ERROR_USAGE, EOPNOTSUPP, "%s", why.text);
-		session_hint(error, "%s", why.hint);
 		found = strstr(text, list->specs[i].name);
-		error->where = text;
-		error->column = found ? (unsigned int)(found - text) + 1 : 1;
+		error_set_kind(error, ERROR_USAGE, -EOPNOTSUPP, why.hint, "%s", why.text);
+		error_set_position(error, text, 0, found ? (unsigned int)(found - text) + 1 : 1);
 		return -EOPNOTSUPP;
 	}
 	return 0;
 }
 
 /* Each text is a list separated by commas, as the user wrote it. */
-static int take_contexts(struct context_list *list, const char *const *texts, size_t nr,
-		struct session_error *error)
+static int take_contexts(
+		struct context_list *list, const char *const *texts, size_t nr, struct error *error)
 {
 	struct context_spec found[WIRE_CONTEXTS_MAX];
 	size_t i;
@@ -99,27 +92,25 @@ static int take_contexts(struct context_list *list, const char *const *texts, si
 
 	list->specs = calloc(WIRE_CONTEXTS_MAX, sizeof(*list->specs));
 	if (!list->specs)
-		return record_channel_set_no_memory(error);
+		return error_set_no_memory(error);
 	for (i = 0; i < nr; i++) {
 		struct context_error where = {0};
 		int count = context_parse_list(texts[i], found, WIRE_CONTEXTS_MAX, &where);
 		int ret;
 
 		if (count < 0) {
-			session_fail(error, SESSION_ERROR_USAGE, EINVAL, "contexts, column %u: %s",
-					where.column, where.text);
-			session_hint(error, "%s",
+			error_set_kind(error, ERROR_USAGE, -EINVAL,
 					*where.hint ? where.hint
-						    : "`side help contexts` lists them");
-			error->where = texts[i];
-			error->column = where.column;
+						    : "`side help contexts` lists them",
+					"contexts, column %u: %s", where.column, where.text);
+			error_set_position(error, texts[i], 0, where.column);
 			return -EINVAL;
 		}
 		for (k = 0; k < count; k++) {
 			if (has_context(list, &found[k]))
 				continue;
 			if (list->nr == WIRE_CONTEXTS_MAX)
-				return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+				return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 						"there are more than %d contexts for one event",
 						WIRE_CONTEXTS_MAX);
 			list->specs[list->nr++] = found[k];
@@ -129,7 +120,7 @@ static int take_contexts(struct context_list *list, const char *const *texts, si
 			return ret;
 	}
 	if (!join_names(list))
-		return record_channel_set_no_memory(error);
+		return error_set_no_memory(error);
 	return 0;
 }
 
@@ -159,19 +150,18 @@ int context_list_read(struct context_list *ret_list, const char *names, uint32_t
 
 /* ---- rules ---- */
 
-static int take_patterns(
-		struct rule *rule, const struct session_rule *options, struct session_error *error)
+static int take_patterns(struct rule *rule, const struct session_rule *options, struct error *error)
 {
 	size_t size = 0, i;
 	char *at;
 
 	if (options->nr_patterns > WIRE_PATTERNS_MAX)
-		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"%zu patterns are more than %d", options->nr_patterns,
 				WIRE_PATTERNS_MAX);
 	rule->parsed = calloc(PATTERN_KERNEL_MAX * options->nr_patterns + 1, sizeof(*rule->parsed));
 	if (!rule->parsed)
-		return record_channel_set_no_memory(error);
+		return error_set_no_memory(error);
 	for (i = 0; i < options->nr_patterns; i++) {
 		const char *text = options->patterns[i];
 		struct pattern *next = &rule->parsed[rule->nr_parsed];
@@ -181,42 +171,41 @@ static int take_patterns(
 								    : 1;
 
 		if (count < 0) {
-			session_fail(error, SESSION_ERROR_USAGE, EINVAL, "bad pattern");
-			pattern_error_text(error->text, sizeof(error->text), text, &where);
-			return -EINVAL;
+			char sentence[ERROR_TEXT_SIZE];
+
+			pattern_error_text(sentence, sizeof(sentence), text, &where);
+			return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL, "%s", sentence);
 		}
 		rule->nr_parsed += (uint32_t)count;
 		size += strlen(options->patterns[i]) + 1;
 	}
 	if (size > LIMIT_RULE_TEXT)
-		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"the patterns together are longer than 32 KiB");
 	rule->patterns = at = malloc(size + 1);
 	if (!at)
-		return record_channel_set_no_memory(error);
+		return error_set_no_memory(error);
 	for (i = 0; i < options->nr_patterns; i++)
 		at = stpcpy(at, options->patterns[i]) + 1;
 	rule->nr_patterns = (uint32_t)options->nr_patterns;
 	return 0;
 }
 
-static int fail_filter(struct session_error *error, const char *filter, unsigned int column,
+static int fail_filter(struct error *error, const char *filter, unsigned int column,
 		const char *what, const char *hint)
 {
 	if (column)
-		session_fail(error, SESSION_ERROR_USAGE, EINVAL, "filter, column %u: %s", column,
+		error_set_kind(error, ERROR_USAGE, -EINVAL, hint, "filter, column %u: %s", column,
 				what);
 	else
-		session_fail(error, SESSION_ERROR_USAGE, EINVAL, "filter: %s", what);
-	session_hint(error, "%s", hint);
-	error->where = filter;
-	error->column = column;
+		error_set_kind(error, ERROR_USAGE, -EINVAL, hint, "filter: %s", what);
+	error_set_position(error, filter, 0, column);
 	return -EINVAL;
 }
 
 struct filter_check {
 	const char *filter;
-	struct session_error *error;
+	struct error *error;
 };
 
 /* Callback of the filter's parser: fails if the context does not exist, or not on this machine. */
@@ -242,8 +231,7 @@ static int check_filter_context(void *user, const char *name)
 			*where.hint ? where.hint : "`side help contexts` lists them");
 }
 
-static int record_channel_set_filter(
-		struct rule *rule, const char *filter, struct session_error *error)
+static int record_channel_set_filter(struct rule *rule, const char *filter, struct error *error)
 {
 	struct filter_check check = {.filter = filter, .error = error};
 	struct filter_error where = {0};
@@ -253,10 +241,10 @@ static int record_channel_set_filter(
 		return 0;
 	rule->filter = strdup(filter);
 	if (!rule->filter)
-		return record_channel_set_no_memory(error);
+		return error_set_no_memory(error);
 	ret = filter_parse(filter, &rule->program, &rule->program_size, &where);
 	if (ret == -ENOMEM)
-		return record_channel_set_no_memory(error);
+		return error_set_no_memory(error);
 	if (ret)
 		return fail_filter(error, filter, where.column, where.text,
 				*where.hint ? where.hint
@@ -265,7 +253,7 @@ static int record_channel_set_filter(
 }
 
 static int record_channel_set_rule(
-		struct rule *rule, const struct session_rule *options, struct session_error *error)
+		struct rule *rule, const struct session_rule *options, struct error *error)
 {
 	int ret = take_patterns(rule, options, error);
 
@@ -306,7 +294,7 @@ static uint64_t power_of_two_below(uint64_t value)
 }
 
 static int record_channel_set_size(struct session *session, struct channel *channel,
-		uint64_t wanted, struct session_error *error)
+		uint64_t wanted, struct error *error)
 {
 	struct ring_geometry geometry;
 	uint64_t size = SESSION_RING_SUM_DEFAULT / channel->rings;
@@ -326,7 +314,7 @@ static int record_channel_set_size(struct session *session, struct channel *chan
 			.block_timeout_us = channel->block_timeout_us,
 	};
 	if (size < SESSION_RING_MIN || !ring_memory_size(&geometry))
-		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"a ring of %llu bytes (--buffer-size) is not between 64 KiB and 4 GiB",
 				(unsigned long long)wanted);
 	channel->ring_size = size;
@@ -334,7 +322,7 @@ static int record_channel_set_size(struct session *session, struct channel *chan
 }
 
 static int record_channel_set_rings(struct session *session, struct channel *channel,
-		const struct session_channel *options, struct session_error *error)
+		const struct session_channel *options, struct error *error)
 {
 	channel->mode = record_channel_ring_mode(options->mode);
 	channel->placement = options->per_thread ? RING_PER_THREAD : RING_PER_CPU;
@@ -343,10 +331,10 @@ static int record_channel_set_rings(struct session *session, struct channel *cha
 		channel->rings = options->threads_max ? options->threads_max
 						      : SESSION_THREADS_DEFAULT;
 	if (channel->rings > SESSION_THREADS_MAX && options->per_thread)
-		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"%u threads are more than %d", channel->rings, SESSION_THREADS_MAX);
 	if (options->block_timeout_us > SESSION_BLOCK_MAX_US)
-		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"a program cannot wait for more than an hour");
 	if (channel->mode == RING_MODE_BLOCK)
 		channel->block_timeout_us = options->block_timeout_us ? options->block_timeout_us
@@ -357,7 +345,7 @@ static int record_channel_set_rings(struct session *session, struct channel *cha
 }
 
 static int record_channel_set_options(struct session *session, struct channel *channel,
-		const struct session_channel *options, struct session_error *error)
+		const struct session_channel *options, struct error *error)
 {
 	/* A live session gets all its rules explicitly. */
 	bool all = !options->nr_rules && !session->service;
@@ -366,17 +354,17 @@ static int record_channel_set_options(struct session *session, struct channel *c
 	int ret;
 
 	if (!options->name || !channel_is_name(options->name))
-		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"\"%s\" is not a valid name of a channel: a name has at most %d letters, digits, \"_\" and \"-\"",
 				options->name ? options->name : "", SESSION_CHANNEL_NAME_MAX);
 	if (nr > WIRE_RULES_MAX)
-		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"the channel %s has more than %d rules", options->name,
 				WIRE_RULES_MAX);
 	channel->name = strdup(options->name);
 	channel->rules = calloc(nr + 1, sizeof(*channel->rules));
 	if (!channel->name || !channel->rules)
-		return record_channel_set_no_memory(error);
+		return error_set_no_memory(error);
 	ret = record_channel_set_rings(session, channel, options, error);
 	if (!ret)
 		ret = take_contexts(
@@ -399,7 +387,7 @@ static bool record_channel_name_is_used(
 	return false;
 }
 
-static int record_channel_check_names(const struct session *session, struct session_error *error)
+static int record_channel_check_names(const struct session *session, struct error *error)
 {
 	uint32_t i;
 
@@ -407,14 +395,14 @@ static int record_channel_check_names(const struct session *session, struct sess
 		const char *name = session->channels[i].name;
 
 		if (name && record_channel_name_is_used(session, i, name))
-			return session_fail(error, SESSION_ERROR_USAGE, EEXIST,
+			return error_set_kind(error, ERROR_USAGE, -EEXIST, NULL,
 					"two channels are called \"%s\"", name);
 	}
 	return 0;
 }
 
-int channels_take(struct session *session, const struct session_options *options,
-		struct session_error *error)
+int channels_take(
+		struct session *session, const struct session_options *options, struct error *error)
 {
 	const struct session_channel *channels =
 			options->nr_channels ? options->channels : &standard;
@@ -422,11 +410,11 @@ int channels_take(struct session *session, const struct session_options *options
 	int ret = 0;
 
 	if (nr > SESSION_CHANNELS_MAX)
-		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"%zu channels are more than %d", nr, SESSION_CHANNELS_MAX);
 	session->channels = calloc(SESSION_CHANNELS_MAX, sizeof(*session->channels));
 	if (!session->channels)
-		return record_channel_set_no_memory(error);
+		return error_set_no_memory(error);
 	for (i = 0; i < nr && !ret; i++) {
 		session->nr_channels++;
 		session->nr_all_channels++;
@@ -452,21 +440,19 @@ static bool are_same_contexts(const struct context_list *one, const struct conte
  * rules can change.
  */
 static int check_change(const struct channel *wanted, const struct channel *now, const char *name,
-		struct session_error *error)
+		struct error *error)
 {
 	if (wanted->mode != now->mode || wanted->placement != now->placement ||
 			wanted->rings != now->rings || wanted->ring_size != now->ring_size ||
 			wanted->block_timeout_us != now->block_timeout_us)
-		return session_fail(error, SESSION_ERROR_USAGE, EBUSY,
+		return error_set_kind(error, ERROR_USAGE, -EBUSY, NULL,
 				"cannot change the mode or size of the channel %s: the session was started",
 				name);
-	if (!are_same_contexts(&wanted->contexts, &now->contexts)) {
-		session_fail(error, SESSION_ERROR_USAGE, EBUSY,
+	if (!are_same_contexts(&wanted->contexts, &now->contexts))
+		return error_set_kind(error, ERROR_USAGE, -EBUSY,
+				"`side enable-event --context` adds contexts to single events",
 				"cannot change the contexts of the channel %s: the session was started",
 				name);
-		return session_hint(error,
-				"`side enable-event --context` adds contexts to single events");
-	}
 	return 0;
 }
 
@@ -478,7 +464,7 @@ struct channel_change {
 
 /* `changes` has one entry for each channel of the session. */
 static int record_channel_prepare_change(struct session *session, struct channel_change *changes,
-		const struct session_channel *options, struct session_error *error)
+		const struct session_channel *options, struct error *error)
 {
 	const char *name = options->name ? options->name : "";
 	uint32_t i = 0;
@@ -487,10 +473,10 @@ static int record_channel_prepare_change(struct session *session, struct channel
 	while (i < session->nr_channels && !record_channel_has_name(&session->channels[i], name))
 		i++;
 	if (i == session->nr_channels)
-		return session_fail(error, SESSION_ERROR_USAGE, ENOENT,
+		return error_set_kind(error, ERROR_USAGE, -ENOENT, NULL,
 				"cannot add the channel %s: the session was started", name);
 	if (changes[i].now)
-		return session_fail(error, SESSION_ERROR_USAGE, EEXIST,
+		return error_set_kind(error, ERROR_USAGE, -EEXIST, NULL,
 				"two channels are called \"%s\"", name);
 	changes[i].now = &session->channels[i];
 	ret = record_channel_set_options(session, &changes[i].wanted, options, error);
@@ -509,7 +495,7 @@ static void swap_rules(struct channel *one, struct channel *other)
 }
 
 int channels_change(struct session *session, const struct session_channel *channels, size_t nr,
-		struct session_error *error)
+		struct error *error)
 {
 	struct channel_change *changes = calloc(session->nr_channels + 1, sizeof(*changes));
 	uint32_t i;
@@ -517,7 +503,7 @@ int channels_change(struct session *session, const struct session_channel *chann
 	int ret = 0;
 
 	if (!changes)
-		return record_channel_set_no_memory(error);
+		return error_set_no_memory(error);
 	for (k = 0; k < nr && !ret; k++)
 		ret = record_channel_prepare_change(session, changes, &channels[k], error);
 	for (i = 0; i < session->nr_channels && !ret; i++)
@@ -532,7 +518,7 @@ int channels_change(struct session *session, const struct session_channel *chann
 
 /* Adds a channel after the others. No trace contains it: it only counts events. */
 int channels_add_counter(struct session *session, const struct session_rule *rule,
-		uint32_t *ret_index, struct session_error *error)
+		uint32_t *ret_index, struct error *error)
 {
 	char name[SESSION_CHANNEL_NAME_MAX];
 	const struct session_channel options = {
@@ -540,7 +526,7 @@ int channels_add_counter(struct session *session, const struct session_rule *rul
 	uint32_t i = session->nr_all_channels;
 
 	if (i == SESSION_CHANNELS_MAX)
-		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"there are more than %d channels, including those for `--snapshot-on`",
 				SESSION_CHANNELS_MAX);
 	session->nr_all_channels++;

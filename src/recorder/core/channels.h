@@ -69,15 +69,15 @@ struct channel {
 };
 
 int channels_take(struct session *session, const struct session_options *options,
-		struct session_error *error);
+		struct error *error);
 /*
  * Replaces the rules of some channels, whose other options must be unchanged. On an error, nothing
  * is changed.
  */
 int channels_change(struct session *session, const struct session_channel *channels, size_t nr,
-		struct session_error *error);
+		struct error *error);
 int channels_add_counter(struct session *session, const struct session_rule *rule,
-		uint32_t *ret_index, struct session_error *error);
+		uint32_t *ret_index, struct error *error);
 void channel_free(struct channel *channel);
 bool channel_is_name(const char *name);
 int context_list_read(struct context_list *ret_list, const char *names, uint32_t nr, size_t size);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "ctf/ctf.h"
 #include "recorder/core/clock.h"
 #include "recorder/core/report.h"
@@ -27,7 +28,7 @@ void session_fill_clock(
 	};
 }
 
-int session_begin_clock(struct session *session, struct session_error *error)
+int session_begin_clock(struct session *session, struct error *error)
 {
 	struct ring_clock_calibration calibration;
 	int ret;
@@ -38,7 +39,7 @@ int session_begin_clock(struct session *session, struct session_error *error)
 		ret = ring_clock_calibrate(
 				session->clock.kind, &session->clock.begin, NULL, &calibration);
 	if (ret)
-		return session_fail(error, session_error_kind_of(ret), ret,
+		return error_set_kind(error, report_error_kind(ret), ret, NULL,
 				"cannot read the clock: %s", strerror(-ret));
 	session_fill_clock(&session->clock.first, &calibration);
 	return 0;

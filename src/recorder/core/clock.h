@@ -35,7 +35,7 @@ struct session_clock {
 	bool monotonic; /* option: use CLOCK_MONOTONIC */
 };
 
-int session_begin_clock(struct session *session, struct session_error *error);
+int session_begin_clock(struct session *session, struct error *error);
 /*
  * Gets the conversion for a trace that the drain thread closes now. Returns -ENODATA if the first
  * conversion is still exact enough.

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "recorder/core/libraries.h"
 #include "recorder/core/report.h"
 #include "recorder/core/session.h"
@@ -127,26 +128,22 @@ static bool is_wrapper_name(const char *name)
 }
 
 /* `reason` is the errno of traced_library_find(). */
-static int fail_missing(
-		struct session_error *error, int reason, const char *wrapper, const char *file)
+static int fail_missing(struct error *error, int reason, const char *wrapper, const char *file)
 {
 	const char *list = getenv("SIDE_LIB_DIR");
 
 	if (reason)
-		return session_fail(error, SESSION_ERROR_FAILED, reason, "cannot read %s: %s", file,
-				strerror(reason));
-	if (list && *list) {
-		session_fail(error, SESSION_ERROR_FAILED, ENOENT,
+		return error_set_kind(error, ERROR_FAILED, -reason, NULL, "cannot read %s: %s",
+				file, strerror(reason));
+	if (list && *list)
+		return error_set(error, -ENOENT, "correct SIDE_LIB_DIR, or `unset SIDE_LIB_DIR`",
 				"%s is not in %s, which SIDE_LIB_DIR names", file, list);
-		return session_hint(error, "correct SIDE_LIB_DIR, or `unset SIDE_LIB_DIR`");
-	}
 	if (wrapper)
-		return session_fail(error, SESSION_ERROR_USAGE, ENOENT,
+		return error_set_kind(error, ERROR_USAGE, -ENOENT, NULL,
 				"there is no wrapper \"%s\": %s is not installed beside this program (known ones are libc and pthread)",
 				wrapper, file);
-	session_fail(error, SESSION_ERROR_FAILED, ENOENT, "%s is not installed beside this program",
-			file);
-	return session_hint(error, "reinstall it, or name its directory in SIDE_LIB_DIR");
+	return error_set(error, -ENOENT, "reinstall it, or name its directory in SIDE_LIB_DIR",
+			"%s is not installed beside this program", file);
 }
 
 static bool is_in_list(const char *list, const char *path)
@@ -208,7 +205,7 @@ static char *path_for_loaders(char *path, const char *file)
  * contains it.
  */
 static int add_preload(struct session *session, const char *existing, const char *wrapper,
-		const char *file, struct session_error *error)
+		const char *file, struct error *error)
 {
 	char *path = traced_library_find(file);
 	char *joined;
@@ -218,11 +215,11 @@ static int add_preload(struct session *session, const char *existing, const char
 		return fail_missing(error, errno, wrapper, file);
 	path = path_for_loaders(path, file);
 	if (strpbrk(path, ": \t\n")) {
-		session_fail(error, SESSION_ERROR_FAILED, EINVAL,
+		error_set(error, -EINVAL, "install side in a directory without blanks and colons",
 				"the path %s has a blank or a colon in it, which LD_PRELOAD cannot carry",
 				path);
 		free(path);
-		return session_hint(error, "install side in a directory without blanks and colons");
+		return -EINVAL;
 	}
 	/* Inside another recording, LD_PRELOAD already contains it. */
 	if (is_in_list(existing, path) || is_in_list(session->spawn.preload, path)) {
@@ -233,14 +230,14 @@ static int add_preload(struct session *session, const char *existing, const char
 			*session->spawn.preload ? ":" : "", path);
 	free(path);
 	if (size < 0)
-		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
+		return error_set_no_memory(error);
 	free(session->spawn.preload);
 	session->spawn.preload = joined;
 	return 0;
 }
 
 /* Adds the shim, which reports if the agent is not loaded. */
-static int add_check(struct session *session, const char *existing, struct session_error *error)
+static int add_check(struct session *session, const char *existing, struct error *error)
 {
 	char *top = traced_library_find("side-preload"), *path = NULL, *joined = NULL;
 	int ret = 0;
@@ -250,7 +247,7 @@ static int add_check(struct session *session, const char *existing, struct sessi
 		path = NULL;
 	if (path && !is_in_list(existing, path)) {
 		if (asprintf(&joined, "%s:%s", session->spawn.preload, path) < 0) {
-			ret = session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
+			ret = error_set_no_memory(error);
 		} else {
 			free(session->spawn.preload);
 			session->spawn.preload = joined;
@@ -265,7 +262,7 @@ static int add_check(struct session *session, const char *existing, struct sessi
  * Appends the user's LD_PRELOAD last: a wrapper then sees the calls first and passes them to a
  * preloaded allocator.
  */
-static int add_existing(struct session *session, const char *existing, struct session_error *error)
+static int add_existing(struct session *session, const char *existing, struct error *error)
 {
 	char *joined;
 
@@ -273,15 +270,15 @@ static int add_existing(struct session *session, const char *existing, struct se
 		return 0;
 	if (asprintf(&joined, "%s%s%s", session->spawn.preload, *session->spawn.preload ? ":" : "",
 			    existing) < 0)
-		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
+		return error_set_no_memory(error);
 	free(session->spawn.preload);
 	session->spawn.preload = joined;
 	return 0;
 }
 
 /* Builds the value of LD_PRELOAD: the agent, the wrappers, the user's libraries. */
-int libraries_find(struct session *session, const struct session_options *options,
-		struct session_error *error)
+int libraries_find(
+		struct session *session, const struct session_options *options, struct error *error)
 {
 	const char *existing = getenv("LD_PRELOAD");
 	char file[96];
@@ -291,11 +288,11 @@ int libraries_find(struct session *session, const struct session_options *option
 	existing = existing ? existing : "";
 	session->spawn.preload = strdup("");
 	if (!session->spawn.preload)
-		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
+		return error_set_no_memory(error);
 	ret = add_preload(session, existing, NULL, "libside-agent.so", error);
 	for (i = 0; i < options->nr_wrappers && !ret; i++) {
 		if (!is_wrapper_name(options->wrappers[i]))
-			return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+			return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 					"\"%s\" is not the name of a wrapper (known ones are libc and pthread)",
 					options->wrappers[i]);
 		snprintf(file, sizeof(file), "libside-wrap-%s.so", options->wrappers[i]);

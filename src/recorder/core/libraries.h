@@ -10,6 +10,6 @@
 #include "recorder/core/session.h"
 
 int libraries_find(struct session *session, const struct session_options *options,
-		struct session_error *error);
+		struct error *error);
 
 #endif

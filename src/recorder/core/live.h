@@ -94,7 +94,7 @@ struct session_live {
  * environment are ignored. Returns 0, or a negative errno with *error filled in.
  */
 int session_open(const struct session_options *options, const struct session_live *live,
-		struct session **ret_session, struct session_error *error);
+		struct session **ret_session, struct error *error);
 
 /*
  * Returns a descriptor that is readable when session_turn() has work. Call session_turn() at least
@@ -106,7 +106,7 @@ int session_fd(const struct session *session);
  * Waits up to `timeout_ms` and handles all events. Returns a negative errno only if the session
  * cannot continue.
  */
-int session_turn(struct session *session, int timeout_ms, struct session_error *error);
+int session_turn(struct session *session, int timeout_ms, struct error *error);
 
 /*
  * Passes a connection that was not made at the session's socket. The session owns `fd` from now on.
@@ -121,7 +121,7 @@ void session_take_connection(struct session *session, int fd);
  */
 int session_change(struct session *session, const struct session_channel *channels, size_t nr,
 		bool active, const struct session_track *track, size_t nr_track,
-		uint64_t *ret_generation, struct session_error *error);
+		uint64_t *ret_generation, struct error *error);
 
 /*
  * Writes the messages that the session would send now to any program that asks for changes
@@ -266,6 +266,6 @@ void session_finish(struct session *session);
  * removes the state directory. Else the state directory remains for the next session_open(). Waits
  * for the disk. *error reports what could not be written.
  */
-void session_close(struct session *session, bool finish, struct session_error *error);
+void session_close(struct session *session, bool finish, struct error *error);
 
 #endif

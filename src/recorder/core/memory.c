@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "recorder/core/channels.h"
 #include "recorder/core/instance-state.h"
 #include "recorder/core/leases.h"
@@ -304,7 +305,7 @@ static void try_huge_pages(struct session *session)
 }
 
 /* If rings are files, the limit of the file size applies to them. */
-static int check_file_size(struct session *session, struct session_error *error)
+static int check_file_size(struct session *session, struct error *error)
 {
 	struct rlimit limit;
 	uint32_t i;
@@ -316,14 +317,12 @@ static int check_file_size(struct session *session, struct session_error *error)
 				memory_size_geometry(session, &session->channels[i], 0);
 		uint64_t size = ring_memory_size(&geometry);
 
-		if (size > limit.rlim_max) {
-			session_fail(error, SESSION_ERROR_USAGE, EFBIG,
+		if (size > limit.rlim_max)
+			return error_set_kind(error, ERROR_USAGE, -EFBIG,
+					"`--buffer-size` makes the rings smaller\n`ulimit -f unlimited` raises the limit",
 					"the rings of one process need %llu KiB, and a file may have at most %llu KiB here (ulimit -f)",
 					(unsigned long long)size / 1024,
 					(unsigned long long)limit.rlim_max / 1024);
-			return session_hint(error,
-					"`--buffer-size` makes the rings smaller\n`ulimit -f unlimited` raises the limit");
-		}
 	}
 	return 0;
 }
@@ -375,25 +374,23 @@ static bool has_ring_size(const struct session_options *options)
  * of the rings of a process.
  */
 static void hint_at_memory(const struct session *session, const struct session_options *options,
-		uint64_t size, struct session_error *error)
+		uint64_t size, struct error *error)
 {
 	const uint64_t largest = has_ring_size(options) ? largest_ring(session) : 0;
 	const bool whole = largest >= 1 << 20;
 
 	if (largest)
-		snprintf(error->hint, sizeof(error->hint),
-				"`--buffer-size %llu%c` is the largest that fits%s",
+		error_set_hint(error, "`--buffer-size %llu%c` is the largest that fits%s",
 				(unsigned long long)(largest >> (whole ? 20 : 10)),
 				whole ? 'M' : 'K',
 				session->nr_channels > 1 ? ", if no channel has more" : "");
 	else if (size && options->memory_limit)
-		snprintf(error->hint, sizeof(error->hint),
-				"`--memory-limit %lluK` is the smallest that fits",
+		error_set_hint(error, "`--memory-limit %lluK` is the smallest that fits",
 				(unsigned long long)(size + 1023) / 1024);
 }
 
-int memory_check(struct session *session, const struct session_options *options,
-		struct session_error *error)
+int memory_check(
+		struct session *session, const struct session_options *options, struct error *error)
 {
 	uint64_t size;
 	int ret;
@@ -412,7 +409,7 @@ int memory_check(struct session *session, const struct session_options *options,
 	size = memory_most(session);
 	if (size && size <= session->memory.limit)
 		return check_file_size(session, error);
-	ret = session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+	ret = error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 			"the rings of %s of one process need %llu KiB on this machine, more than the session's limit of %llu KiB%s",
 			session->nr_channels == 1 ? "the channel" : "all channels",
 			(unsigned long long)size / 1024,

@@ -47,7 +47,7 @@ void memory_trim(struct session *session, struct instance *instance);
 bool memory_take_found(struct session *session, struct instance *instance);
 /* Checks the options before there are processes; no lock. */
 int memory_check(struct session *session, const struct session_options *options,
-		struct session_error *error);
+		struct error *error);
 /* Bytes of the smallest rings of one process. No lock: channels do not change. */
 uint64_t memory_least(const struct session *session);
 /*

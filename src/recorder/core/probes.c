@@ -23,6 +23,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "protocol/protocol.h"
 #include "recorder/core/access.h"
 #include "recorder/core/instance.h"
@@ -48,31 +49,32 @@ static void session_tables_free(struct session_tables *tables)
 }
 
 static int record_probes_copy_table(
-		int table, int *ret_taken, uint64_t *ret_size, struct session_error *error)
+		int table, int *ret_taken, uint64_t *ret_size, struct error *error)
 {
 	struct stat status;
 
 	*ret_taken = fcntl(table, F_DUPFD_CLOEXEC, 0);
 	if (*ret_taken < 0)
-		return session_fail(error, SESSION_ERROR_FAILED, errno,
+		return error_set_kind(error, ERROR_FAILED, -errno, NULL,
 				"cannot use a probe table: %s", strerror(errno));
 	if (fstat(*ret_taken, &status))
-		return session_fail(error, SESSION_ERROR_FAILED, errno,
+		return error_set_kind(error, ERROR_FAILED, -errno, NULL,
 				"cannot read a probe table: %s", strerror(errno));
 	if (status.st_size <= 0)
-		return session_fail(error, SESSION_ERROR_USAGE, EINVAL, "the probe table is empty");
+		return error_set_kind(
+				error, ERROR_USAGE, -EINVAL, NULL, "the probe table is empty");
 	*ret_size = (uint64_t)status.st_size;
 	return 0;
 }
 
 static int session_tables_append(struct session_tables *tables,
-		const struct session_table *requested, struct session_error *error)
+		const struct session_table *requested, struct error *error)
 {
 	struct session_table *table = &tables->list[tables->nr];
 	int ret;
 
 	if (!requested->number || (requested->target.pid && requested->target.exe))
-		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"a probe has no number, or names both a process and a file");
 	*table = *requested;
 	table->fd = table->others = -1;
@@ -91,24 +93,22 @@ static int session_tables_append(struct session_tables *tables,
 				requested->others, &table->others, &table->size_of_others, error);
 	if (ret)
 		return ret;
-	return requested->target.exe && !table->target.exe
-			? session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory")
-			: 0;
+	return requested->target.exe && !table->target.exe ? error_set_no_memory(error) : 0;
 }
 
 static int session_tables_take(struct session_tables *ret_tables,
-		const struct session_table *requested, size_t nr, struct session_error *error)
+		const struct session_table *requested, size_t nr, struct error *error)
 {
 	size_t i;
 	int ret = 0;
 
 	*ret_tables = (struct session_tables){.set = true};
 	if (nr > SESSION_PROBES_MAX)
-		return session_fail(error, SESSION_ERROR_USAGE, E2BIG,
+		return error_set_kind(error, ERROR_USAGE, -E2BIG, NULL,
 				"there are more than %d tables of probes", SESSION_PROBES_MAX);
 	ret_tables->list = calloc(nr + 1, sizeof(*ret_tables->list));
 	if (!ret_tables->list)
-		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
+		return error_set_no_memory(error);
 	for (i = 0; i < nr && !ret; i++)
 		ret = session_tables_append(ret_tables, &requested[i], error);
 	if (ret)
@@ -116,19 +116,18 @@ static int session_tables_take(struct session_tables *ret_tables,
 	return ret;
 }
 
-int probes_take(struct session *session, const struct session_options *options,
-		struct session_error *error)
+int probes_take(struct session *session, const struct session_options *options, struct error *error)
 {
 	return session_tables_take(&session->tables, options->probes, options->nr_probes, error);
 }
 
 int session_set_probes(struct session *session, const struct session_table *tables, size_t nr,
-		struct session_error *error)
+		struct error *error)
 {
 	struct session_tables next;
 	int ret;
 
-	*error = (struct session_error){.kind = SESSION_ERROR_NONE};
+	error_clear(error);
 	ret = session_tables_take(&next, tables, nr, error);
 	if (ret)
 		return ret;

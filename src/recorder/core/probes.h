@@ -60,7 +60,7 @@ struct session_table {
  * a negative errno with *error filled in; then nothing is changed.
  */
 int session_set_probes(struct session *session, const struct session_table *tables, size_t nr,
-		struct session_error *error);
+		struct error *error);
 
 /* ranges of refused probes stored for one table in one program */
 #define SESSION_PROBE_REFUSALS 256
@@ -100,7 +100,7 @@ struct installed_table {
 
 /* Takes the probes of the options. session_set_probes() can replace them later. */
 int probes_take(struct session *session, const struct session_options *options,
-		struct session_error *error);
+		struct error *error);
 void probes_change(struct session *session, bool holds);
 void probes_free(struct session *session);
 /*

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "recorder/core/instance-state.h"
 #include "recorder/core/log-limits.h"
 #include "recorder/core/report.h"
@@ -15,37 +16,12 @@
 #include "recorder/core/session.h"
 #include "recorder/session-state.h"
 
-enum session_error_kind session_error_kind_of(int code)
+enum error_kind report_error_kind(int code)
 {
 	code = code < 0 ? -code : code;
 	if (code == EACCES || code == EPERM || code == EROFS)
-		return SESSION_ERROR_PERMISSION;
-	return SESSION_ERROR_FAILED;
-}
-
-int session_fail(struct session_error *error, enum session_error_kind kind, int code,
-		const char *format, ...)
-{
-	va_list arguments;
-
-	code = code < 0 ? -code : code;
-	error->kind = kind;
-	error->code = code;
-	*error->hint = '\0';
-	va_start(arguments, format);
-	vsnprintf(error->text, sizeof(error->text), format, arguments);
-	va_end(arguments);
-	return code ? -code : -EINVAL;
-}
-
-int session_hint(struct session_error *error, const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(error->hint, sizeof(error->hint), format, arguments);
-	va_end(arguments);
-	return error->code ? -error->code : -EINVAL;
+		return ERROR_PERMISSION;
+	return ERROR_FAILED;
 }
 
 /* Makes space for one more element of `size` bytes. On failure, `*array` remains valid. */
@@ -156,10 +132,10 @@ void report_suppressed(struct session *session, bool ends)
 
 void report_failure(struct session *session, int code)
 {
-	enum session_error_kind kind = session_error_kind_of(code);
+	enum error_kind kind = report_error_kind(code);
 
 	pthread_mutex_lock(&session->lock);
-	if (session->reports.failure != SESSION_ERROR_PERMISSION)
+	if (session->reports.failure != ERROR_PERMISSION)
 		session->reports.failure = kind;
 	pthread_mutex_unlock(&session->lock);
 }

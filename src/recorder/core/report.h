@@ -3,10 +3,10 @@
 #define SIDE_RECORDER_CORE_REPORT_H
 
 /*
- * Messages for the user, losses for the summary, and errors of functions that start something.
+ * Messages for the user, losses for the summary, and the kinds of errors.
  *
  * Callers: all parts. Main thread or drain thread, without the session's lock: the functions with a
- * session take it. session_fail() and session_hint() fill in the caller's error and need no lock.
+ * session take it.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,7 +31,7 @@ struct session_reports {
 	size_t nr_losses;
 	size_t losses_capacity;
 	uint64_t losses_remainder; /* records lost beyond the limit of separate losses */
-	enum session_error_kind failure;
+	enum error_kind failure;
 };
 
 /*
@@ -56,12 +56,10 @@ void report_about(struct session *session, uid_t uid, pid_t pid, bool is_error, 
 void report_suppressed(struct session *session, bool ends);
 /* Call it when no other thread uses the session. */
 void reports_free(struct session *session);
-int session_fail(struct session_error *error, enum session_error_kind kind, int code,
-		const char *format, ...) __attribute__((format(printf, 4, 5)));
-/* Adds a hint to an error that already has its text. Returns the error's negative code. */
-int session_hint(struct session_error *error, const char *format, ...)
-		__attribute__((format(printf, 2, 3)));
-/* Returns SESSION_ERROR_PERMISSION for EACCES, EPERM and EROFS, else SESSION_ERROR_FAILED. */
-enum session_error_kind session_error_kind_of(int code);
+/*
+ * Returns ERROR_PERMISSION for EACCES, EPERM and EROFS, else ERROR_FAILED. Unlike error_set(), it
+ * includes EROFS. The code has either sign.
+ */
+enum error_kind report_error_kind(int code);
 
 #endif

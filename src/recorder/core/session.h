@@ -35,6 +35,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/error.h"
+
 struct session;
 struct session_table;
 struct side_event_description;
@@ -71,28 +73,6 @@ struct side_event_description;
 #define SESSION_COMPRESS_DEFAULT 3
 #define SESSION_SNAPSHOTS_DEFAULT 100 /* snapshots that triggers make */
 #define SESSION_COMPRESS_MAX 19
-
-enum session_error_kind {
-	SESSION_ERROR_NONE = 0,
-	SESSION_ERROR_FAILED,         /* exit status 1 */
-	SESSION_ERROR_USAGE,          /* exit status 2: invalid value of an option */
-	SESSION_ERROR_PERMISSION,     /* exit status 3: the text names the permission */
-	SESSION_ERROR_NOT_FOUND,      /* the command does not exist: exit status 127 */
-	SESSION_ERROR_NOT_EXECUTABLE, /* the command cannot be run: exit status 126 */
-};
-
-struct session_error {
-	enum session_error_kind kind;
-	int code;        /* errno value or 0 */
-	char text[1024]; /* a sentence without newline and without the program's name */
-	char hint[256];  /* may be empty */
-	/*
-	 * Position of the error in the user's input: the text of a filter or of contexts, and a
-	 * column from 1.
-	 */
-	const char *where; /* NULL: none; points into the options */
-	unsigned int column;
-};
 
 enum session_mode {
 	SESSION_RECORD,
@@ -178,9 +158,9 @@ struct session_helper {
 	 * Starts the helper for this process, at the socket of the session. Returns 0, or a
 	 * negative errno with *error filled in: the command is not run.
 	 */
-	int (*begin)(void *user, pid_t pid, const char *socket, struct session_error *error);
+	int (*begin)(void *user, pid_t pid, const char *socket, struct error *error);
 	/* Returns 1 if the command can continue, 0 if it must wait, or an error as above. */
-	int (*is_ready)(void *user, struct session_error *error);
+	int (*is_ready)(void *user, struct error *error);
 	/*
 	 * True if the helper has finished. Called when the command has ended, or with `now` when
 	 * the recording must end.
@@ -251,10 +231,11 @@ char *session_library(const char *name);
 
 /*
  * Creates a session. Like all functions with `error`, returns 0, or a negative errno with `*error`
- * filled in.
+ * filled in. ERROR_USAGE is an invalid option; the position is in the text of a filter or of
+ * contexts. A message of ERROR_PERMISSION names the missing permission.
  */
 int session_create(const struct session_options *options, struct session **ret_session,
-		struct session_error *error);
+		struct error *error);
 
 /*
  * Gets the clock of all traces of the session, for a writer of further traces: enum ring_clock,
@@ -263,15 +244,18 @@ int session_create(const struct session_options *options, struct session **ret_s
 struct ctf_clock;
 int session_clock(const struct session *session, struct ctf_clock *ret_clock);
 
-/* Starts the command (found through PATH). */
-int session_spawn(struct session *session, char *const argv[], struct session_error *error);
+/*
+ * Starts the command (found through PATH). ERROR_NOT_FOUND: the command does not exist.
+ * ERROR_NOT_EXECUTABLE: it cannot be run.
+ */
+int session_spawn(struct session *session, char *const argv[], struct error *error);
 
 /*
  * Records until the command has ended and all published records of its processes are on disk. A
  * second SIGINT ends the recording at once, with all records published until then. Returns an error
  * only if recording cannot continue; a trace that could not be written is a loss in the summary.
  */
-int session_run(struct session *session, struct session_error *error);
+int session_run(struct session *session, struct error *error);
 
 /*
  * Requests the end of the chunk, with all records published until now. Returns the number of the
@@ -362,7 +346,7 @@ struct session_summary {
 	size_t nr_losses;
 	const struct session_message *messages;
 	size_t nr_messages;
-	enum session_error_kind failure; /* the worst error while recording */
+	enum error_kind failure; /* the worst error while recording */
 };
 
 /* Returns the summary, valid until session_destroy(). */

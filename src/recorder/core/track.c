@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "recorder/core/live.h"
 #include "recorder/core/report.h"
 #include "recorder/core/session.h"
@@ -23,20 +24,20 @@
 
 /* ---- the user's options ---- */
 
-static int track_check_options(const struct session_track *track, struct session_error *error)
+static int track_check_options(const struct session_track *track, struct error *error)
 {
 	switch (track->kind) {
 	case SESSION_TRACK_PID:
 		if (track->number && track->number <= INT_MAX)
 			return 0;
-		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"there is no process %llu: process ids go from 1 to %d",
 				(unsigned long long)track->number, INT_MAX);
 	case SESSION_TRACK_UID:
 	case SESSION_TRACK_GID:
 		if (track->number < UINT32_MAX)
 			return 0;
-		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"there is no %s %llu: ids go up to 4294967294",
 				track->kind == SESSION_TRACK_UID ? "user" : "group",
 				(unsigned long long)track->number);
@@ -45,17 +46,17 @@ static int track_check_options(const struct session_track *track, struct session
 	case SESSION_TRACK_CONTAINER:
 		if (track->text && *track->text && strlen(track->text) <= SESSION_TRACK_TEXT_MAX)
 			return 0;
-		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"a pattern for processes has 1 to %d bytes",
 				SESSION_TRACK_TEXT_MAX);
 	case SESSION_TRACK_KINDS: break;
 	}
-	return session_fail(error, SESSION_ERROR_USAGE, EINVAL, "unknown tracking criterion %d",
+	return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL, "unknown tracking criterion %d",
 			(int)track->kind);
 }
 
 int track_take(const struct session_track *track, size_t nr, struct session_track **ret_copy,
-		struct session_error *error)
+		struct error *error)
 {
 	struct session_track *copy;
 	size_t i;
@@ -63,12 +64,12 @@ int track_take(const struct session_track *track, size_t nr, struct session_trac
 
 	*ret_copy = NULL;
 	if (nr > SESSION_TRACK_MAX)
-		return session_fail(error, SESSION_ERROR_USAGE, E2BIG,
+		return error_set_kind(error, ERROR_USAGE, -E2BIG, NULL,
 				"a session can have at most %d tracking criteria",
 				SESSION_TRACK_MAX);
 	copy = calloc(nr + 1, sizeof(*copy));
 	if (!copy)
-		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
+		return error_set_no_memory(error);
 	for (i = 0; i < nr && !ret; i++) {
 		ret = track_check_options(&track[i], error);
 		if (ret)
@@ -76,7 +77,7 @@ int track_take(const struct session_track *track, size_t nr, struct session_trac
 		copy[i] = track[i];
 		copy[i].text = track[i].text ? strdup(track[i].text) : NULL;
 		if (track[i].text && !copy[i].text)
-			ret = session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
+			ret = error_set_no_memory(error);
 	}
 	if (ret)
 		track_free(copy, i);

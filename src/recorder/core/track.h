@@ -26,7 +26,7 @@ struct track_peer {
  * `*ret_copy` with track_free().
  */
 int track_take(const struct session_track *track, size_t nr, struct session_track **ret_copy,
-		struct session_error *error);
+		struct error *error);
 void track_free(struct session_track *track, size_t nr);
 bool track_wants(const struct session_track *track, size_t nr, const struct track_peer *peer);
 /* Exported for tests. */

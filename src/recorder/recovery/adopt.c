@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "ctf/ctf.h"
 #include "protocol/protocol.h"
 #include "recorder/core/channels.h"
@@ -564,7 +565,7 @@ static void count_on(struct session *session)
 	pthread_mutex_unlock(&session->lock);
 }
 
-int adopt_all(struct session *session, struct session_error *error)
+int adopt_all(struct session *session, struct error *error)
 {
 	int fd = openat(session->buffers.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
@@ -579,8 +580,8 @@ int adopt_all(struct session *session, struct session_error *error)
 		else if (fd >= 0)
 			close(fd);
 		free(names);
-		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM,
-				"cannot read %s: out of memory", session->buffers.path);
+		return error_set(error, -ENOMEM, NULL, "cannot read %s: out of memory",
+				session->buffers.path);
 	}
 	/* Sorted, so that the order does not depend on the file system. */
 	nr = list_entries(directory, names, LIMIT_FOLDERS + 1, &code);

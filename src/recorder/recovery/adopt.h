@@ -17,7 +17,7 @@
  * Adopts all folders. Reports folders that it cannot use and continues with the others. Fails only
  * if out of memory.
  */
-int adopt_all(struct session *session, struct session_error *error);
+int adopt_all(struct session *session, struct error *error);
 /*
  * If programs create folders themselves, adopts new ones: scans at intervals, or at once with
  * `now`. adopt_forget() frees the list of unusable folders.

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "recorder/core/report.h"
 #include "recorder/core/session.h"
 #include "recorder/rotation/retain.h"
@@ -32,8 +33,7 @@ struct retained_chunk {
 	char name[];
 };
 
-int retain_take(struct session *session, const struct session_options *options,
-		struct session_error *error)
+int retain_take(struct session *session, const struct session_options *options, struct error *error)
 {
 	struct retention *retention = &session->retention;
 
@@ -42,10 +42,10 @@ int retain_take(struct session *session, const struct session_options *options,
 	retention->count = options->retention.count;
 	if ((retention->size || retention->age_ns || retention->count) &&
 			!session->rotation.chunks && !session->service)
-		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"--keep-size, --keep-age and --keep-count count chunks: they need --rotate-size, --rotate-every or --rotate");
 	if (retention->size && retention->size < session->rotation.size)
-		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"--keep-size is smaller than one chunk (--rotate-size)");
 	return 0;
 }

@@ -27,7 +27,7 @@ struct retention {
 };
 
 int retain_take(struct session *session, const struct session_options *options,
-		struct session_error *error);
+		struct error *error);
 void retain_add(struct session *session, const char *name, uint64_t bytes);
 void retain_apply(struct session *session);
 void retain_free(struct session *session);

@@ -25,6 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "ctf/ctf.h"
 #include "protocol/protocol.h"
 #include "recorder/core/clock.h"
@@ -45,8 +46,7 @@
 #define SIZE_MIN 65536
 #define REMOVED ".removed-"
 
-int rotate_take(struct session *session, const struct session_options *options,
-		struct session_error *error)
+int rotate_take(struct session *session, const struct session_options *options, struct error *error)
 {
 	struct rotation *rotation = &session->rotation;
 
@@ -55,11 +55,11 @@ int rotate_take(struct session *session, const struct session_options *options,
 	rotation->on_request = options->rotation.on_request;
 	rotation->chunks = rotation->size || rotation->period_ns || rotation->on_request;
 	if (rotation->size && rotation->size < SIZE_MIN)
-		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"a chunk of %llu bytes (--rotate-size) is less than 64 KiB",
 				(unsigned long long)rotation->size);
 	if (rotation->period_ns && rotation->period_ns < PERIOD_MIN_NS)
-		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"a chunk cannot be shorter than a second (--rotate-every)");
 	return retain_take(session, options, error);
 }

@@ -35,7 +35,7 @@ struct rotation {
 };
 
 int rotate_take(struct session *session, const struct session_options *options,
-		struct session_error *error);
+		struct error *error);
 /* Creates the directory for new traces. Returns 0 or a negative errno. */
 int rotate_prepare(struct session *session, struct error *error);
 /*

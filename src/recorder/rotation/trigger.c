@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "protocol/protocol.h"
 #include "recorder/core/channels.h"
 #include "recorder/core/exit-status.h"
@@ -59,19 +60,15 @@ struct trigger {
 
 /* ---- options ---- */
 
-static int trigger_set_error(struct session_error *error, const char *text, const char *why)
+/* `why` may be the text of the same error, whose hint and position do not apply to `text`. */
+static int trigger_set_error(struct error *error, const char *text, const char *why)
 {
-	char whole[sizeof(error->text)];
-
-	snprintf(whole, sizeof(whole), "%s", why);
-	session_fail(error, SESSION_ERROR_USAGE, EINVAL, "--snapshot-on \"%s\": %s", text, whole);
-	/* error->where would point into a local copy of the text. */
-	error->where = NULL;
-	return -EINVAL;
+	return error_set_kind(
+			error, ERROR_USAGE, -EINVAL, NULL, "--snapshot-on \"%s\": %s", text, why);
 }
 
 /* Cuts ">N/s" off the end of the text. */
-static int take_limit(struct trigger *trigger, char *text, struct session_error *error)
+static int take_limit(struct trigger *trigger, char *text, struct error *error)
 {
 	char *at = strrchr(text, '>'), *end;
 
@@ -84,8 +81,8 @@ static int take_limit(struct trigger *trigger, char *text, struct session_error 
 	return 0;
 }
 
-static int take_events(struct session *session, struct trigger *trigger, char *text,
-		struct session_error *error)
+static int take_events(
+		struct session *session, struct trigger *trigger, char *text, struct error *error)
 {
 	char *where = strstr(text, " where ");
 	const char *patterns[1] = {text};
@@ -100,7 +97,7 @@ static int take_events(struct session *session, struct trigger *trigger, char *t
 	return ret ? trigger_set_error(error, trigger->text, error->text) : 0;
 }
 
-static int take_one(struct session *session, const char *text, struct session_error *error)
+static int take_one(struct session *session, const char *text, struct error *error)
 {
 	struct trigger *trigger = &session->triggers.list[session->triggers.nr];
 	const char *colon = strchr(text, ':');
@@ -110,7 +107,7 @@ static int take_one(struct session *session, const char *text, struct session_er
 	session->triggers.nr++;
 	trigger->text = strdup(text);
 	if (!remainder || !trigger->text) {
-		ret = session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
+		ret = error_set_no_memory(error);
 	} else if (!strcmp(text, "crash")) {
 		trigger->kind = TRIGGER_CRASH;
 		session->triggers.crash = true;
@@ -138,8 +135,8 @@ static bool is_signal(const char *text)
 	return !strcmp(text, "signal:USR1") || !strcmp(text, "signal:SIGUSR1");
 }
 
-int trigger_take(struct session *session, const struct session_options *options,
-		struct session_error *error)
+int trigger_take(
+		struct session *session, const struct session_options *options, struct error *error)
 {
 	struct triggers *triggers = &session->triggers;
 	bool overwrites = false;
@@ -153,11 +150,11 @@ int trigger_take(struct session *session, const struct session_options *options,
 	for (k = 0; k < session->nr_channels; k++)
 		overwrites |= channel_overwrites(&session->channels[k]);
 	if (!overwrites)
-		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"cannot use --snapshot-on: no channel has `--mode overwrite`");
 	triggers->list = calloc(options->nr_snapshot_on, sizeof(*triggers->list));
 	if (!triggers->list)
-		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
+		return error_set_no_memory(error);
 	for (i = 0; i < options->nr_snapshot_on && !ret; i++)
 		if (!is_signal(options->snapshot_on[i]))
 			ret = take_one(session, options->snapshot_on[i], error);

@@ -31,7 +31,7 @@ struct triggers {
 };
 
 int trigger_take(struct session *session, const struct session_options *options,
-		struct session_error *error);
+		struct error *error);
 void trigger_free(struct session *session);
 /* Checks all triggers and makes a snapshot if one is due. Call it before rings are freed. */
 void trigger_turn(struct session *session, struct instance *active, bool last);

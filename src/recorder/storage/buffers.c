@@ -24,6 +24,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "recorder/core/channels.h"
 #include "recorder/core/facts.h"
 #include "recorder/core/instance.h"
@@ -52,8 +53,8 @@ static int buffers_probe(int fd)
 	return 0;
 }
 
-int buffers_open(struct session *session, const struct session_options *options,
-		struct session_error *error)
+int buffers_open(
+		struct session *session, const struct session_options *options, struct error *error)
 {
 	int code;
 
@@ -65,18 +66,17 @@ int buffers_open(struct session *session, const struct session_options *options,
 	code = errno;
 	if (session->buffers.fd < 0 || faccessat(session->buffers.fd, ".", W_OK | X_OK, 0)) {
 		code = session->buffers.fd < 0 ? code : errno;
-		return session_fail(error, session_error_kind_of(code), code,
+		return error_set_kind(error, report_error_kind(code), -code, NULL,
 				"cannot store buffers in %s: %s", options->buffers, strerror(code));
 	}
 	code = buffers_probe(session->buffers.fd);
-	if (code) {
-		session_fail(error, session_error_kind_of(code), code,
+	if (code)
+		return error_set_kind(error, report_error_kind(code), -code,
+				"`--buffers DIRECTORY` names another one",
 				"cannot store buffers in %s: %s", options->buffers, strerror(code));
-		return session_hint(error, "`--buffers DIRECTORY` names another one");
-	}
 	session->buffers.path = realpath(options->buffers, NULL);
 	if (!session->buffers.path)
-		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
+		return error_set_no_memory(error);
 	return 0;
 }
 

@@ -27,7 +27,7 @@ struct session_buffers {
 };
 
 int buffers_open(struct session *session, const struct session_options *options,
-		struct session_error *error);
+		struct error *error);
 int buffers_make(struct session *session, struct instance *instance);
 /* Call when the rings exist, too: marks the folder as complete. */
 int buffers_complete(const struct session *session, const struct instance *instance);

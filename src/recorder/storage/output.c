@@ -11,21 +11,22 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "ctf/ctf.h"
 #include "recorder/core/report.h"
 #include "recorder/core/session.h"
 #include "recorder/session-state.h"
 #include "recorder/storage/output.h"
 
-static int fail_output(struct session_error *error, int code, const char *path)
+static int fail_output(struct error *error, int code, const char *path)
 {
-	const enum session_error_kind kind = session_error_kind_of(code);
+	const enum error_kind kind = report_error_kind(code);
+	const char *hint = kind == ERROR_PERMISSION ? "`-o DIRECTORY` names another one"
+			: code == ENOENT            ? "create the parent directory first"
+						    : NULL;
 
-	session_fail(error, kind, code, "cannot write to %s: %s", path, strerror(code));
-	if (kind == SESSION_ERROR_PERMISSION)
-		return session_hint(error, "`-o DIRECTORY` names another one");
-	return code == ENOENT ? session_hint(error, "create the parent directory first")
-			      : -error->code;
+	return error_set_kind(
+			error, kind, -code, hint, "cannot write to %s: %s", path, strerror(code));
 }
 
 /* Returns 1 if the directory is empty, 0 if not, or a negative errno. */
@@ -47,7 +48,7 @@ static int record_output_is_empty(const char *path)
  * Creates a directory with an unused name: "side-20240229-130405", with "-2" and so on if it
  * exists.
  */
-static int create_default(struct session *session, struct session_error *error)
+static int create_default(struct session *session, struct error *error)
 {
 	time_t now = time(NULL);
 	struct tm local;
@@ -65,7 +66,7 @@ static int create_default(struct session *session, struct session_error *error)
 			made = asprintf(&session->output.path, "%s-%u", stamp, n);
 		if (made < 0) {
 			session->output.path = NULL;
-			return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
+			return error_set_no_memory(error);
 		}
 		if (!mkdir(session->output.path, CTF_DIRECTORY_MODE))
 			return 0;
@@ -77,8 +78,7 @@ static int create_default(struct session *session, struct session_error *error)
 	return fail_output(error, EEXIST, stamp);
 }
 
-int output_create(struct session *session, const char *output, bool force,
-		struct session_error *error)
+int output_create(struct session *session, const char *output, bool force, struct error *error)
 {
 	struct stat status;
 	int empty;
@@ -86,11 +86,11 @@ int output_create(struct session *session, const char *output, bool force,
 	if (!output)
 		return create_default(session, error);
 	if (!*output)
-		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"the name of the output directory is empty");
 	session->output.path = strdup(output);
 	if (!session->output.path)
-		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
+		return error_set_no_memory(error);
 	if (!mkdir(session->output.path, CTF_DIRECTORY_MODE))
 		return 0;
 	if (errno != EEXIST)
@@ -107,8 +107,8 @@ int output_create(struct session *session, const char *output, bool force,
 		return fail_output(error, -empty, session->output.path);
 	if (empty || force)
 		return 0;
-	session_fail(error, SESSION_ERROR_FAILED, EEXIST, "%s is not empty", session->output.path);
-	return session_hint(error, "`-o DIRECTORY` names another one\n`--force` adds to it");
+	return error_set(error, -EEXIST, "`-o DIRECTORY` names another one\n`--force` adds to it",
+			"%s is not empty", session->output.path);
 }
 
 /*

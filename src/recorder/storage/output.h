@@ -21,8 +21,7 @@ struct session_output {
 	int compress; /* level of zstd; 0: none */
 };
 
-int output_create(struct session *session, const char *output, bool force,
-		struct session_error *error);
+int output_create(struct session *session, const char *output, bool force, struct error *error);
 /* Locks the directory, so that a reader that follows a trace knows that it can still grow. */
 void output_lock(struct session *session);
 /*

@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "ctf/ctf.h"
 #include "recorder/core/report.h"
 #include "recorder/session-state.h"
@@ -183,14 +184,13 @@ int state_directory_save(struct session *session, uint64_t generation)
 
 /* ---- the directory ---- */
 
-static int state_directory_fail(
-		struct session_error *error, int code, const char *path, const char *why)
+static int state_directory_fail(struct error *error, int code, const char *path, const char *why)
 {
-	return session_fail(error, session_error_kind_of(code), code,
+	return error_set_kind(error, report_error_kind(code), -code, NULL,
 			"cannot store a session in %s: %s", path, why);
 }
 
-static int state_directory_check(int fd, const char *path, uid_t owner, struct session_error *error)
+static int state_directory_check(int fd, const char *path, uid_t owner, struct error *error)
 {
 	struct stat status;
 
@@ -198,16 +198,18 @@ static int state_directory_check(int fd, const char *path, uid_t owner, struct s
 		return state_directory_fail(error, errno, path, strerror(errno));
 	if (status.st_uid != owner) {
 		state_directory_fail(error, EPERM, path, "it belongs to another user");
-		return session_hint(error, "choose another directory");
+		error_set_hint(error, "choose another directory");
+		return -EPERM;
 	}
 	if (status.st_mode & (S_IWGRP | S_IWOTH)) {
 		state_directory_fail(error, EPERM, path, "other users may write there");
-		return session_hint(error, "`chmod go-w %.200s`", path);
+		error_set_hint(error, "`chmod go-w %.200s`", path);
+		return -EPERM;
 	}
 	return 0;
 }
 
-static int lock_directory(int fd, const char *path, struct session_error *error)
+static int lock_directory(int fd, const char *path, struct error *error)
 {
 	const struct timespec pause = {0, LOCK_PAUSE_NS};
 	int try;
@@ -217,7 +219,8 @@ static int lock_directory(int fd, const char *path, struct session_error *error)
 			return state_directory_fail(error, errno, path, strerror(errno));
 		if (try == LOCK_TRIES) {
 			state_directory_fail(error, EBUSY, path, "another recorder uses it");
-			return session_hint(error, "end that recorder first");
+			error_set_hint(error, "end that recorder first");
+			return -EBUSY;
 		}
 		nanosleep(&pause, NULL);
 	}
@@ -225,7 +228,7 @@ static int lock_directory(int fd, const char *path, struct session_error *error)
 }
 
 static int state_directory_open(
-		struct session *session, const char *path, uid_t owner, struct session_error *error)
+		struct session *session, const char *path, uid_t owner, struct error *error)
 {
 	int ret;
 
@@ -244,21 +247,19 @@ static int state_directory_open(
 		return ret;
 	session->buffers.path = realpath(path, NULL);
 	session->state_dir->path = session->buffers.path ? strdup(session->buffers.path) : NULL;
-	return session->state_dir->path
-			? 0
-			: session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
+	return session->state_dir->path ? 0 : error_set_no_memory(error);
 }
 
 /* ---- open and close ---- */
 
 int state_directory_open_session(
-		struct session *session, const char *path, uid_t owner, struct session_error *error)
+		struct session *session, const char *path, uid_t owner, struct error *error)
 {
 	int ret;
 
 	session->state_dir = calloc(1, sizeof(*session->state_dir));
 	if (!session->state_dir)
-		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
+		return error_set_no_memory(error);
 	session->state_dir->owner = owner;
 	state_directory_boot(session->state_dir->boot);
 	ret = state_directory_open(session, path, owner, error);

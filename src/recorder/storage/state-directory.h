@@ -41,8 +41,8 @@
  * Creates the directory if it does not exist. `owner` must own it: a directory of another user is
  * refused.
  */
-int state_directory_open_session(struct session *session, const char *path, uid_t owner,
-		struct session_error *error);
+int state_directory_open_session(
+		struct session *session, const char *path, uid_t owner, struct error *error);
 /* True if the directory contains the state of an earlier recorder. */
 bool state_directory_is_adopted(const struct session *session);
 /* Returns the output directory of the earlier recorder, or NULL. */

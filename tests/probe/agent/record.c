@@ -214,7 +214,7 @@ int main(int argc, char **argv)
 			.channels = &channel,
 			.nr_channels = 1,
 			.wait_all = true};
-	struct session_error error;
+	struct error error;
 	struct session *session;
 	int status, option;
 
