@@ -76,6 +76,15 @@ def test_circle_of_parts():
             {"src/ring/a.c": '#include "ring/b.h"\n', "src/ring/a.h": "", "src/ring/b.c": "", "src/ring/b.h": ""}, "2 parts use each other")
 
 
+def test_second_type_of_errors():
+    code = "struct ring_error {\n\tint code; /* negative errno */\n\tchar text[256];\n};\n"
+    position = "struct ring_error {\n\tunsigned int column; /* no code */\n\tchar text[256];\n};\n"
+    refused("test-tree.py", {"src/ring/a.h": code}, {"src/ring/a.h": position},
+            "src/ring/a.h: struct ring_error is a second type of errors: use struct error of base/error.h")
+    refused("test-tree.py", {"programs/sided/a.c": code.replace("ring_error", "ring_failure").replace("char text[256]", "const char *message")},
+            {"src/base/error.h": code.replace("ring_error", "error")}, "programs/sided/a.c: struct ring_failure is a second type")
+
+
 def test_split_sentence():
     refused("test-words.py", {"src/ring/a.c": 'const char *ring_text = "the ring is "\n\t"full";\n'},
             {"src/ring/a.c": 'const char *ring_text = "the ring is full";\n'}, 'src/ring/a.c:2: a sentence is split: "...the ring is "')

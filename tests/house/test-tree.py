@@ -122,6 +122,20 @@ def fail(path, message):
     failures.append(f"{path}: {message}")
 
 
+# A struct with a code and a message, which is called an error. An error in a text of the user has
+# no code, and struct error is filled in from it.
+ERROR_TYPE = re.compile(r"^[ \t]*struct\s+(\w+_(?:error|failure|problem))\s*\{([^}]*)\}", re.M)
+CODE = re.compile(r"\b(?:int|int32_t)\s+(?:\w+,\s*)*(?:code|error|ret)\b")
+MESSAGE = re.compile(r"\bchar\s+\*?\s*(?:text|message|reason|why|what)\b")
+
+
+def check_error_types(path, code):
+    """base/error.h has the only type of errors with a code and a message."""
+    for name, members in ERROR_TYPE.findall(re.sub(r"/\*.*?\*/", "", code, flags=re.S)):
+        if CODE.search(members) and MESSAGE.search(members):
+            fail(path, f"struct {name} is a second type of errors: use struct error of base/error.h")
+
+
 ORDER = list(MAY_USE)
 for upper, names in MAY_USE.items():
     for lower in names:
@@ -143,6 +157,7 @@ for path in sources:
     if parts[0] in ("src", "programs") and extension in (".c", ".h"):
         name_in_code = path.removeprefix("src/")
         module = module_of(name_in_code)
+        check_error_types(path, text)
         if not module:
             fail(path, "is in no module of MAY_USE")
         if extension == ".h":
