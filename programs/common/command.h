@@ -16,6 +16,7 @@
 #include <stdio.h>
 
 #include "analysis/leaks-options.h"
+#include "analysis/locks-options.h"
 #include "analysis/report-options.h"
 #include "analysis/view-time.h"
 #include "base/error.h"
@@ -47,6 +48,7 @@ enum verb_id {
 	VERB_EXPAND,
 	VERB_REPORT,
 	VERB_LEAKS,
+	VERB_LOCKS,
 	VERB_EXPORT,
 	VERB_CREATE,
 	VERB_SET_SESSION,
@@ -399,6 +401,11 @@ struct leaks_arguments {
 	struct leaks_options answer;
 };
 
+struct locks_arguments {
+	struct answer_options run;
+	struct locks_options answer;
+};
+
 union verb_options {
 	struct record_options record;
 	struct attach_options attach;
@@ -410,6 +417,7 @@ union verb_options {
 	struct probe_options probe;
 	struct report_options report;
 	struct leaks_arguments leaks;
+	struct locks_arguments locks;
 	struct export_options export;
 	struct control_options control;
 	struct top_options top;
@@ -422,6 +430,9 @@ union verb_options {
 extern const struct option command_leaks_options[];
 extern const char *const command_leaks_paragraphs[];
 extern const struct example command_leaks_examples[];
+extern const struct option command_locks_options[];
+extern const char *const command_locks_paragraphs[];
+extern const struct example command_locks_examples[];
 
 /* table-analysis.c: the verbs that convert a trace to something else. */
 extern const struct option command_report_options[], command_export_options[];
@@ -600,6 +611,7 @@ load_probes probe_load;
 int cmd_trace(const struct parsed *parsed);
 int cmd_report(const struct parsed *parsed);
 int cmd_leaks(const struct parsed *parsed);
+int cmd_locks(const struct parsed *parsed);
 int cmd_export(const struct parsed *parsed);
 int cmd_session(const struct parsed *parsed);
 int cmd_regenerate(const struct parsed *parsed);

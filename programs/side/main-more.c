@@ -71,6 +71,7 @@ static int side_more_run_verb(struct parsed *parsed)
 	case VERB_EXPAND: return cmd_expand(parsed);
 	case VERB_REPORT: return cmd_report(parsed);
 	case VERB_LEAKS: return cmd_leaks(parsed);
+	case VERB_LOCKS: return cmd_locks(parsed);
 	case VERB_EXPORT: return cmd_export(parsed);
 	case VERB_TOP: return cmd_top(parsed);
 	case VERB_DOCTOR: return cmd_doctor(parsed);

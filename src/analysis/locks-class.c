@@ -77,15 +77,15 @@ static bool locks_is_scalar(const struct ctf_type *type)
 			type->kind == CTF_STRING;
 }
 
-static bool locks_find_field(struct locks_field *field, int scope, const struct ctf_value *values,
-		const char *name)
+static bool locks_find_field(
+		struct locks_field *field, const struct ctf_item *item, const char *name)
 {
-	const struct ctf_type *type = values ? values->type : NULL;
+	const struct ctf_type *type = item->fields ? item->fields->type : NULL;
 	bool is_direct = true;
 
 	for (uint32_t i = 0; type && i < type->member_count; i++) {
 		if (where_same_name(type->members[i].name, name)) {
-			*field = (struct locks_field){scope, i, is_direct};
+			*field = (struct locks_field){true, is_direct, i};
 			return true;
 		}
 		is_direct = is_direct && locks_is_scalar(type->members[i].type);
@@ -93,26 +93,13 @@ static bool locks_find_field(struct locks_field *field, int scope, const struct 
 	return false;
 }
 
-/* Probes record a stack among the fields, others in a context. */
-static void locks_find_stack(
-		struct locks_field *field, const struct ctf_item *item, const char *name)
-{
-	if (!locks_find_field(field, LOCKS_IN_FIELDS, item->fields, name) &&
-			!locks_find_field(field, LOCKS_IN_CONTEXT, item->context, name))
-		(void)locks_find_field(field, LOCKS_IN_COMMON, item->common_context, name);
-}
-
 static const struct ctf_value *locks_value(
 		const struct locks_field *field, const struct ctf_item *item)
 {
-	const struct ctf_value *scope = field->scope == LOCKS_IN_FIELDS ? item->fields
-			: field->scope == LOCKS_IN_CONTEXT              ? item->context
-			: field->scope == LOCKS_IN_COMMON               ? item->common_context
-									: NULL;
-
-	if (!scope)
+	if (!field->is_known || !item->fields)
 		return NULL;
-	return field->is_direct ? scope + 1 + field->index : walk_member_at(scope, field->index);
+	return field->is_direct ? item->fields + 1 + field->index
+				: walk_member_at(item->fields, field->index);
 }
 
 static bool locks_number(
@@ -187,7 +174,7 @@ uint8_t locks_class_releases(const struct ctf_trace *trace)
 	return kinds;
 }
 
-struct locks_class *locks_class_create(const struct ctf_item *item)
+struct locks_class *locks_class_create(const struct ctf_item *item, const struct view_event *view)
 {
 	struct locks_class *class = calloc(1, sizeof(*class));
 	const char *name = item->event->name;
@@ -195,22 +182,17 @@ struct locks_class *locks_class_create(const struct ctf_item *item)
 
 	if (!class)
 		return NULL;
-	is_probe = locks_find_field(&class->call, LOCKS_IN_FIELDS, item->fields, "call");
+	is_probe = locks_find_field(&class->call, item, "call");
 	/* A probe without `--exit` has no number of a call: releases need none. */
 	locks_find_operation(class, name, is_probe || strncmp(name, "pthread:", 8) != 0);
 	if (!class->operation)
 		return class;
-	(void)locks_find_field(&class->object, LOCKS_IN_FIELDS, item->fields,
-			object_names[class->operation->kind]);
+	(void)locks_find_field(&class->object, item, object_names[class->operation->kind]);
 	if (class->operation->kind == LOCKS_CONDITION)
-		(void)locks_find_field(&class->mutex, LOCKS_IN_FIELDS, item->fields, "mutex");
-	if (!locks_find_field(&class->result, LOCKS_IN_FIELDS, item->fields, "result"))
-		(void)locks_find_field(
-				&class->result, LOCKS_IN_FIELDS, item->fields, "return_value");
-	locks_find_stack(&class->backtrace, item, "backtrace");
-	locks_find_stack(&class->caller, item, "caller");
-	if (!class->caller.scope)
-		locks_find_stack(&class->caller, item, "ip");
+		(void)locks_find_field(&class->mutex, item, "mutex");
+	if (!locks_find_field(&class->result, item, "result"))
+		(void)locks_find_field(&class->result, item, "return_value");
+	event_stack_bind(&class->stack, item, view);
 	return class;
 }
 
@@ -228,26 +210,4 @@ bool locks_class_read(const struct locks_class *class, const struct ctf_item *it
 	/* The result of a function is an int; probes record the whole register. */
 	event->result = locks_number(&class->result, item, &result) ? (int32_t)(uint32_t)result : 0;
 	return event->has_object || event->call;
-}
-
-uint32_t locks_class_stack(const struct locks_class *class, const struct ctf_item *item,
-		uint64_t ret_frames[LOCKS_FRAMES_MAX], bool *ret_exact)
-{
-	const struct ctf_value *frames = locks_value(&class->backtrace, item), *frame;
-	struct ctf_cursor cursor;
-	uint32_t count = 0;
-
-	*ret_exact = false;
-	if (frames && (frames->type->kind == CTF_SEQUENCE || frames->type->kind == CTF_ARRAY)) {
-		if (frames->packed)
-			count = ctf_value_integers(frames, 0, ret_frames, LOCKS_FRAMES_MAX);
-		ctf_cursor_start(&cursor, frames);
-		while (!frames->packed && count < LOCKS_FRAMES_MAX &&
-				(frame = ctf_cursor_next(&cursor)) &&
-				frame->type->kind == CTF_INTEGER)
-			ret_frames[count++] = frame->u;
-	}
-	if (!count && locks_number(&class->caller, item, ret_frames))
-		count = 1;
-	return count;
 }

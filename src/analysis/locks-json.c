@@ -10,7 +10,7 @@
 #include "analysis/view-sink.h"
 
 struct locks_json {
-	const struct locks *locks;
+	struct locks *locks;
 	struct view_out out;
 };
 
@@ -64,27 +64,18 @@ static void locks_json_process(struct locks_json *json, uint32_t number)
 		locks_json_print(json, ",\"vpid\":%" PRId64, process->pid);
 }
 
-/* A list of frames, the innermost first. */
-static void locks_json_stack(struct locks_json *json, const char *name, uint32_t stack)
+/* A list of frames, the innermost first. `named` is a number of stacks_named(). */
+static void locks_json_stack(struct locks_json *json, const char *name, uint32_t named)
 {
-	uint64_t frames[LOCKS_FRAMES_MAX];
-	uint32_t count = locks_stack_frames(json->locks, stack, frames);
-	struct view_sink sink = {.ops = &view_json_ops, .out = &json->out};
-
-	if (!count)
+	if (named == STACK_NONE)
 		return;
-	locks_json_print(json, ",\"%s\":[", name);
-	for (uint32_t i = 0; i < count; i++) {
-		const struct symbol *symbol = locks_frame_symbol(json->locks, stack, i, frames[i]);
+	locks_json_print(json, ",\"%s\":", name);
+	stacks_print_json(&json->locks->stacks, named, &json->out);
+}
 
-		locks_json_print(json, "%s{\"address\":%" PRIu64, i ? "," : "", frames[i]);
-		if (symbol->module) {
-			locks_json_print(json, ",\"symbol\":");
-			(void)trace_symbol_json(&sink, symbol);
-		}
-		locks_json_print(json, "}");
-	}
-	locks_json_print(json, "]");
+static void locks_json_raw_stack(struct locks_json *json, const char *name, uint32_t stack)
+{
+	locks_json_stack(json, name, stacks_named(&json->locks->stacks, stack));
 }
 
 static void locks_json_stats(struct locks_json *json, const char *name, const struct stats *stats)
@@ -134,12 +125,18 @@ static void locks_json_overview(struct locks_json *json)
 
 static void locks_json_lock(struct locks_json *json, const struct locks_row *row)
 {
+	const struct symbol *variable = locks_variable(json->locks, row);
+
 	locks_json_text(json, "kind", locks_kind_name(row->kind));
+	if (variable)
+		locks_json_text(json, "name", variable->function);
+	if (variable && variable->inside)
+		locks_json_number(json, "name_offset", variable->inside);
 	if (row->is_shared)
 		locks_json_number(json, "locks", row->nr_locks);
 	else
 		locks_json_number(json, "address", row->address);
-	locks_json_stack(json, row->is_initialised ? "initialized" : "first_used", row->place);
+	locks_json_raw_stack(json, row->is_initialised ? "initialized" : "first_used", row->place);
 }
 
 static void locks_json_pairs(struct locks_json *json, uint32_t row, const uint32_t *pairs)
@@ -207,10 +204,10 @@ static void locks_json_edge(struct locks_json *json, const struct locks_edge *ed
 	locks_json_thread(json, "thread", thread);
 	locks_json_lock(json, &locks->rows[locks->all[hold->lock].row]);
 	locks_json_time(json, "since", pending->ns);
-	locks_json_stack(json, "waiter_stack", pending->stack);
+	locks_json_raw_stack(json, "waiter_stack", pending->stack);
 	locks_json_thread(json, "holder", &locks->threads[hold->thread]);
 	locks_json_time(json, "held_since", hold->ns);
-	locks_json_stack(json, "holder_stack", hold->stack);
+	locks_json_raw_stack(json, "holder_stack", hold->stack);
 	locks_json_print(json, "}");
 }
 
@@ -239,7 +236,7 @@ static void locks_json_waiting(struct locks_json *json, const struct locks_threa
 	locks_json_text(json, "call", pending->operation->function);
 	locks_json_number(json, "address", pending->address);
 	locks_json_time(json, "since", pending->ns);
-	locks_json_stack(json, "waiter_stack", pending->stack);
+	locks_json_raw_stack(json, "waiter_stack", pending->stack);
 	locks_json_print(json, "}\n");
 }
 

@@ -26,9 +26,9 @@ enum locks_phase { LOCKS_REQUEST, LOCKS_RESULT, LOCKS_SINGLE };
 
 /* The position of a field in the records of a class. */
 struct locks_field {
-	enum { LOCKS_NOWHERE, LOCKS_IN_COMMON, LOCKS_IN_CONTEXT, LOCKS_IN_FIELDS } scope;
-	uint32_t index;
+	bool is_known;
 	bool is_direct; /* all members before it are scalars */
+	uint32_t index;
 };
 
 /* What the events of a class are. */
@@ -36,7 +36,8 @@ struct locks_class {
 	const struct locks_operation *operation; /* NULL: no operation of locks */
 	enum locks_phase phase;
 	struct identity_class identity;
-	struct locks_field object, mutex, result, call, backtrace, caller;
+	struct locks_field object, mutex, result, call;
+	struct event_stack_class stack;
 };
 
 /* One event. */
@@ -52,16 +53,12 @@ struct locks_event {
 };
 
 /* locks-class.c. NULL: out of memory. */
-struct locks_class *locks_class_create(const struct ctf_item *item);
+struct locks_class *locks_class_create(const struct ctf_item *item, const struct view_event *view);
 /* The kinds of locks whose releases a trace records, as bits. */
 uint8_t locks_class_releases(const struct ctf_trace *trace);
 /* False: the event has no object, and no number of its call. */
 bool locks_class_read(const struct locks_class *class, const struct ctf_item *item,
 		struct locks_event *event);
-/* Addresses, the innermost first. *ret_exact: the first one is no return address. */
-uint32_t locks_class_stack(const struct locks_class *class, const struct ctf_item *item,
-		uint64_t ret_frames[LOCKS_FRAMES_MAX], bool *ret_exact);
-
 /* locks-rows.c. LOCKS_NONE: beyond a limit, or out of memory. */
 uint32_t locks_row_of(struct locks *locks, const struct locks_event *event, enum locks_kind kind,
 		uint64_t address, bool is_init);
@@ -97,11 +94,10 @@ int locks_print_json(struct locks *locks, FILE *out);
 
 /* The word for a kind: "mutex". */
 const char *locks_kind_name(enum locks_kind kind);
-/* The frames of a stack. Returns their number. */
-uint32_t locks_stack_frames(
-		const struct locks *locks, uint32_t stack, uint64_t ret_frames[LOCKS_FRAMES_MAX]);
-/* The symbol of a frame; never NULL. */
-const struct symbol *locks_frame_symbol(
-		const struct locks *locks, uint32_t stack, uint32_t frame, uint64_t address);
+/*
+ * The name of a lock: the variable or member at its address. NULL: not known, or several locks share
+ * the row.
+ */
+const struct symbol *locks_variable(const struct locks *locks, const struct locks_row *row);
 
 #endif /* SIDE_ANALYSIS_LOCKS_STATE_H */

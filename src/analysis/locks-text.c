@@ -16,7 +16,7 @@
 #define LOCKS_ROWS_SHOWN 10  /* of each table if `--rows` is not given */
 
 struct locks_text {
-	const struct locks *locks;
+	struct locks *locks;
 	struct view_out out;
 	bool any;
 };
@@ -64,52 +64,39 @@ static const char *locks_plural(uint64_t count)
 
 /* ---- names ---- */
 
-static void locks_put_frame(char *name, size_t size, const struct symbol *symbol, uint64_t address)
-{
-	char module[LOCKS_NAME_BYTES], file[LOCKS_NAME_BYTES];
-
-	if (symbol->function && symbol->file)
-		snprintf(name, size, "%s (%s:%u)",
-				format_printable(symbol->function, module, sizeof(module)),
-				format_printable(symbol->file, file, sizeof(file)), symbol->line);
-	else if (symbol->function)
-		snprintf(name, size, "%s+0x%" PRIx64 " (%s)",
-				format_printable(symbol->function, module, sizeof(module)),
-				symbol->inside,
-				format_printable(symbol->module, file, sizeof(file)));
-	else if (symbol->module)
-		snprintf(name, size, "%s+0x%" PRIx64,
-				format_printable(symbol->module, module, sizeof(module)),
-				symbol->offset);
-	else
-		snprintf(name, size, "0x%" PRIx64, address);
-}
-
 /* The function of the innermost frame of a stack, or its address. */
-static void locks_put_function(const struct locks *locks, uint32_t stack, char *name, size_t size)
+static void locks_put_function(struct locks *locks, uint32_t stack, char *name, size_t size)
 {
-	uint64_t frames[LOCKS_FRAMES_MAX];
-	const struct symbol *symbol;
+	uint32_t count, named = stacks_named(&locks->stacks, stack);
+	const uint32_t *frames = stacks_frames(&locks->stacks, named, &count);
+	const struct stack_frame *frame = count ? stacks_frame(&locks->stacks, frames[0]) : NULL;
 
-	if (!locks_stack_frames(locks, stack, frames)) {
+	if (!frame)
 		snprintf(name, size, "unknown code");
-		return;
-	}
-	symbol = locks_frame_symbol(locks, stack, 0, frames[0]);
-	if (symbol->function)
-		format_printable(symbol->function, name, size);
+	else if (frame->function)
+		format_printable(frame->function, name, size);
 	else
-		locks_put_frame(name, size, symbol, frames[0]);
+		snprintf(name, size, "0x%" PRIx64, frame->address);
 }
 
-static void locks_put_row(const struct locks *locks, const struct locks_row *row, char *name)
+/* A variable, or the address and who used it first. */
+static void locks_put_row(struct locks *locks, const struct locks_row *row, char *name)
 {
+	const struct symbol *variable = locks_variable(locks, row);
 	char function[LOCKS_NAME_BYTES / 2], number[FORMAT_NUMBER_MAX];
 
 	locks_put_function(locks, row->place, function, sizeof(function));
-	if (row->is_shared)
+	if (row->kind == LOCKS_JOIN)
+		snprintf(name, LOCKS_NAME_BYTES, "threads joined by %s", function);
+	else if (row->is_shared)
 		snprintf(name, LOCKS_NAME_BYTES, "%s of %s", format_number(row->nr_locks, number),
 				function);
+	else if (variable && variable->inside)
+		snprintf(name, LOCKS_NAME_BYTES, "%s+0x%" PRIx64,
+				format_printable(variable->function, function, sizeof(function)),
+				variable->inside);
+	else if (variable)
+		format_printable(variable->function, name, LOCKS_NAME_BYTES);
 	else
 		snprintf(name, LOCKS_NAME_BYTES, "0x%" PRIx64 " (%s %s)", row->address,
 				row->is_initialised ? "made by" : "used by", function);
@@ -129,18 +116,18 @@ static void locks_put_thread(const struct locks_thread *thread, char *name, size
 		snprintf(name, size, "thread %" PRId64, thread->id);
 }
 
-static void locks_print_stack(struct locks_text *text, const char *title, uint32_t stack)
+/* `named` is a number of stacks_named(). */
+static void locks_print_stack(struct locks_text *text, const char *title, uint32_t named)
 {
-	uint64_t frames[LOCKS_FRAMES_MAX];
-	uint32_t count = locks_stack_frames(text->locks, stack, frames);
-	char name[2 * LOCKS_NAME_BYTES];
+	uint32_t count;
+	const uint32_t *frames = stacks_frames(&text->locks->stacks, named, &count);
 
 	if (!count)
 		locks_print_line(text, "    %-8s  unknown code\n", title);
 	for (uint32_t i = 0; i < count && i < LOCKS_FRAMES_SHOWN; i++) {
-		locks_put_frame(name, sizeof(name),
-				locks_frame_symbol(text->locks, stack, i, frames[i]), frames[i]);
-		locks_print_line(text, "    %-8s  %s\n", i ? "" : title, name);
+		locks_print_line(text, "    %-8s  ", i ? "" : title);
+		stacks_print_frame(stacks_frame(&text->locks->stacks, frames[i]), &text->out);
+		view_out_char(&text->out, '\n');
 	}
 	if (count > LOCKS_FRAMES_SHOWN)
 		locks_print_line(text, "    %-8s  … and %u more\n", "", count - LOCKS_FRAMES_SHOWN);
@@ -154,18 +141,27 @@ static void locks_print_time(struct locks_text *text, const char *title, int64_t
 
 /* ---- the overview ---- */
 
+/* The name of the only process, or the number of processes. */
+static void locks_put_processes(const struct locks *locks, char *name, size_t size)
+{
+	if (locks->identity.keys.count == 1)
+		identity_text(&locks->identity, 0, name, size);
+	else
+		snprintf(name, size, "%u processes", locks->identity.keys.count);
+}
+
 static void locks_print_overview(struct locks_text *text)
 {
-	const struct locks *locks = text->locks;
-	char number[FORMAT_NUMBER_MAX], printable[4096], duration[FORMAT_NUMBER_MAX];
+	struct locks *locks = text->locks;
+	char number[FORMAT_NUMBER_MAX], processes[512], duration[FORMAT_NUMBER_MAX];
 	uint64_t owned_ns = 0, others_ns = 0;
 
 	for (uint32_t i = 0; i < locks->row_keys.count; i++)
 		*(locks_has_owner(locks->rows[i].kind) ? &owned_ns : &others_ns) +=
 				locks->rows[i].waited_ns;
 	locks_begin_section(text);
-	locks_print_line(text, "%s: %s of %u thread%s in %s\n",
-			format_printable(locks->walk.options.dir, printable, sizeof(printable)),
+	locks_put_processes(locks, processes, sizeof(processes));
+	locks_print_line(text, "%s: %s of %u thread%s in %s\n", processes,
 			format_events(locks->events, number), locks->thread_keys.count,
 			locks_plural(locks->thread_keys.count),
 			text_duration((double)(locks_end_ns(locks) - locks->first_ns), duration));
@@ -177,7 +173,7 @@ static void locks_print_overview(struct locks_text *text)
 
 static void locks_print_notes(struct locks_text *text)
 {
-	const struct locks *locks = text->locks;
+	struct locks *locks = text->locks;
 	uint64_t uncertain = 0;
 	char number[FORMAT_NUMBER_MAX], other[FORMAT_NUMBER_MAX];
 
@@ -209,7 +205,7 @@ static void locks_print_notes(struct locks_text *text)
 
 static void locks_print_edge(struct locks_text *text, const struct locks_edge *edge)
 {
-	const struct locks *locks = text->locks;
+	struct locks *locks = text->locks;
 	const struct locks_hold *hold = &locks->holds[edge->hold];
 	const struct locks_lock *lock = &locks->all[hold->lock];
 	const struct locks_thread *thread = &locks->threads[edge->thread];
@@ -225,13 +221,13 @@ static void locks_print_edge(struct locks_text *text, const struct locks_edge *e
 	locks_print_time(text, "    since ", pending->ns);
 	locks_print_time(text, ", held since ", hold->ns);
 	locks_print_line(text, "\n");
-	locks_print_stack(text, "waits at", pending->stack);
-	locks_print_stack(text, "taken at", hold->stack);
+	locks_print_stack(text, "waits at", stacks_named(&locks->stacks, pending->stack));
+	locks_print_stack(text, "taken at", stacks_named(&locks->stacks, hold->stack));
 }
 
 static void locks_print_deadlocks(struct locks_text *text)
 {
-	const struct locks *locks = text->locks;
+	struct locks *locks = text->locks;
 	char process[512];
 
 	for (uint32_t i = 0; i < locks->nr_deadlocks; i++) {
@@ -266,7 +262,7 @@ static void locks_put_stats(struct report_table *table, const struct stats *stat
 	table_put(table, stats->count ? text_duration((double)stats->most, duration) : "-");
 }
 
-static void locks_put_row_fields(const struct locks *locks, struct report_table *table,
+static void locks_put_row_fields(struct locks *locks, struct report_table *table,
 		const struct locks_row *row, bool has_owner)
 {
 	char name[LOCKS_NAME_BYTES], number[FORMAT_NUMBER_MAX], process[512];
@@ -346,7 +342,7 @@ static void locks_print_pair(struct locks_text *text, const struct locks_pair *p
 /* The stacks of a row: `order` are the pairs of all rows, by row. */
 static void locks_print_pairs_of(struct locks_text *text, uint32_t row, const uint32_t *order)
 {
-	const struct locks *locks = text->locks;
+	struct locks *locks = text->locks;
 	uint32_t count, first = locks_pairs_of(locks, order, row, &count);
 	char name[LOCKS_NAME_BYTES];
 
@@ -393,7 +389,7 @@ static int locks_print_waiting(struct locks_text *text)
 			{"IN", false, NULL},
 			{"HELD BY", false, NULL},
 	};
-	const struct locks *locks = text->locks;
+	struct locks *locks = text->locks;
 	struct report_table table = {columns, 6, locks->colour, NULL, 0, 0, false};
 	uint32_t count, shown, *order = locks_waiting_order(locks, &count);
 	char name[LOCKS_NAME_BYTES], duration[FORMAT_NUMBER_MAX];
@@ -431,7 +427,7 @@ static int locks_print_waiting(struct locks_text *text)
 static void locks_print_tables(struct locks_text *text, const uint32_t *owned, uint32_t nr_owned,
 		const uint32_t *others, uint32_t nr_others, const uint32_t *pairs)
 {
-	const struct locks *locks = text->locks;
+	struct locks *locks = text->locks;
 
 	locks_print_rows(text, owned, nr_owned, true);
 	for (uint32_t i = 0; i < locks_shown(locks, nr_owned); i++)

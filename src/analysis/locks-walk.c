@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/address.h"
 #include "analysis/locks-state.h"
 #include "base/error.h"
 #include "base/inside/search.h"
@@ -27,16 +26,14 @@ int locks_prepare(struct locks *locks, const struct locks_options *options, cons
 			.verb = "read",
 			.dir = dir,
 			.patterns = &everything,
-			.times = options->times,
 			.listener = *listener,
 	};
 	int ret = walk_prepare(&locks->walk, &walk, error);
 
 	locks->options = options;
 	locks->thread_keys.limit = LOCKS_THREADS_MAX;
-	locks->stack_keys.limit = LOCKS_STACKS_MAX;
 	locks->pair_keys.limit = LOCKS_PAIRS_MAX;
-	locks->place_keys.limit = LOCKS_STACKS_MAX;
+	locks->place_keys.limit = LOCKS_PLACES_MAX;
 	if (ret)
 		return ret;
 	locks->symbols = trace_symbols_start(
@@ -47,8 +44,7 @@ int locks_prepare(struct locks *locks, const struct locks_options *options, cons
 static void *locks_create_class(void *user, struct walk_class *walk, const struct ctf_item *item)
 {
 	(void)user;
-	(void)walk;
-	return locks_class_create(item);
+	return locks_class_create(item, walk->view);
 }
 
 static int locks_read_releases(struct locks *locks)
@@ -116,29 +112,19 @@ static void locks_name_thread(struct locks *locks, const struct locks_event *eve
 }
 
 /* Sets the stack of the event. 0 or -ENOMEM. */
-static int locks_find_stack_of(struct locks *locks, struct locks_event *event,
+static int locks_find_stack(struct locks *locks, struct locks_event *event,
 		const struct locks_class *class, const struct ctf_item *item)
 {
-	struct {
-		uint64_t trace;
-		uint64_t frames[LOCKS_FRAMES_MAX];
-	} key = {.trace = event->trace};
-	bool is_exact;
-	uint32_t count = locks_class_stack(class, item, key.frames, &is_exact), known;
+	struct stack stack;
 
 	event->stack = LOCKS_NONE;
-	event->place = count ? key.frames[0] : 0;
-	if (!count)
+	event->place = 0;
+	if (!event_stack_read(&class->stack, item, &stack))
 		return 0;
-	known = locks->stack_keys.count;
-	locks->stacks = keys_add_item(&locks->stack_keys, locks->stacks, sizeof(*locks->stacks),
-			&key, sizeof(key.trace) + count * sizeof(key.frames[0]), &event->stack);
-	if (event->stack == KEYS_NONE)
-		return locks->stack_keys.no_memory ? -ENOMEM : 0;
-	if (event->stack == known)
-		locks->stacks[known] = (struct locks_stack){
-				event->ns, event->trace, is_exact ? ADDRESS_EXACT : ADDRESS_RETURN};
-	return 0;
+	stack.symbols = locks->symbols;
+	event->place = stack.addresses[0];
+	event->stack = stacks_add(&locks->stacks, &stack);
+	return locks->stacks.no_memory ? -ENOMEM : 0;
 }
 
 /* While recording ends, some events may be recorded and others not. */
@@ -183,7 +169,7 @@ static int locks_take_item(
 		return ret;
 	if (class->phase == LOCKS_REQUEST)
 		locks_name_thread(locks, &event, class, item);
-	ret = locks_find_stack_of(locks, &event, class, item);
+	ret = locks_find_stack(locks, &event, class, item);
 	return ret ? ret : locks_take(locks, class, &event);
 }
 
@@ -221,35 +207,22 @@ int locks_read(struct locks *locks, struct error *error)
 		   : 0;
 }
 
-int locks_print(struct locks *locks, FILE *out, struct error *error)
-{
-	int ret = trace_symbols_read(locks->symbols, locks->walk.options.dir);
-
-	error_clear(error);
-	if (!ret)
-		ret = locks->json ? locks_print_json(locks, out) : locks_print_text(locks, out);
-	return ret ? error_set_kind(error, ERROR_FAILED, ret, NULL, "cannot report locks of %s: %s",
-				     locks->walk.options.dir, strerror(-ret))
-		   : 0;
-}
-
 void locks_free(struct locks *locks)
 {
 	walk_close(&locks->walk);
 	identity_free(&locks->identity);
 	gaps_free(&locks->gaps);
-	symbols_free(locks->symbols);
 	for (uint32_t i = 0; i < locks->row_keys.count; i++) {
 		report_stats_free(&locks->rows[i].wait);
 		report_stats_free(&locks->rows[i].hold);
 	}
 	keys_free(&locks->thread_keys);
-	keys_free(&locks->stack_keys);
+	stacks_free(&locks->stacks);
+	symbols_free(locks->symbols);
 	keys_free(&locks->place_keys);
 	keys_free(&locks->row_keys);
 	keys_free(&locks->pair_keys);
 	free(locks->threads);
-	free(locks->stacks);
 	free(locks->place_locks);
 	free(locks->rows);
 	free(locks->pairs);
@@ -260,28 +233,64 @@ void locks_free(struct locks *locks)
 	free(locks->releases);
 }
 
-/* ---- stacks ---- */
+/* ---- names ---- */
 
-uint32_t locks_stack_frames(
-		const struct locks *locks, uint32_t stack, uint64_t ret_frames[LOCKS_FRAMES_MAX])
+const struct symbol *locks_variable(const struct locks *locks, const struct locks_row *row)
 {
-	const struct keys_entry *entry;
+	const struct symbol *symbol;
 
-	if (stack == LOCKS_NONE)
-		return 0;
-	entry = &locks->stack_keys.entries[stack];
-	memcpy(ret_frames, entry->bytes + sizeof(uint64_t), entry->size - sizeof(uint64_t));
-	return (uint32_t)(entry->size / sizeof(uint64_t)) - 1;
+	if (row->is_shared)
+		return NULL;
+	symbol = symbols_find_data(locks->symbols, row->trace, row->ns, row->address);
+	return symbol->function ? symbol : NULL;
 }
 
-const struct symbol *locks_frame_symbol(
-		const struct locks *locks, uint32_t stack, uint32_t frame, uint64_t address)
+/* Joins pairs whose stacks have the same frames. 0 or -ENOMEM. */
+static int locks_name_pairs(struct locks *locks)
 {
-	const struct locks_stack *entry = &locks->stacks[stack];
-	const struct address at = {frame ? ADDRESS_RETURN : (enum address_kind)entry->kind,
-			entry->trace, entry->ns, address};
+	struct keys named = {.limit = 0};
+	struct locks_pair *pairs = NULL;
+	int ret = 0;
 
-	return address_symbol(locks->symbols, &at);
+	for (uint32_t i = 0; !ret && i < locks->pair_keys.count; i++) {
+		const struct locks_pair *pair = &locks->pairs[i];
+		const uint32_t key[3] = {pair->row, stacks_named(&locks->stacks, pair->waiter),
+				stacks_named(&locks->stacks, pair->holder)};
+		struct locks_pair *joined;
+		uint32_t number;
+
+		pairs = keys_add_item(&named, pairs, sizeof(*pairs), key, sizeof(key), &number);
+		if (number == KEYS_NONE) {
+			ret = -ENOMEM;
+			break;
+		}
+		joined = &pairs[number];
+		joined->row = key[0];
+		joined->waiter = key[1];
+		joined->holder = key[2];
+		joined->count += pair->count;
+		joined->ns += pair->ns;
+		joined->max_ns = pair->max_ns > joined->max_ns ? pair->max_ns : joined->max_ns;
+	}
+	free(locks->pairs);
+	keys_free(&locks->pair_keys);
+	locks->pairs = pairs;
+	locks->pair_keys = named;
+	return ret || locks->stacks.no_memory ? -ENOMEM : 0;
+}
+
+int locks_print(struct locks *locks, FILE *out, struct error *error)
+{
+	int ret = trace_symbols_read(locks->symbols, locks->walk.options.dir);
+
+	error_clear(error);
+	if (!ret)
+		ret = locks_name_pairs(locks);
+	if (!ret)
+		ret = locks->json ? locks_print_json(locks, out) : locks_print_text(locks, out);
+	return ret ? error_set_kind(error, ERROR_FAILED, ret, NULL, "cannot report locks of %s: %s",
+				     locks->walk.options.dir, strerror(-ret))
+		   : 0;
 }
 
 /* ---- the order ---- */

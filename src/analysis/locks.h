@@ -19,11 +19,13 @@
 
 #include <stdio.h>
 
+#include "analysis/locks-options.h"
 #include "analysis/report-distribution.h"
 #include "analysis/report-gaps.h"
 #include "analysis/report-identity.h"
 #include "analysis/report-keys.h"
 #include "analysis/report-walk.h"
+#include "analysis/stacks.h"
 #include "analysis/trace-symbols.h"
 
 /* Version of the JSON, in each of its lines (docs/spec/report-json.md). */
@@ -34,8 +36,7 @@
 #define LOCKS_ALIVE_MAX 1000000  /* locks that exist at a time */
 #define LOCKS_THREADS_MAX 250000 /* threads of all processes */
 #define LOCKS_HOLDS_MAX 1000000  /* locks that are held at a time */
-#define LOCKS_STACKS_MAX 100000  /* different stacks */
-#define LOCKS_FRAMES_MAX 64      /* frames of a stack; outer ones are cut */
+#define LOCKS_PLACES_MAX 100000  /* callers that use locks first */
 #define LOCKS_PAIRS_MAX 200000   /* pairs of a waiting and a holding stack */
 #define LOCKS_DEADLOCKS_MAX 100  /* deadlocks that are listed */
 #define LOCKS_NESTED_MAX 4       /* open attempts of a thread, of which signal handlers nest */
@@ -65,14 +66,6 @@ static inline bool locks_has_owner(enum locks_kind kind)
 	return kind <= LOCKS_SPIN;
 }
 
-struct locks_options {
-	struct time_range times;
-	uint64_t rows; /* at most in each table of the text; 0: all */
-	/* When recording was ended, in ns since 1970; later events are ignored. 0: not known. */
-	int64_t end_ns;
-	bool debuginfod;
-};
-
 /* Durations are in ns. */
 struct locks_row {
 	enum locks_kind kind;
@@ -95,7 +88,8 @@ struct locks_row {
 /* The time that threads waited with one stack while a thread with the other one held the lock. */
 struct locks_pair {
 	uint32_t row;
-	uint32_t waiter, holder; /* stacks, or LOCKS_NONE */
+	/* Stacks, or LOCKS_NONE; numbers of stacks_named() after the last event. */
+	uint32_t waiter, holder;
 	uint64_t count, ns, max_ns;
 };
 
@@ -139,12 +133,6 @@ struct locks_thread {
 	struct locks_pending pending[LOCKS_NESTED_MAX];
 };
 
-struct locks_stack {
-	int64_t ns; /* when it was first seen */
-	uint32_t trace;
-	uint8_t kind; /* enum address_kind of the first frame */
-};
-
 /* A thread of a deadlock: it waits for a lock that the next one holds. */
 struct locks_edge {
 	uint32_t thread;
@@ -176,8 +164,7 @@ struct locks {
 
 	struct keys thread_keys;
 	struct locks_thread *threads;
-	struct keys stack_keys;
-	struct locks_stack *stacks;
+	struct stacks stacks;
 	struct keys place_keys;
 	uint64_t *place_locks;
 	struct keys row_keys;

@@ -384,7 +384,7 @@ static void *hold_and_wait(void *data)
 	return data;
 }
 
-/* Prints a line when all threads wait. */
+/* Prints a line when all threads wait, and continues until a signal ends it. */
 static __attribute__((noinline)) int deadlock(int threads)
 {
 	pthread_t thread;
@@ -401,15 +401,46 @@ static __attribute__((noinline)) int deadlock(int threads)
 	pause_ns(50 * MILLISECOND);
 	printf("deadlock\n");
 	fflush(stdout);
-	return 0;
+	for (;;)
+		pause();
+}
+
+/* Prints a line when the main thread waits. */
+static void *print_when_waiting(void *data)
+{
+	await_waiter(1);
+	pause_ns(50 * MILLISECOND);
+	printf("deadlock\n");
+	fflush(stdout);
+	return data;
 }
 
 static __attribute__((noinline)) int lock_twice(void)
 {
+	pthread_t thread;
+
 	mutex_take();
-	pause_ns(MILLISECOND);
+	if (pthread_create(&thread, NULL, print_when_waiting, NULL))
+		return 1;
+	announce();
 	mutex_take();
 	return 1;
+}
+
+/* Contends for a mutex at each line of the standard input. */
+static int serve(void)
+{
+	char line[64];
+
+	printf("ready\n");
+	fflush(stdout);
+	while (fgets(line, sizeof(line), stdin)) {
+		atomic_store(&rounds_done, 0);
+		if (contend(&kinds[0]))
+			return 1;
+		fflush(stdout);
+	}
+	return 0;
 }
 
 int main(int argc, char **argv)
@@ -435,6 +466,8 @@ int main(int argc, char **argv)
 		return deadlock(3);
 	if (!strcmp(name, "lock-twice"))
 		return lock_twice();
+	if (!strcmp(name, "serve"))
+		return serve();
 	fprintf(stderr, "usage: seeded-locks SCENARIO\n");
 	return 2;
 }

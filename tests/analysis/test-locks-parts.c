@@ -42,6 +42,7 @@ static struct locks *begin(uint32_t threads)
 	now = 1000;
 	locks->options = &no_options;
 	locks->pair_keys.limit = LOCKS_PAIRS_MAX;
+	locks->place_keys.limit = LOCKS_PLACES_MAX;
 	locks->releases = malloc(1);
 	CHECK(locks->releases);
 	*locks->releases = 0xff;
@@ -422,6 +423,21 @@ static void test_rows_at_the_limit(void)
 	end(locks);
 }
 
+/* Of the callers beyond the limit, no lock is counted: each has a row of its own. */
+static void test_places_at_the_limit(void)
+{
+	struct locks *locks = begin(1);
+	struct locks_event event = {.stack = LOCKS_NONE};
+
+	for (uint64_t i = 0; i < LOCKS_PLACES_MAX; i++)
+		CHECK(keys_add(&locks->place_keys, &i, sizeof(i)) == i);
+	for (uint64_t i = 0; i <= LOCKS_PER_PLACE; i++)
+		CHECK(locks_get(locks, &event, LOCKS_MUTEX, MUTEX + i, false) == i);
+	CHECK(locks->row_keys.count == LOCKS_PER_PLACE + 1);
+	CHECK(!locks->rows[LOCKS_PER_PLACE].is_shared);
+	end(locks);
+}
+
 static void test_locks_at_the_limit(void)
 {
 	struct locks *locks = begin(1);
@@ -488,6 +504,7 @@ int main(void)
 	test_deadlocks_at_the_limit();
 	test_nested();
 	test_rows_at_the_limit();
+	test_places_at_the_limit();
 	test_locks_at_the_limit();
 	test_holds_at_the_limit();
 	test_pairs_at_the_limit();

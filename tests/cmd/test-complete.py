@@ -48,7 +48,7 @@ def test_verbs():
     equal(complete("side "), sorted(line["name"] for line in json_lines(side("help", "--json").out)))
     equal(complete("side reco"), ["record", "recover"])
     equal(complete("side -q v"), ["version", "view"])
-    equal(complete("side --color never l"), ["leaks", "list", "load"])
+    equal(complete("side --color never l"), ["leaks", "list", "load", "locks"])
     contains(complete("side help "), "patterns")
     contains(complete("side help "), "view")
 

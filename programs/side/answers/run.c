@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "programs/common/message.h"
@@ -21,6 +22,21 @@ static const int answer_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 /* The process that records or answers; 0: none. */
 static volatile pid_t answer_child;
 static volatile sig_atomic_t answer_signal;
+/* When the signal came, or else when the recording had ended. */
+static int64_t answer_recorded_ns;
+
+static int64_t answer_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+int64_t answer_end_ns(void)
+{
+	return answer_recorded_ns;
+}
 
 /* ---- signals ---- */
 
@@ -33,6 +49,8 @@ static void answer_pass_signal(int number, siginfo_t *info, void *context)
 	int saved = errno;
 
 	(void)context;
+	if (!answer_signal)
+		answer_recorded_ns = answer_now_ns();
 	answer_signal = number;
 	if (answer_child > 0 && info->si_code <= 0)
 		kill(answer_child, number);
@@ -176,6 +194,8 @@ static int answer_record_and_analyse(const struct parsed *parsed,
 		return message_error(COMMAND_FAILED, NULL, "out of memory");
 	answer_catch_signals(before);
 	status = answer_record(args, before);
+	if (!answer_signal)
+		answer_recorded_ns = answer_now_ns();
 	/* Without a directory, the recording did not begin, and its message has the reason. */
 	if (!access(dir, F_OK) && (!answer_signal || answer_signal == SIGINT))
 		answer = answer_analyse(parsed, plan, dir, before);

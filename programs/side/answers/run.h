@@ -21,6 +21,9 @@ struct answer_plan {
 	int (*answer)(const struct parsed *parsed, const char *dir);
 };
 
+/* When the recording was ended, in ns since 1970; 0: not known, because a trace was given. */
+int64_t answer_end_ns(void);
+
 /* Returns the exit status of the command, or of the answer if that is not 0. */
 int answer_run(const struct parsed *parsed, const struct answer_options *options,
 		const struct answer_plan *plan);

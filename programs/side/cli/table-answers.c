@@ -110,3 +110,56 @@ const struct example command_leaks_examples[] = {
 		"Print the leaked bytes of each stack." },
 	{ .command = NULL },
 };
+
+/* locks */
+
+const struct option command_locks_options[] = {
+	ANSWER_OPTIONS(locks_arguments),
+	{
+		.name = "rows",
+		.argument = "COUNT",
+		.kind = OPTION_NUMBER,
+		.offset = offsetof(struct locks_arguments, answer.rows),
+		.standard = "10; with `--json` all",
+		.sentence = "List at most COUNT locks in each table, and their stacks.",
+	},
+	{
+		.name = "debuginfod",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct locks_arguments, answer.debuginfod),
+		.sentence = "Get missing debug information from the servers in DEBUGINFOD_URLS.",
+	},
+	{ .name = NULL },
+};
+
+const char *const command_locks_paragraphs[] = {
+	"Records the calls of the thread library and lists mutexes, read-write locks, spin locks, condition variables, semaphores and barriers, by the time that threads waited for them. "
+	"It prints deadlocks first: which thread waits for which lock, and where the lock was taken.",
+	"An attempt is contended if another thread of the process held the lock at some time between the call and its return. "
+	"WAITED and the WAIT columns are the time of contended attempts; HOLD is the time from taking to releasing. "
+	"Below the table, the stacks of waiting threads are beside the stacks that held the lock when the wait began.",
+	"A condition, semaphore or barrier has no holder. "
+	"The second table lists the time that threads waited for them, which is normal for a thread without work.",
+	"With COMMAND, the answer comes after its end; if it hangs, press Ctrl-C. "
+	"With `-p`, locks that are held already when the recording begins have no known holder. "
+	"With DIR, the answer comes from a trace that `-o` or `side record -w pthread --context vtid` wrote.",
+	"Locks that several processes share are followed in each process alone. "
+	"A wait of a millisecond or more without a known holder counts as waiting time, but not as contended. "
+	"Durations during which events were lost do not count, and no deadlock is concluded from them.",
+	"The exit status is that of COMMAND, and 0 for a trace.",
+	NULL,
+};
+
+const struct example command_locks_examples[] = {
+	{ "side locks ./server --once",
+		"Find the locks that a program waits for." },
+	{ "side locks -p 4711 --duration 10s",
+		"Watch a running program for ten seconds." },
+	{ "side locks -o locks ./server --once",
+		"Keep the recording." },
+	{ "side locks --rows 3 locks",
+		"Answer from the recording again, with three locks in each table." },
+	{ "side locks --json locks | jq 'select(.type == \"deadlock\")'",
+		"Print deadlocks for a program." },
+	{ .command = NULL },
+};

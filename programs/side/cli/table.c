@@ -309,6 +309,7 @@ static const struct example view_examples[] = {
 
 static const char *const view_see_also[] = { "export", "record", "report", NULL };
 static const char *const leaks_see_also[] = { "record", "report", "trace", NULL };
+static const char *const locks_see_also[] = { "record", "report", "trace", NULL };
 static const char *const report_see_also[] = { "export", "record", "view", NULL };
 static const char *const export_see_also[] = { "record", "report", "view", NULL };
 
@@ -414,6 +415,9 @@ const struct verb command_verbs[] = {
 	{ VERBS_FIRST, VERB_LEAKS, "leaks", "[--] COMMAND [ARGUMENT...] | -p PID | DIR", COMPLETE_COMMAND_OR_FILE, true, 0, 0, NULL,
 		"Find memory that a program does not free.", command_leaks_paragraphs,
 		command_leaks_options, command_leaks_examples, leaks_see_also },
+	{ VERBS_FIRST, VERB_LOCKS, "locks", "[--] COMMAND [ARGUMENT...] | -p PID | DIR", COMPLETE_COMMAND_OR_FILE, true, 0, 0, NULL,
+		"Find locks that threads wait for, and deadlocks.", command_locks_paragraphs,
+		command_locks_options, command_locks_examples, locks_see_also },
 	{ VERBS_FIRST, VERB_EXPORT, "export", "[DIR|SESSION]", COMPLETE_DIRECTORY, false, 0, 1, "missing operand: a trace to export",
 		"Convert a trace for Perfetto, Chrome, spreadsheets and other tools.", command_export_paragraphs,
 		command_export_options, command_export_examples, export_see_also },
@@ -650,6 +654,7 @@ static const struct term json_terms[] = {
 	{ "event", "List: event is provider:event, description the whole description as in a trace, source the file or process that has it; found is section if the file has it, registry if the process registered it at run time (or its file was removed); enabled, for a running process, whether a tracer listens. View: event, time, ns (since 1970), procname, vpid, cpu, fields." },
 	{ "overview, process, count, histogram, durations, pair, slow, caller, lost, lost_packets",
 		"Report: the rows of its tables." },
+	{ "locks, deadlock, lock, waiting", "Locks: the overview, deadlocks, the rows of its tables, threads that wait at the end." },
 	{ "session", "Status and list, a line for each session: name, state, current, output, bytes, lost; of one that is named on the command line also definition, processes, losses." },
 	{ "create, start, enable-event, ...", "Verbs for sessions: the answer of the daemon, with pending (programs that have not made the change yet: pid, name, why) and unchanged." },
 	{ "top, process, durations, count", "Top, for each interval: rates a second of the session, its processes, pairs (p50, p99, max in nanoseconds) and events." },

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* The verb `locks`: locks that threads wait for, and deadlocks. */
+#include "analysis/locks.h"
+
+#include <errno.h>
+
+#include "base/error.h"
+#include "programs/common/command.h"
+#include "programs/common/message.h"
+#include "programs/common/progress.h"
+#include "programs/side/analysis/library-messages.h"
+#include "programs/side/answers/run.h"
+#include "programs/side/cli/confine.h"
+
+_Static_assert(LOCKS_JSON_SCHEMA == OUTPUT_JSON_SCHEMA, "all JSON of `side` has one version");
+
+/* The object is the first argument, the mutex of a condition the second one. */
+#define LOCKS_PROBE(functions, object) \
+	"--function", "libc:" functions, "--arg", "x64:" object ":%rdi"
+
+static const char *const locks_command_args[] = {
+		"record", "-w", "pthread", "--context", "vtid,thread_name", NULL};
+
+/*
+ * Patterns where all functions that match have a result, because each option reads the symbols of
+ * the C library again. Releases have none, which makes them cheaper.
+ */
+static const char *const locks_process_args[] = {"trace", "--context", "vtid,thread_name,backtrace",
+		LOCKS_PROBE("pthread_mutex_init", "mutex"),
+		LOCKS_PROBE("pthread_mutex_destroy", "mutex"),
+		LOCKS_PROBE("pthread_mutex_lock", "mutex"), "--exit",
+		LOCKS_PROBE("pthread_mutex_t*lock", "mutex"), "--exit",
+		LOCKS_PROBE("pthread_mutex_clocklock", "mutex"), "--exit",
+		LOCKS_PROBE("pthread_mutex_unlock", "mutex"),
+		LOCKS_PROBE("pthread_rwlock_init", "rwlock"),
+		LOCKS_PROBE("pthread_rwlock_destroy", "rwlock"),
+		LOCKS_PROBE("pthread_rwlock_*rdlock", "rwlock"), "--exit",
+		LOCKS_PROBE("pthread_rwlock_*wrlock", "rwlock"), "--exit",
+		LOCKS_PROBE("pthread_rwlock_unlock", "rwlock"),
+		LOCKS_PROBE("pthread_spin_lock", "spinlock"), "--exit",
+		LOCKS_PROBE("pthread_spin_trylock", "spinlock"), "--exit",
+		LOCKS_PROBE("pthread_spin_unlock", "spinlock"),
+		LOCKS_PROBE("pthread_cond_*wait", "cond"), "--arg", "x64:mutex:%rsi", "--exit",
+		LOCKS_PROBE("pthread_cond_signal", "cond"),
+		LOCKS_PROBE("pthread_cond_broadcast", "cond"),
+		LOCKS_PROBE("sem_*wait", "semaphore"), "--exit",
+		LOCKS_PROBE("sem_post", "semaphore"),
+		LOCKS_PROBE("pthread_barrier_wait", "barrier"), "--exit",
+		LOCKS_PROBE("pthread_join", "thread"), "--exit", NULL};
+
+static int locks_answer_print(struct locks *locks)
+{
+	struct error error = {.code = 0};
+
+	/* A program without events leaves no trace. */
+	if (locks_open(locks, &error) == -ENOENT && answer_end_ns()) {
+		message_note("no operation of locks was recorded");
+		return COMMAND_DONE;
+	}
+	if (error.code || locks_read(locks, &error))
+		return message_library_error(&error);
+	progress_clear();
+	if (locks_print(locks, stdout, &error))
+		return message_library_error(&error);
+	return output_flush(stdout);
+}
+
+static int locks_answer(const struct parsed *parsed, const char *dir)
+{
+	const struct analysis_listener listener = command_listener("analyse");
+	struct locks_options options = parsed->options.locks.answer;
+	struct locks locks = {
+			.json = parsed->common.json,
+			.colour = !parsed->common.json &&
+					output_has_color(stdout, parsed->common.color),
+	};
+	struct error error = {.code = 0};
+	int status = COMMAND_DONE;
+
+	options.end_ns = answer_end_ns();
+	if (locks_prepare(&locks, &options, dir, &listener, &error))
+		status = message_library_error(&error);
+	confine(dir, NULL);
+	if (!status)
+		status = locks_answer_print(&locks);
+	if (!status && locks.walk.damaged)
+		status = COMMAND_FAILED;
+	locks_free(&locks);
+	return status;
+}
+
+int cmd_locks(const struct parsed *parsed)
+{
+	const struct answer_plan plan = {
+			.command_args = locks_command_args,
+			.process_args = locks_process_args,
+			.answer = locks_answer,
+	};
+
+	return answer_run(parsed, &parsed->options.locks.run, &plan);
+}
