@@ -445,7 +445,7 @@ static const struct loaded_library *library_at(
 {
 	const struct loaded_library *libraries = process->libraries, *later = NULL;
 
-	for (size_t i = 0; i <= process->nr_libraries; i++) {
+	for (size_t i = 0; libraries && i <= process->nr_libraries; i++) {
 		/* Try the library of the last lookup first. */
 		size_t at = i ? i - 1 : process->last;
 		const struct loaded_library *library = &libraries[at];
