@@ -206,6 +206,56 @@ static void show_node(struct view_sink *sink, struct view_node_cursor *nodes,
 		show_attributes(sink, attributes, &list);
 }
 
+/* False: the value has no text of a conversion. */
+static bool view_dynamic_read_argument(
+		const struct dynamic_node *node, struct view_format_argument *ret_argument)
+{
+	const struct ctf_value *value = node->value;
+
+	*ret_argument = (struct view_format_argument){.bits = (uint8_t)value->type->size};
+	if (value->is_text) {
+		ret_argument->type = VIEW_FORMAT_TEXT;
+		ret_argument->text = value->text;
+		ret_argument->size = value->size;
+	} else if (value->type->kind == CTF_FLOAT) {
+		ret_argument->type = VIEW_FORMAT_REAL;
+		ret_argument->real = value->f;
+	} else if (value->type->kind == CTF_INTEGER ||
+			(node->kind == NODE_BOOL && value->type->kind == CTF_ENUM)) {
+		ret_argument->type =
+				value->type->is_signed ? VIEW_FORMAT_SIGNED : VIEW_FORMAT_UNSIGNED;
+		ret_argument->number = value->u;
+	} else {
+		return false;
+	}
+	return true;
+}
+
+uint32_t view_dynamic_arguments(const struct ctf_value *list,
+		struct view_format_argument arguments[VIEW_FORMAT_ARGUMENTS_MAX])
+{
+	struct view_node_cursor nodes;
+	struct dynamic_node root, node;
+	uint32_t count = 0;
+
+	ctf_cursor_start(&nodes.cursor, list);
+	view_dynamic_next_node(&nodes);
+	if (!view_dynamic_read_node(&nodes, &root) || root.kind != NODE_STRUCT)
+		return UINT32_MAX;
+	view_dynamic_next_node(&nodes);
+	if (at_attributes(&nodes, root.depth, &node))
+		skip_node(&nodes, node.depth);
+	while (count < count_of(&root)) {
+		if (count == VIEW_FORMAT_ARGUMENTS_MAX || !view_dynamic_read_node(&nodes, &node) ||
+				node.depth != root.depth + 1 ||
+				!view_dynamic_read_argument(&node, &arguments[count]))
+			return UINT32_MAX;
+		count++;
+		skip_node(&nodes, node.depth);
+	}
+	return count;
+}
+
 void view_dynamic_value(struct view_sink *sink, const struct ctf_value *list)
 {
 	struct view_node_cursor nodes;

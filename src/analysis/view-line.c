@@ -343,6 +343,33 @@ static inline __attribute__((always_inline)) void put_group(
 	*first = false;
 }
 
+/* Writes the format with its arguments, then other fields. False: they do not fit. */
+static bool view_line_write_sentence(struct view_line *line, const struct view_event *event,
+		const struct ctf_item *item, bool first)
+{
+	struct view_format_argument arguments[VIEW_FORMAT_ARGUMENTS_MAX];
+	const struct ctf_value *format = member_at(item->fields, event->format_index);
+	uint32_t count = view_dynamic_arguments(
+			member_at(item->fields, event->variadic_index), arguments);
+	struct view_out *sentence = &line->sentence, *out = out_of(line);
+
+	sentence->at = sentence->begin;
+	if (count == UINT32_MAX || !format->is_text ||
+			!view_format_render(sentence, format->text, format->size, arguments, count))
+		return false;
+	if (!first)
+		view_out_text(out, ", ");
+	view_text_plain(out, sentence->begin, view_out_size(sentence));
+	if (event->fields->part_count > 1) {
+		size_t end = view_out_size(out);
+
+		view_out_char(out, ' ');
+		if (!view_side_other_fields(&line->sink, event, item->fields))
+			out->at = out->begin + end;
+	}
+	return true;
+}
+
 static void view_line_write_fields(
 		struct view_line *line, const struct view_class *class, const struct ctf_item *item)
 {
@@ -361,6 +388,9 @@ static void view_line_write_fields(
 		view_plain_value(&line->sink, item->context);
 	}
 	if (!item->fields)
+		return;
+	if (event->format_index != UINT32_MAX && !is_json(line) && !line->lines->options->flat &&
+			view_line_write_sentence(line, event, item, first))
 		return;
 	put_group(line, "fields", &first);
 	line->sink.call = class->call;
@@ -670,7 +700,7 @@ int view_line_item(
 		view_out_put(out_of(line), item->text, ret_entry->head);
 		break;
 	}
-	if (out_of(line)->failed || line->location.failed)
+	if (out_of(line)->failed || line->location.failed || line->sentence.failed)
 		return -ENOMEM;
 	ret_entry->size = view_out_size(out_of(line)) - start;
 	return ret;
@@ -726,4 +756,5 @@ void view_line_start(struct view_line *line, struct view_lines *lines, struct vi
 void view_line_stop(struct view_line *line)
 {
 	view_out_free(&line->location);
+	view_out_free(&line->sentence);
 }

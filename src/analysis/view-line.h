@@ -39,6 +39,7 @@ struct view_line {
 	const struct ctf_trace *trace;
 	int64_t cpu;
 	struct view_out location;
+	struct view_out sentence; /* a format with its arguments */
 };
 
 enum view_entry_kind {

@@ -424,6 +424,48 @@ static bool read_description(struct view_event *event, const char *text)
 	return event->description || error.kind != ERROR_FAILED;
 }
 
+/* Attributes of events and fields: the text is a format of printf(). */
+#define VIEW_SHOW_FORMAT "lang.c.format_string"
+
+static bool view_show_is_format(struct json_object *json)
+{
+	struct json_object *attributes = get_array(json, "attributes");
+
+	for (uint32_t i = 0; i < array_length(attributes); i++) {
+		struct json_object *attribute = json_object_array_get_idx(attributes, i);
+
+		if (!strcmp(get_text(attribute, "key"), VIEW_SHOW_FORMAT))
+			return json_object_get_boolean(get(attribute, "value"));
+	}
+	return false;
+}
+
+/*
+ * The text that is the format of a variadic event: one with the attribute, the first one if the
+ * event has it, or one with the name `fmt` or `format`.
+ */
+static uint32_t view_show_find_format(const struct view_event *event, const struct view_show *show)
+{
+	struct json_object *fields = get_array(event->description, "fields");
+	bool of_event = view_show_is_format(event->description);
+	uint32_t shown = 0;
+
+	for (uint32_t i = 0; i < show->part_count; i++) {
+		const struct view_show *part = show->parts[i];
+		struct json_object *type;
+
+		if (!part)
+			continue;
+		type = get(json_object_array_get_idx(fields, shown++), "type");
+		if (part->kind == VIEW_SHOW_STRING &&
+				(of_event || view_show_is_format(type) ||
+						strcmp(part->name, "fmt") == 0 ||
+						strcmp(part->name, "format") == 0))
+			return i;
+	}
+	return UINT32_MAX;
+}
+
 static void lay_over(
 		struct shower *s, struct view_event *event, const struct ctf_event_class *class)
 {
@@ -447,6 +489,8 @@ static void lay_over(
 			return;
 	}
 	event->fields = show;
+	if (event->variadic)
+		event->format_index = view_show_find_format(event, show);
 }
 
 struct view_event *view_event_create(
@@ -463,6 +507,7 @@ struct view_event *view_event_create(
 		return NULL;
 	}
 	event->ip = ADDRESS_RETURN;
+	event->format_index = UINT32_MAX;
 	if (class->side_event && class->fields && !read_description(event, class->side_event)) {
 		view_event_free(event);
 		return NULL;

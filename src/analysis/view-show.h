@@ -7,6 +7,7 @@
 #define SIDE_ANALYSIS_VIEW_SHOW_H
 
 #include "analysis/address.h"
+#include "analysis/view-format.h"
 #include "analysis/view-sink.h"
 #include "ctf/ctf.h"
 
@@ -62,7 +63,9 @@ struct view_event {
 	struct view_show *fields;        /* a structure, without the variadic part */
 	uint8_t ip;                      /* enum address_kind of the context `ip` */
 	bool variadic;
-	uint32_t variadic_index;     /* index of its member */
+	uint32_t variadic_index; /* index of its member */
+	/* index of a text that is a format for the variadic part; UINT32_MAX: none */
+	uint32_t format_index;
 	struct view_word attributes; /* attributes as they are shown; empty: none, or not wanted */
 	struct ctf_arena *arena;
 };
@@ -82,6 +85,9 @@ void view_side_value(struct view_sink *sink, const struct view_show *show,
 /* Walks the fields of an event without its variadic part. */
 void view_side_fields(struct view_sink *sink, const struct view_event *event,
 		const struct ctf_value *fields);
+/* The same without the format. False: there are no other fields, and nothing is written. */
+bool view_side_other_fields(struct view_sink *sink, const struct view_event *event,
+		const struct ctf_value *fields);
 
 /*
  * Whether an enumeration or bitmap shows this label for the value. Of a wrapped value, it is the
@@ -95,6 +101,13 @@ bool view_is_tag(const struct ctf_type *structure, uint32_t index);
 
 /* Walks a list of nodes (docs/spec/recording.md, section 7). */
 void view_dynamic_value(struct view_sink *sink, const struct ctf_value *nodes);
+
+/*
+ * The members of a list of nodes as arguments of a format. UINT32_MAX: they are too many, or one is
+ * no number and no text.
+ */
+uint32_t view_dynamic_arguments(const struct ctf_value *nodes,
+		struct view_format_argument arguments[VIEW_FORMAT_ARGUMENTS_MAX]);
 
 /* Walks a value of another tracer, as its field class says. */
 void view_plain_value(struct view_sink *sink, const struct ctf_value *value);

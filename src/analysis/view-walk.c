@@ -560,6 +560,32 @@ void view_side_fields(struct view_sink *sink, const struct view_event *event,
 	show_struct(sink, event->fields, fields);
 }
 
+bool view_side_other_fields(struct view_sink *sink, const struct view_event *event,
+		const struct ctf_value *fields)
+{
+	const struct ctf_value *member = fields + 1, *before = NULL;
+	const struct view_show *show = event->fields;
+	uint32_t count = show->part_count < fields->count ? show->part_count : fields->count;
+	uint32_t shown = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct view_show *part = show->parts[i];
+
+		if (part && i != event->format_index) {
+			if (!shown)
+				view_put_word(sink, &sink->ops->struct_begin);
+			sink->ops->member(
+					sink, shown++, part->name, strlen(part->name), part->copy);
+			view_side_value(sink, part, member, before);
+		}
+		before = member;
+		member += member->span;
+	}
+	if (shown)
+		view_put_word(sink, &sink->ops->struct_end);
+	return shown;
+}
+
 /* ---- plain CTF ---- */
 
 static void plain_labelled(struct view_sink *sink, const struct ctf_value *value)

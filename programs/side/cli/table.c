@@ -235,7 +235,7 @@ static const struct option view_table[] = {
 		.name = "flat",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct view_arguments, flat),
-		.sentence = "Print entries and returns of functions as other events, one a line with all fields, not as a tree of calls.",
+		.sentence = "Print each event on a line of its own with all fields, not calls as a tree and formats as sentences.",
 	},
 	{
 		.former_letter = 'a',
@@ -281,6 +281,9 @@ static const char *const view_paragraphs[] = {
 	"A call without other events takes one line. "
 	"Other events of a thread are in its tree if the context vtid is recorded. "
 	"`no return` marks a call that did not return in the trace, `no entry` a return whose entry is not in it.",
+	"A variadic event with a format of printf is printed as a sentence: `app:log: user bob took 12 ms`. "
+	"The format is a text with the attribute `lang.c.format_string`, or the field `fmt` or `format`. "
+	"If a conversion and its argument do not fit, the fields are printed.",
 	"Losses are printed where they happened, and summed up at the end on standard error.",
 	"Errors are reported on standard error, everything else is printed, and the exit status is 1. "
 	"A trace that is being recorded is printed as it was when the command started, unless `--follow` is given.",
