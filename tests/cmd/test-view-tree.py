@@ -69,11 +69,11 @@ def test_recorded_threads():
         (100, 5, enter("main", 1)), (110, 5, query(1)), (120, 6, enter("run", OTHER + 1)), (130, 6, leave("run", OTHER + 1, 10)),
         (140, 7, query(2)), (150, 5, leave("main", 1, 50))], threads=True)
     equal(tree(folder), [
-        "[100] server:5 | main() { /* ip = 64 */",
-        "[110] server:5 |   /* db:query: { vtid = 5, ip = 64 }, { id = 1 } */",
-        "[120] server:5/6 | run() = 0; /* 10 ns, ip = 64, ip = 64 */",
-        "[140] (+0.000000010) server:5 db:query: { vtid = 7, ip = 64 }, { id = 2 }",
-        "[150] server:5   | } = 0; /* 50 ns, ip = 64 */"])
+        "[100] server:5 | main() { /* ip = 0x40 */",
+        "[110] server:5 |   /* db:query: { vtid = 5, ip = 0x40 }, { id = 1 } */",
+        "[120] server:5/6 | run() = 0; /* 10 ns, ip = 0x40, ip = 0x40 */",
+        "[140] (+0.000000010) server:5 db:query: { vtid = 7, ip = 0x40 }, { id = 2 }",
+        "[150] server:5   | } = 0; /* 50 ns, ip = 0x40 */"])
 
 
 def test_kernel_probes():
@@ -166,8 +166,8 @@ def test_many_threads_and_functions():
     lines = tree(write("many-threads", events, threads=True))
     equal(len(lines), 2 * most + 2)
     equal([line.split("| ")[1] for line in lines[most - 1:most + 1] + lines[2 * most - 1:]], [
-        "f() { /* ip = 64 */", "} = 0; /* 65.54 us, ip = 64 */", "} = 0; /* 65.54 us, ip = 64 */",
-        "f(); /* ip = 64 */", "} = 0; /* f, 1 ns, no entry, ip = 64 */"])
+        "f() { /* ip = 0x40 */", "} = 0; /* 65.54 us, ip = 0x40 */", "} = 0; /* 65.54 us, ip = 0x40 */",
+        "f(); /* ip = 0x40 */", "} = 0; /* f, 1 ns, no entry, ip = 0x40 */"])
     events = [(i + 1, enter(f"f{i}", ((i % 65536) << 48) + 1 + i // 65536)) for i in range(most + 2)]
     lines = tree(write("many-functions", events))
     ends = Counter(line.split("} ")[1] for line in lines if "}" in line)
