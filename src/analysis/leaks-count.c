@@ -65,7 +65,20 @@ static struct leaks_image *leaks_image_of(
 	return image;
 }
 
-/* ---- sites ---- */
+/* ---- stacks and sites ---- */
+
+static uint32_t leaks_stack_add(
+		struct leaks *leaks, const struct leaks_class *class, const struct ctf_item *item)
+{
+	struct stack stack;
+	uint32_t number;
+
+	if (!event_stack_read(&class->stack, item, &stack))
+		return LEAKS_STACK_OTHERS;
+	stack.symbols = leaks->symbols;
+	number = stacks_add(&leaks->stacks, &stack);
+	return number == STACK_NONE ? LEAKS_STACK_OTHERS : number + 1;
+}
 
 /* NULL: out of memory. */
 static struct leaks_site *leaks_site_of(struct leaks *leaks, uint32_t stack)
@@ -251,7 +264,7 @@ static int leaks_end_call(struct leaks *leaks, const struct leaks_class *class,
 	return ret || !address ? ret : leaks_allocate(leaks, call, address, ns);
 }
 
-static int leaks_take_call(struct leaks *leaks, struct leaks_class *class,
+static int leaks_take_call(struct leaks *leaks, const struct leaks_class *class,
 		const struct ctf_item *item, uint32_t image)
 {
 	struct leaks_call call = {.image = image,
@@ -268,8 +281,8 @@ static int leaks_take_call(struct leaks *leaks, struct leaks_class *class,
 	}
 	call.size = leaks_form_size(&class->form, item);
 	call.freed = leaks_member_number(&class->form.freed, item);
-	call.stack = leaks_stack_add(&leaks->stacks, &class->stack, item);
-	if (call.stack == LEAKS_STACK_NONE)
+	call.stack = leaks_stack_add(leaks, class, item);
+	if (leaks->stacks.no_memory)
 		return -ENOMEM;
 	if (class->form.form == LEAKS_FORM_BEGIN)
 		return leaks_calls_begin(&leaks->calls, &call);

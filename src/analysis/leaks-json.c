@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "analysis/leaks.h"
-#include "analysis/trace-symbols.h"
 #include "analysis/view-sink.h"
 
 static void leaks_json_print(struct view_out *out, const char *format, ...)
@@ -61,20 +60,10 @@ static void leaks_json_process(struct leaks *leaks, struct view_out *out, uint32
 
 /* An array of frames, innermost first. */
 static void leaks_json_stack(
-		struct leaks *leaks, struct view_out *out, const char *name, uint32_t stack)
+		struct leaks *leaks, struct view_out *out, const char *name, uint32_t named)
 {
-	struct view_sink sink = {.ops = &view_json_ops, .out = out};
-	uint32_t depth = leaks_stack_depth(&leaks->stacks, stack);
-
-	leaks_json_print(out, ",\"%s\":[", name);
-	for (uint32_t i = 0; i < depth; i++) {
-		leaks_json_print(out, "%s{\"address\":\"0x%" PRIx64 "\",\"symbol\":", i ? "," : "",
-				leaks_stack_address(&leaks->stacks, stack, i));
-		if (!trace_symbol_json(&sink, leaks_stack_symbol(&leaks->stacks, stack, i)))
-			view_out_text(out, "null");
-		view_out_char(out, '}');
-	}
-	view_out_char(out, ']');
+	leaks_json_print(out, ",\"%s\":", name);
+	stacks_print_json(&leaks->stacks, named, out);
 }
 
 static void leaks_json_summary(struct leaks *leaks, struct view_out *out)
@@ -122,34 +111,36 @@ static void leaks_json_images(struct leaks *leaks, struct view_out *out)
 	}
 }
 
-static int leaks_json_sites(struct leaks *leaks, struct view_out *out)
+static void leaks_json_site(
+		struct leaks *leaks, struct view_out *out, const struct leaks_site *site)
 {
-	uint32_t count, *order = leaks_site_order(leaks, &count);
+	leaks_json_begin(out, "leak");
+	if (site->is_shared)
+		view_out_text(out, ",\"shared\":true");
+	else
+		leaks_json_process(leaks, out, site->image);
+	leaks_json_number(out, "blocks", site->blocks);
+	leaks_json_number(out, "bytes", site->bytes);
+	leaks_json_number(out, "allocations", site->allocations);
+	leaks_json_number(out, "allocated_bytes", site->allocated_bytes);
+	leaks_json_print(out, ",\"oldest_ns\":%" PRId64 ",\"newest_ns\":%" PRId64, site->oldest_ns,
+			site->newest_ns);
+	view_out_text(out, ",\"growth\":[");
+	for (unsigned int part = 0; part < LEAKS_GROWTH; part++)
+		leaks_json_print(out, "%s%" PRIu64, part ? "," : "", site->growth[part]);
+	view_out_char(out, ']');
+	leaks_json_stack(leaks, out, "stack", site->named);
+	leaks_json_end(out);
+}
 
-	if (!order)
-		return -ENOMEM;
+static void leaks_json_sites(struct leaks *leaks, struct view_out *out)
+{
+	uint32_t count = leaks->group_count;
+
 	if (leaks->options->rows && leaks->options->rows < count)
 		count = (uint32_t)leaks->options->rows;
-	for (uint32_t i = 0; i < count; i++) {
-		const struct leaks_site *site = &leaks->sites[order[i]];
-
-		leaks_json_begin(out, "leak");
-		leaks_json_process(leaks, out, site->image);
-		leaks_json_number(out, "blocks", site->blocks);
-		leaks_json_number(out, "bytes", site->bytes);
-		leaks_json_number(out, "allocations", site->allocations);
-		leaks_json_number(out, "allocated_bytes", site->allocated_bytes);
-		leaks_json_print(out, ",\"oldest_ns\":%" PRId64 ",\"newest_ns\":%" PRId64,
-				site->oldest_ns, site->newest_ns);
-		view_out_text(out, ",\"growth\":[");
-		for (unsigned int part = 0; part < LEAKS_GROWTH; part++)
-			leaks_json_print(out, "%s%" PRIu64, part ? "," : "", site->growth[part]);
-		view_out_char(out, ']');
-		leaks_json_stack(leaks, out, "stack", order[i]);
-		leaks_json_end(out);
-	}
-	free(order);
-	return 0;
+	for (uint32_t i = 0; i < count; i++)
+		leaks_json_site(leaks, out, &leaks->groups[i]);
 }
 
 /* If something is missing, a free that looks wrong can be right. */
@@ -166,11 +157,13 @@ static void leaks_json_frees(struct leaks *leaks, struct view_out *out)
 		leaks_json_begin(out, twice ? "double_free" : "unknown_free");
 		leaks_json_process(leaks, out, entry->image);
 		leaks_json_number(out, "count", entry->count);
-		leaks_json_stack(leaks, out, "stack", entry->stack);
+		leaks_json_stack(leaks, out, "stack", leaks_stack_named(leaks, entry->stack));
 		if (twice)
-			leaks_json_stack(leaks, out, "freed_by", entry->freed_by);
+			leaks_json_stack(leaks, out, "freed_by",
+					leaks_stack_named(leaks, entry->freed_by));
 		if (entry->allocated_by != LEAKS_STACK_NONE)
-			leaks_json_stack(leaks, out, "allocated_by", entry->allocated_by);
+			leaks_json_stack(leaks, out, "allocated_by",
+					leaks_stack_named(leaks, entry->allocated_by));
 		leaks_json_end(out);
 	}
 }
@@ -178,16 +171,13 @@ static void leaks_json_frees(struct leaks *leaks, struct view_out *out)
 int leaks_print_json(struct leaks *leaks, FILE *out)
 {
 	struct view_out text = {0};
-	int ret;
 
 	leaks_json_summary(leaks, &text);
 	leaks_json_images(leaks, &text);
-	ret = leaks_json_sites(leaks, &text);
+	leaks_json_sites(leaks, &text);
 	leaks_json_frees(leaks, &text);
-	if (!ret && text.failed)
-		ret = -ENOMEM;
-	if (!ret)
+	if (!text.failed)
 		fwrite(text.begin, 1, view_out_size(&text), out);
 	view_out_free(&text);
-	return ret;
+	return text.failed ? -ENOMEM : 0;
 }

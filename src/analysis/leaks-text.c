@@ -45,96 +45,73 @@ static const char *leaks_text_blocks(uint64_t blocks, uint64_t bytes, char text[
 
 /* ---- frames ---- */
 
-static void leaks_text_frame(
-		const struct leaks *leaks, uint32_t stack, uint32_t frame, char *text, size_t size)
+static void leaks_text_frame(const struct stack_frame *frame, char *text, size_t size)
 {
-	const struct symbol *symbol = leaks_stack_symbol(&leaks->stacks, stack, frame);
-	const char *slash = symbol->module ? strrchr(symbol->module, '/') : NULL;
-	const char *module = slash ? slash + 1 : symbol->module;
+	const char *slash = frame->module ? strrchr(frame->module, '/') : NULL;
+	const char *module = slash ? slash + 1 : frame->module;
+	const char *inlined = frame->is_inlined ? " [inlined]" : "";
 
-	if (symbol->function && symbol->file)
-		snprintf(text, size, "%s (%s:%u)", symbol->function, symbol->file, symbol->line);
-	else if (symbol->function)
-		snprintf(text, size, "%s+0x%" PRIx64 " (%s)", symbol->function, symbol->inside,
-				module);
+	if (frame->function && frame->file)
+		snprintf(text, size, "%s (%s:%u)%s", frame->function, frame->file, frame->line,
+				inlined);
+	else if (frame->function)
+		snprintf(text, size, "%s+0x%" PRIx64 " (%s)%s", frame->function, frame->inside,
+				module ? module : "?", inlined);
 	else if (module)
-		snprintf(text, size, "%s+0x%" PRIx64, module, symbol->offset);
+		snprintf(text, size, "%s+0x%" PRIx64, module, frame->offset);
 	else
-		snprintf(text, size, "0x%" PRIx64,
-				leaks_stack_address(&leaks->stacks, stack, frame));
+		snprintf(text, size, "0x%" PRIx64, frame->address);
 }
 
-/* The frames up to main() or the function of a thread: what calls these is the same everywhere. */
-static uint32_t leaks_text_depth(const struct leaks *leaks, uint32_t stack)
+/* True for the functions that call main() or the function of a thread. */
+static bool leaks_text_is_starter(const char *function)
 {
 	static const char *const starters[] = {"_start", "__libc_start_main",
 			"__libc_start_main_impl", "__libc_start_call_main", "start_thread",
 			"clone3", "__clone3", "__GI___clone3", "clone", "__clone"};
-	uint32_t depth = leaks_stack_depth(&leaks->stacks, stack);
-	bool is_starter = true;
 
-	while (depth > 1 && is_starter) {
-		const char *function =
-				leaks_stack_symbol(&leaks->stacks, stack, depth - 1)->function;
+	for (size_t i = 0; function && i < sizeof(starters) / sizeof(*starters); i++)
+		if (strcmp(function, starters[i]) == 0)
+			return true;
+	return false;
+}
 
-		is_starter = false;
-		for (size_t i = 0; function && i < sizeof(starters) / sizeof(*starters); i++)
-			is_starter |= strcmp(function, starters[i]) == 0;
-		depth -= is_starter;
-	}
-	return depth;
+static void leaks_text_skip_cells(struct report_table *table)
+{
+	for (unsigned int column = 0; column + 1 < table->count; column++)
+		table_put(table, "");
 }
 
 /* A row for each frame; the cells before the last column are filled in the first row only. */
-static void leaks_text_stack(const struct leaks *leaks, struct report_table *table, uint32_t stack)
+static void leaks_text_stack(const struct leaks *leaks, struct report_table *table, uint32_t named)
 {
-	uint64_t shown = leaks->options->frames ? leaks->options->frames : LEAKS_FRAMES_SHOWN;
-	uint32_t depth = leaks_text_depth(leaks, stack);
+	uint32_t shown = leaks->options->frames && leaks->options->frames < UINT32_MAX
+			? (uint32_t)leaks->options->frames
+			: LEAKS_FRAMES_SHOWN;
+	uint32_t depth;
+	const uint32_t *frames = stacks_frames(&leaks->stacks, named, &depth);
 	char text[4096];
 
+	while (depth > 1 &&
+			leaks_text_is_starter(
+					stacks_frame(&leaks->stacks, frames[depth - 1])->function))
+		depth--;
 	if (!depth)
-		table_put(table, stack == LEAKS_STACK_OTHERS ? "(other stacks)" : "(no stack)");
+		table_put(table, "(other stacks)");
 	for (uint32_t i = 0; i < depth && i < shown; i++) {
-		for (unsigned int column = 0; i && column + 1 < table->count; column++)
-			table_put(table, "");
-		leaks_text_frame(leaks, stack, i, text, sizeof(text));
+		if (i)
+			leaks_text_skip_cells(table);
+		leaks_text_frame(stacks_frame(&leaks->stacks, frames[i]), text, sizeof(text));
 		table_put(table, text);
 	}
 	if (depth <= shown)
 		return;
-	for (unsigned int column = 0; column + 1 < table->count; column++)
-		table_put(table, "");
-	table_format(table, "… and %u more frame%s", (unsigned int)(depth - shown),
+	leaks_text_skip_cells(table);
+	table_format(table, "… and %u more frame%s", depth - shown,
 			leaks_text_plural(depth - shown));
 }
 
 /* ---- the table of blocks ---- */
-
-static int leaks_text_compare(const void *one, const void *other, void *user)
-{
-	const struct leaks_site *sites = user;
-	const struct leaks_site *left = &sites[*(const uint32_t *)one];
-	const struct leaks_site *right = &sites[*(const uint32_t *)other];
-
-	if (left->bytes != right->bytes)
-		return left->bytes > right->bytes ? -1 : 1;
-	if (left->blocks != right->blocks)
-		return left->blocks > right->blocks ? -1 : 1;
-	return *(const uint32_t *)one < *(const uint32_t *)other ? -1 : 1;
-}
-
-uint32_t *leaks_site_order(const struct leaks *leaks, uint32_t *ret_count)
-{
-	uint32_t *order = malloc(((size_t)leaks->site_capacity + 1) * sizeof(*order));
-
-	*ret_count = 0;
-	for (uint32_t i = 0; order && i < leaks->site_capacity; i++)
-		if (leaks->sites[i].blocks)
-			order[(*ret_count)++] = i;
-	if (order)
-		qsort_r(order, *ret_count, sizeof(*order), leaks_text_compare, leaks->sites);
-	return order;
-}
 
 /* When the blocks were allocated: a column for each part of the recording. */
 static void leaks_text_growth(struct report_table *table, const struct leaks_site *site)
@@ -157,19 +134,18 @@ static void leaks_text_growth(struct report_table *table, const struct leaks_sit
 	table_put(table, text);
 }
 
-/* The process of a stack; each trace with stacks is that of one process, or has `vpid`. */
-static void leaks_text_process(
-		const struct leaks *leaks, struct report_table *table, uint32_t image)
+static void leaks_text_process(const struct leaks *leaks, struct report_table *table,
+		const struct leaks_site *site)
 {
 	char name[512];
 
-	identity_text(&leaks->identity, leaks->images[image].process, name, sizeof(name));
-	table_put(table, name);
+	identity_text(&leaks->identity, leaks->images[site->image].process, name, sizeof(name));
+	table_put(table, site->is_shared ? "(several)" : name);
 }
 
-static void leaks_text_site(const struct leaks *leaks, struct report_table *table, uint32_t stack)
+static void leaks_text_site(const struct leaks *leaks, struct report_table *table,
+		const struct leaks_site *site)
 {
-	const struct leaks_site *site = &leaks->sites[stack];
 	char number[FORMAT_NUMBER_MAX];
 
 	table_put(table, format_size(site->bytes, number));
@@ -180,19 +156,19 @@ static void leaks_text_site(const struct leaks *leaks, struct report_table *tabl
 	table_put(table, format_number(site->blocks, number));
 	leaks_text_growth(table, site);
 	if (table->count == 6)
-		leaks_text_process(leaks, table, site->image);
-	leaks_text_stack(leaks, table, stack);
+		leaks_text_process(leaks, table, site);
+	leaks_text_stack(leaks, table, site->named);
 }
 
-static void leaks_text_remainder(const struct leaks *leaks, struct view_out *out,
-		const uint32_t *order, uint32_t shown, uint32_t count)
+static void leaks_text_remainder(const struct leaks *leaks, struct view_out *out, uint32_t shown)
 {
+	uint32_t count = leaks->group_count;
 	uint64_t blocks = 0, bytes = 0;
 	char text[128];
 
 	for (uint32_t i = shown; i < count; i++) {
-		blocks += leaks->sites[order[i]].blocks;
-		bytes += leaks->sites[order[i]].bytes;
+		blocks += leaks->groups[i].blocks;
+		bytes += leaks->groups[i].bytes;
 	}
 	if (shown < count)
 		leaks_text_print(out, "… and %u more stack%s with %s\n", count - shown,
@@ -207,7 +183,7 @@ static uint32_t leaks_text_rows(const struct leaks *leaks, uint32_t count)
 	return rows < count ? (uint32_t)rows : count;
 }
 
-static int leaks_text_sites(const struct leaks *leaks, struct view_out *out)
+static void leaks_text_sites(const struct leaks *leaks, struct view_out *out)
 {
 	static const struct table_column stack = {"ALLOCATED BY", false, VIEW_COLOUR_NAME};
 	struct table_column columns[] = {
@@ -219,28 +195,23 @@ static int leaks_text_sites(const struct leaks *leaks, struct view_out *out)
 			stack,
 	};
 	struct report_table table = {columns, 6, leaks->colour, NULL, 0, 0, false};
-	uint32_t count, shown, *order = leaks_site_order(leaks, &count);
+	uint32_t shown = leaks_text_rows(leaks, leaks->group_count);
 
-	if (!order)
-		return -ENOMEM;
 	if (leaks->image_keys.count < 2)
 		columns[--table.count - 1] = stack;
-	shown = leaks_text_rows(leaks, count);
 	for (uint32_t i = 0; i < shown; i++)
-		leaks_text_site(leaks, &table, order[i]);
+		leaks_text_site(leaks, &table, &leaks->groups[i]);
 	if (shown) {
 		view_out_char(out, '\n');
 		table_print(&table, out);
-		leaks_text_remainder(leaks, out, order, shown, count);
+		leaks_text_remainder(leaks, out, shown);
 	}
-	free(order);
-	return 0;
 }
 
 /* ---- double frees ---- */
 
-static void leaks_text_free_part(const struct leaks *leaks, struct report_table *table,
-		uint64_t count, const char *what, uint32_t stack)
+static void leaks_text_free_part(struct leaks *leaks, struct report_table *table, uint64_t count,
+		const char *what, uint32_t stack)
 {
 	char number[FORMAT_NUMBER_MAX];
 
@@ -248,10 +219,10 @@ static void leaks_text_free_part(const struct leaks *leaks, struct report_table 
 		return;
 	table_put(table, count ? format_number(count, number) : "");
 	table_put(table, what);
-	leaks_text_stack(leaks, table, stack);
+	leaks_text_stack(leaks, table, leaks_stack_named(leaks, stack));
 }
 
-static void leaks_text_double_frees(const struct leaks *leaks, struct view_out *out)
+static void leaks_text_double_frees(struct leaks *leaks, struct view_out *out)
 {
 	static const struct table_column columns[] = {
 			{"COUNT", true, VIEW_COLOUR_NUMBER},
@@ -274,7 +245,7 @@ static void leaks_text_double_frees(const struct leaks *leaks, struct view_out *
 	table_print(&table, out);
 }
 
-static void leaks_text_print_frees(const struct leaks *leaks, struct view_out *out)
+static void leaks_text_print_frees(struct leaks *leaks, struct view_out *out)
 {
 	char number[FORMAT_NUMBER_MAX];
 
@@ -343,15 +314,12 @@ static void leaks_text_summary(const struct leaks *leaks, struct view_out *out)
 int leaks_print_text(struct leaks *leaks, FILE *out)
 {
 	struct view_out text = {0};
-	int ret;
 
 	leaks_text_summary(leaks, &text);
-	ret = leaks_text_sites(leaks, &text);
+	leaks_text_sites(leaks, &text);
 	leaks_text_print_frees(leaks, &text);
-	if (!ret && text.failed)
-		ret = -ENOMEM;
-	if (!ret)
+	if (!text.failed)
 		fwrite(text.begin, 1, view_out_size(&text), out);
 	view_out_free(&text);
-	return ret;
+	return text.failed ? -ENOMEM : 0;
 }

@@ -6,18 +6,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/trace-symbols.h"
 #include "base/error.h"
-#include "symbolize/symbols.h"
 
 static void *leaks_class_create(void *user, struct walk_class *walk, const struct ctf_item *item)
 {
 	struct leaks_class *class = calloc(1, sizeof(*class));
 
 	(void)user;
-	(void)walk;
-	if (class)
-		leaks_form_find(&class->form, item);
+	if (!class)
+		return NULL;
+	leaks_form_find(&class->form, item);
+	event_stack_bind(&class->stack, item, walk->view);
 	return class;
+}
+
+static void leaks_report_note(void *user, const char *text)
+{
+	const struct analysis_listener *listener = user;
+
+	if (listener->report)
+		listener->report(listener->user, ANALYSIS_NOTE, NULL, text);
 }
 
 int leaks_prepare(struct leaks *leaks, const struct leaks_options *options, const char *dir,
@@ -33,11 +42,11 @@ int leaks_prepare(struct leaks *leaks, const struct leaks_options *options, cons
 	int ret = walk_prepare(&leaks->walk, &walk, error);
 
 	leaks->options = options;
-	if (!ret &&
-			!leaks_stacks_start(&leaks->stacks, options->debuginfod,
-					&leaks->walk.options.listener))
-		ret = error_set_no_memory(error);
-	return ret;
+	if (ret)
+		return ret;
+	leaks->symbols = trace_symbols_start(
+			options->debuginfod, leaks_report_note, &leaks->walk.options.listener);
+	return leaks->symbols ? 0 : error_set_no_memory(error);
 }
 
 int leaks_open(struct leaks *leaks, struct error *error)
@@ -74,23 +83,25 @@ int leaks_read(struct leaks *leaks, struct error *error)
  * Probes also see libc's own calls of free(): a thread that ends returns its cache of freed blocks.
  * Without the name of the function, a caller in libc is assumed to do that.
  */
-static bool leaks_free_is_inner(const struct leaks *leaks, const struct leaks_free *entry)
+static bool leaks_free_is_inner(struct leaks *leaks, const struct leaks_free *entry)
 {
 	static const char *const functions[] = {"tcache_thread_shutdown",
 			"__malloc_arena_thread_freeres", "__libc_thread_freeres", "__libc_freeres"};
-	const struct symbol *symbol;
+	uint32_t named = leaks_stack_named(leaks, entry->stack), count;
+	const uint32_t *frames = stacks_frames(&leaks->stacks, named, &count);
+	const struct stack_frame *frame;
 	const char *slash;
 
-	if (!leaks_stack_depth(&leaks->stacks, entry->stack))
+	if (!count)
 		return false;
-	symbol = leaks_stack_symbol(&leaks->stacks, entry->stack, 0);
-	slash = symbol->module ? strrchr(symbol->module, '/') : NULL;
+	frame = stacks_frame(&leaks->stacks, frames[0]);
+	slash = frame->module ? strrchr(frame->module, '/') : NULL;
 	if (!slash || (strncmp(slash, "/libc.so", 8) != 0 && strncmp(slash, "/libc-", 6) != 0))
 		return false;
-	for (size_t i = 0; symbol->function && i < sizeof(functions) / sizeof(*functions); i++)
-		if (strcmp(symbol->function, functions[i]) == 0)
+	for (size_t i = 0; frame->function && i < sizeof(functions) / sizeof(*functions); i++)
+		if (strcmp(frame->function, functions[i]) == 0)
 			return true;
-	return !symbol->function;
+	return !frame->function;
 }
 
 static void leaks_drop_inner_frees(struct leaks *leaks)
@@ -111,10 +122,12 @@ static void leaks_drop_inner_frees(struct leaks *leaks)
 
 int leaks_print(struct leaks *leaks, FILE *out, struct error *error)
 {
-	int ret = leaks_stacks_read(&leaks->stacks, leaks->walk.options.dir);
+	int ret = trace_symbols_read(leaks->symbols, leaks->walk.options.dir);
 
 	if (!ret)
 		leaks_drop_inner_frees(leaks);
+	if (!ret)
+		ret = leaks_group(leaks);
 	if (!ret)
 		ret = leaks->json ? leaks_print_json(leaks, out) : leaks_print_text(leaks, out);
 	return ret ? error_set_kind(error, ERROR_FAILED, ret, NULL, "cannot analyse %s: %s",
@@ -128,7 +141,9 @@ void leaks_free(struct leaks *leaks)
 	identity_free(&leaks->identity);
 	leaks_blocks_free(&leaks->blocks);
 	leaks_calls_free(&leaks->calls);
-	leaks_stacks_free(&leaks->stacks);
+	stacks_free(&leaks->stacks);
+	symbols_free(leaks->symbols);
+	free(leaks->groups);
 	keys_free(&leaks->image_keys);
 	keys_free(&leaks->free_keys);
 	free(leaks->images);

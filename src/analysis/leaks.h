@@ -15,17 +15,20 @@
 #include "analysis/leaks-blocks.h"
 #include "analysis/leaks-calls.h"
 #include "analysis/leaks-options.h"
-#include "analysis/leaks-stacks.h"
 #include "analysis/report-identity.h"
 #include "analysis/report-keys.h"
 #include "analysis/report-walk.h"
+#include "analysis/stacks.h"
 
 /* Version of the JSON, in each of its lines (docs/spec/report-json.md). */
 #define LEAKS_JSON_SCHEMA 1
 
 /* Different pairs of stacks in the tables of double and unknown frees. */
 #define LEAKS_FREES_MAX 10000
-#define LEAKS_GROWTH 8 /* parts of the recording in which blocks are counted */
+/* Numbers of stacks: that of `stacks` plus one, or one of these. */
+#define LEAKS_STACK_OTHERS 0        /* without an address, or beyond a limit of `stacks` */
+#define LEAKS_STACK_NONE UINT32_MAX /* no stack */
+#define LEAKS_GROWTH 8              /* parts of the recording in which blocks are counted */
 
 /* One image of a process: an exec begins another one. */
 struct leaks_image {
@@ -39,13 +42,15 @@ struct leaks_image {
 	uint64_t lost, counted; /* losses that the recorder reported, and that the packets counted */
 };
 
-/* What one stack allocated. */
+/* What one stack allocated, or several with the same functions and lines. */
 struct leaks_site {
 	uint64_t allocations, allocated_bytes;
 	uint64_t blocks, bytes;        /* alive at the end, and old enough */
 	uint64_t growth[LEAKS_GROWTH]; /* of these bytes, by the time of their allocation */
 	int64_t oldest_ns, newest_ns;
-	uint32_t image; /* of the last of these blocks */
+	uint32_t image; /* of one of these blocks */
+	bool is_shared; /* other blocks are of other processes */
+	uint32_t named; /* the number of the frames in `stacks`; STACK_NONE: none */
 };
 
 /* Frees of a block that is not allocated. */
@@ -60,7 +65,7 @@ struct leaks_free {
 /* The state of a class of events. */
 struct leaks_class {
 	struct leaks_form_class form;
-	struct leaks_stack_class stack;
+	struct event_stack_class stack;
 	struct identity_class identity;
 	uint32_t image; /* of the last record */
 	bool has_image;
@@ -73,12 +78,15 @@ struct leaks {
 	struct report_walk walk;
 	struct identity identity;
 	struct leaks_blocks blocks;
-	struct leaks_stacks stacks;
+	struct stacks stacks;
+	struct symbols *symbols;
 
 	struct keys image_keys;
 	struct leaks_image *images;
 	struct leaks_site *sites; /* one for each stack */
 	uint32_t site_capacity;
+	struct leaks_site *groups; /* sites with blocks and the same frames, by leaks_group() */
+	uint32_t group_count;
 	struct leaks_calls calls;
 
 	struct keys free_keys; /* of double and unknown frees */
@@ -126,8 +134,10 @@ uint64_t leaks_lost(const struct leaks *leaks);
 /* True if nothing hides allocations or frees: no losses, no limits, no damage. */
 bool leaks_is_exact(const struct leaks *leaks);
 
-/* The stacks with blocks that are counted, by bytes. free() it; NULL: out of memory. */
-uint32_t *leaks_site_order(const struct leaks *leaks, uint32_t *ret_count);
+/* The frames of a stack, for stacks_frames(). */
+uint32_t leaks_stack_named(struct leaks *leaks, uint32_t stack);
+/* Makes `groups`, by bytes, when symbols are known. 0 or -ENOMEM. */
+int leaks_group(struct leaks *leaks);
 
 /* leaks-text.c, leaks-json.c: 0 or -ENOMEM. */
 int leaks_print_text(struct leaks *leaks, FILE *out);

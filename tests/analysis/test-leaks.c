@@ -119,13 +119,10 @@ struct played {
 
 static void played_begin(struct played *played)
 {
-	static const struct analysis_listener listener;
-
 	memset(played, 0, sizeof(*played));
 	played->leaks.options = &played->options;
 	played->trace.vpid = 4711;
 	played->ns = 1000;
-	assert_true(leaks_stacks_start(&played->leaks.stacks, false, &listener));
 }
 
 static void played_end(struct played *played)
@@ -172,8 +169,10 @@ static void play(struct played *played, const char *name, ...)
 		event->values[0].span++;
 	}
 	va_end(arguments);
-	if (!event->known)
+	if (!event->known) {
 		leaks_form_find(&event->class.form, &item);
+		event_stack_bind(&event->class.stack, &item, NULL);
+	}
 	event->known = true;
 	assert_int_equal(leaks_take(&played->leaks, &event->class, &item), 0);
 }
@@ -278,6 +277,16 @@ static void test_realloc_race(void **unused)
 	played_end(&played);
 }
 
+/* The innermost address of a stack. */
+static uint64_t played_address(struct played *played, uint32_t stack)
+{
+	uint32_t named = leaks_stack_named(&played->leaks, stack), count;
+	const uint32_t *frames = stacks_frames(&played->leaks.stacks, named, &count);
+
+	assert_true(count > 0);
+	return stacks_frame(&played->leaks.stacks, frames[0])->address;
+}
+
 static void test_double_and_unknown_frees(void **unused)
 {
 	struct played played;
@@ -298,12 +307,8 @@ static void test_double_and_unknown_frees(void **unused)
 	assert_int_equal(played.leaks.blocks_alive, 0);
 	assert_int_equal(played.leaks.free_keys.count, 2);
 	assert_int_equal(played.leaks.frees[0].count, 3);
-	assert_int_equal(leaks_stack_address(&played.leaks.stacks,
-					 played.leaks.frees[0].allocated_by, 0),
-			0x10);
-	assert_int_equal(leaks_stack_address(
-					 &played.leaks.stacks, played.leaks.frees[0].freed_by, 0),
-			0x900);
+	assert_int_equal(played_address(&played, played.leaks.frees[0].allocated_by), 0x10);
+	assert_int_equal(played_address(&played, played.leaks.frees[0].freed_by), 0x900);
 	assert_int_equal(played.leaks.frees[1].freed_by, LEAKS_STACK_NONE);
 	played_end(&played);
 }
@@ -432,61 +437,51 @@ static void test_exec(void **unused)
 
 /* ---- limits ---- */
 
-static void test_stacks_max(void **unused)
+/* Stacks beyond the limit are one group. */
+static void test_other_stacks(void **unused)
 {
 	struct played played;
 
 	(void)unused;
 	played_begin(&played);
-	/* The stack 0 is that of the events beyond the limit. */
-	for (uint64_t i = 1; i <= LEAKS_STACKS_MAX; i++)
-		play_malloc(&played, 1, i * 16, i);
+	played.leaks.stacks.limit = 2;
+	for (uint64_t i = 1; i <= 5; i++)
+		play_malloc(&played, i, i * 16, i);
 	assert_int_equal(leaks_finish(&played.leaks), 0);
-	assert_int_equal(played.leaks.stacks.keys.count, LEAKS_STACKS_MAX);
-	assert_int_equal(played.leaks.sites[LEAKS_STACKS_MAX - 1].blocks, 1);
-	assert_int_equal(played.leaks.sites[LEAKS_STACK_OTHERS].blocks, 1);
-	assert_int_equal(played.leaks.blocks_alive, LEAKS_STACKS_MAX);
+	assert_int_equal(leaks_group(&played.leaks), 0);
+	assert_int_equal(played.leaks.group_count, 3);
+	assert_int_equal(played.leaks.groups[0].named, STACK_NONE);
+	assert_int_equal(played.leaks.groups[0].blocks, 3);
+	assert_int_equal(played.leaks.groups[0].bytes, 12);
+	assert_int_equal(played.leaks.groups[1].bytes, 2);
+	assert_int_equal(played.leaks.groups[2].bytes, 1);
+	assert_false(played.leaks.groups[0].is_shared);
 	played_end(&played);
 }
 
-/* Plays an event with a backtrace of 64-bit addresses 1, 2, 3, ... */
-static uint32_t played_stack(struct played *played, uint32_t depth)
-{
-	static uint64_t addresses[LEAKS_FRAMES_MAX + 1];
-	struct ctf_type number = {.kind = CTF_INTEGER, .size = 64, .align = 8},
-			list = {.kind = CTF_SEQUENCE, .element = &number},
-			fields = {.kind = CTF_STRUCT, .member_count = 1};
-	struct ctf_member member = {.name = "_backtrace", .type = &list};
-	struct ctf_value values[2] = {{.type = &fields, .count = 1, .span = 2},
-			{.type = &list,
-					.member = &member,
-					.base = (const uint8_t *)addresses,
-					.count = depth,
-					.span = 1,
-					.packed = true}};
-	struct ctf_item item = {.trace = &played->trace, .fields = values};
-	struct leaks_stack_class class = {.known = false};
-
-	for (uint32_t i = 0; i < depth; i++)
-		addresses[i] = i + 1;
-	fields.members = &member;
-	return leaks_stack_add(&played->leaks.stacks, &class, &item);
-}
-
-static void test_frames_max(void **unused)
+/* The same stack in two processes is one group. */
+static void test_shared_stacks(void **unused)
 {
 	struct played played;
-	uint32_t longest, longer;
 
 	(void)unused;
 	played_begin(&played);
-	longest = played_stack(&played, LEAKS_FRAMES_MAX);
-	longer = played_stack(&played, LEAKS_FRAMES_MAX + 1);
-	assert_int_equal(leaks_stack_depth(&played.leaks.stacks, longest), LEAKS_FRAMES_MAX);
-	assert_int_equal(longer, longest);
-	assert_int_equal(leaks_stack_address(&played.leaks.stacks, longest, LEAKS_FRAMES_MAX - 1),
-			LEAKS_FRAMES_MAX);
-	assert_int_equal(leaks_stack_depth(&played.leaks.stacks, played_stack(&played, 2)), 2);
+	play_malloc(&played, 10, 0x1000, 0x10);
+	play_malloc(&played, 10, 0x1010, 0x20);
+	played.trace.index = 1;
+	played.trace.vpid = 4712;
+	memset(played.events, 0, sizeof(played.events));
+	play_malloc(&played, 30, 0x1000, 0x10);
+	assert_int_equal(leaks_finish(&played.leaks), 0);
+	assert_int_equal(leaks_group(&played.leaks), 0);
+	assert_int_equal(played.leaks.blocks_alive, 3);
+	assert_int_equal(played.leaks.group_count, 2);
+	assert_int_equal(played.leaks.groups[0].bytes, 40);
+	assert_int_equal(played.leaks.groups[0].blocks, 2);
+	assert_int_equal(played.leaks.groups[0].allocations, 2);
+	assert_true(played.leaks.groups[0].is_shared);
+	assert_int_equal(played.leaks.groups[1].bytes, 10);
+	assert_false(played.leaks.groups[1].is_shared);
 	played_end(&played);
 }
 
@@ -538,8 +533,8 @@ int main(void)
 			cmocka_unit_test(test_hidden_blocks),
 			cmocka_unit_test(test_older_and_growth),
 			cmocka_unit_test(test_exec),
-			cmocka_unit_test(test_stacks_max),
-			cmocka_unit_test(test_frames_max),
+			cmocka_unit_test(test_other_stacks),
+			cmocka_unit_test(test_shared_stacks),
 			cmocka_unit_test(test_frees_max),
 			cmocka_unit_test(test_calls_max),
 	};

@@ -42,7 +42,7 @@ class Answer:
         self.unknown_frees = by_type.get("unknown_free", [])
 
     def functions(self, leak, member="stack"):
-        names = [(frame["symbol"] or {}).get("function") for frame in leak[member]]
+        names = [frame.get("function") for frame in leak[member]]
         return [re.sub(r"\(.*", "", name) if name else name for name in names]
 
     def of(self, function):
@@ -198,7 +198,9 @@ def test_running():
         process.stdin.write("\n")
         process.stdin.flush()
         process.stdout.readline()
-        return "probe:malloc_return" in run(side, "view", trace).stdout
+        if answering.poll() is not None:
+            raise AssertionError(f"-p: {answering.returncode} {answering.communicate()}")
+        return "probe:malloc_return" in run(side, "view", "--json", trace).stdout
 
     wait_until(is_recording, "the recording of a block")
     for _ in range(5):
