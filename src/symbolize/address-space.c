@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/inside/hash.h"
+#include "base/inside/search.h"
 #include "symbolize/worker.h"
 
 #define MODULES_OPEN_MAX 300 /* Each has two descriptors at most. */
@@ -41,12 +42,22 @@ struct address_mapping {
 	struct known_module *module;
 };
 
+/* A function that the process has generated. */
+struct generated_function {
+	uint64_t begin, end;
+	size_t order; /* of several at one address, the last one of the file counts */
+	char *name;
+};
+
 struct symbolized_process {
 	struct loaded_library *libraries;
 	size_t nr_libraries;
 	size_t last;                      /* the index of the last lookup */
 	struct address_mapping *mappings; /* in the order of the file: the last match counts */
 	size_t nr_mappings;
+	struct generated_function *functions; /* sorted by begin if `is_sorted` */
+	size_t nr_functions;
+	bool is_sorted;
 };
 
 /* The kind of an address. */
@@ -118,6 +129,9 @@ void symbols_free(struct symbols *symbols)
 	for (size_t i = 0; i < symbols->nr_processes; i++) {
 		free(symbols->processes[i].libraries);
 		free(symbols->processes[i].mappings);
+		for (size_t k = 0; k < symbols->processes[i].nr_functions; k++)
+			free(symbols->processes[i].functions[k].name);
+		free(symbols->processes[i].functions);
 	}
 	free(symbols->processes);
 	while (symbols->modules) {
@@ -273,6 +287,33 @@ int symbols_unload(struct symbols *symbols, uint32_t process, int64_t ns, uint64
 	return 0;
 }
 
+/* Parse "begin-end jit name". False: it is another line. */
+static bool address_space_parse_function(
+		struct symbolized_process *process, const char *line, int *ret_error)
+{
+	struct generated_function function = {.order = process->nr_functions}, *functions;
+	int name = 0;
+
+	*ret_error = 0;
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " jit %n", &function.begin, &function.end, &name) !=
+					2 ||
+			!name || !line[name])
+		return false;
+	if (process->nr_functions == SYMBOLS_FUNCTIONS_MAX)
+		return true;
+	functions = one_more(process->functions, process->nr_functions, sizeof(function));
+	if (functions)
+		process->functions = functions;
+	function.name = functions ? strdup(line + name) : NULL;
+	if (!function.name) {
+		*ret_error = -ENOMEM;
+		return true;
+	}
+	functions[process->nr_functions++] = function;
+	process->is_sorted = false;
+	return true;
+}
+
 /* Parse a line of /proc/PID/maps: only executable mappings of a file count. */
 static int address_space_parse_maps_line(
 		struct symbols *symbols, struct symbolized_process *process, char *line)
@@ -280,9 +321,11 @@ static int address_space_parse_maps_line(
 	struct address_mapping mapping, *mappings;
 	struct module_name name = {.build_id_size = 0};
 	char permissions[sizeof("rwxp")];
-	int path = 0;
+	int path = 0, ret;
 
 	line[strcspn(line, "\n")] = '\0';
+	if (address_space_parse_function(process, line, &ret))
+		return ret;
 	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %" SCNu64 " %n",
 			    &mapping.begin, &mapping.end, permissions, &mapping.offset, &name.inode,
 			    &path) != 5 ||
@@ -373,6 +416,8 @@ static bool address_space_grow_processes(struct symbols *symbols)
 struct address_query {
 	enum symbol_asked asked;
 	uint64_t offset, origin;
+	const char *name; /* of a generated function, else NULL … */
+	uint64_t begin;   /* … and its begin */
 };
 
 static void address_space_report_lost(struct symbols *symbols, struct known_module *module)
@@ -433,7 +478,12 @@ static const struct symbol *address_space_get_symbol(struct symbols *symbols,
 		return &nothing;
 	symbol->module = module->name.path;
 	symbol->offset = query->offset;
-	address_space_query_worker(symbols, module, symbol, query);
+	if (query->name) {
+		symbol->function = strdup(query->name);
+		symbol->inside = query->offset - query->begin;
+	} else {
+		address_space_query_worker(symbols, module, symbol, query);
+	}
 	wanted.symbol = symbol;
 	*slot = wanted;
 	symbols->nr_answers++;
@@ -473,6 +523,57 @@ static const struct address_mapping *mapping_at(
 	return NULL;
 }
 
+static int address_space_compare_functions(const void *one, const void *other)
+{
+	const struct generated_function *left = one, *right = other;
+
+	if (left->begin != right->begin)
+		return left->begin < right->begin ? -1 : 1;
+	return left->order < right->order ? -1 : 1;
+}
+
+static const struct generated_function *generated_at(
+		struct symbolized_process *process, uint64_t address)
+{
+	const struct generated_function *found = NULL;
+	size_t low;
+
+	if (!process->is_sorted && process->nr_functions)
+		qsort(process->functions, process->nr_functions, sizeof(*process->functions),
+				address_space_compare_functions);
+	process->is_sorted = true;
+	low = search_leading(i, process->nr_functions, process->functions[i].begin <= address);
+	for (size_t i = low; i-- > 0 && low - i <= 64;) {
+		const struct generated_function *function = &process->functions[i];
+
+		if (address < function->end && (!found || found->order < function->order))
+			found = function;
+	}
+	return found;
+}
+
+/* The symbol of a generated function. Its file is not read: its name is known. */
+static const struct symbol *address_space_get_generated(struct symbols *symbols,
+		struct symbolized_process *process, uint64_t address, enum symbol_asked asked)
+{
+	bool is_call = asked == SYMBOL_CALL;
+	const struct generated_function *function = generated_at(process, address - is_call);
+	/* The inode distinguishes the processes. */
+	const struct module_name name = {.path = SYMBOLS_JIT_MODULE,
+			.inode = (uint64_t)(process - symbols->processes) + 1};
+	struct address_query query = {.asked = asked, .offset = address};
+	struct known_module *module;
+
+	if (!function)
+		return &nothing;
+	module = module_of(symbols, &name);
+	if (!module)
+		return &nothing;
+	query.name = function->name;
+	query.begin = function->begin;
+	return address_space_get_symbol(symbols, module, &query);
+}
+
 /* The last mapping of code before an address of data: the data of a file follows its code. */
 static const struct address_mapping *mapping_before(
 		const struct symbolized_process *process, uint64_t address)
@@ -503,6 +604,8 @@ static const struct symbol *address_space_find_symbol(struct symbols *symbols,
 	}
 	mapping = asked == SYMBOL_DATA ? mapping_before(process, address)
 				       : mapping_at(process, inside);
+	if (!mapping && asked != SYMBOL_DATA)
+		return address_space_get_generated(symbols, process, address, asked);
 	if (!mapping)
 		return &nothing;
 	query.offset = address - mapping->begin + mapping->offset;

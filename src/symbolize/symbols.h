@@ -24,8 +24,10 @@
 #include <stdint.h>
 
 #define SYMBOLS_BUILD_ID_MAX 64
-#define SYMBOLS_LIBRARIES_MAX 65536 /* of one process; later ones are unknown */
-#define SYMBOLS_INLINED_MAX 32      /* of one address; the outer ones are left out */
+#define SYMBOLS_LIBRARIES_MAX 65536  /* of one process; later ones are unknown */
+#define SYMBOLS_FUNCTIONS_MAX 100000 /* generated ones of one process; later ones are unknown */
+#define SYMBOLS_JIT_MODULE "[jit]"
+#define SYMBOLS_INLINED_MAX 32 /* of one address; the outer ones are left out */
 
 struct symbols;
 
@@ -83,8 +85,11 @@ void symbols_free(struct symbols *symbols);
 int symbols_load(struct symbols *symbols, uint32_t process, int64_t ns,
 		const struct symbols_library *library);
 int symbols_unload(struct symbols *symbols, uint32_t process, int64_t ns, uint64_t base);
-/* Read lines of /proc/PID/maps, valid for the whole life of the process; base address records take
-   precedence. */
+/*
+ * Reads lines of /proc/PID/maps, and "begin-end jit name" for functions that the process has
+ * generated. They are valid for the whole life of the process; base address records take
+ * precedence, then mappings. The module of a generated function is SYMBOLS_JIT_MODULE.
+ */
 int symbols_maps(struct symbols *symbols, uint32_t process, const char *path);
 
 /*

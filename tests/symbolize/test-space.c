@@ -324,6 +324,73 @@ static void test_data(void **unused)
 	symbols_free(symbols);
 }
 
+static void assert_function_at(struct symbols *symbols, uint64_t address, bool call,
+		const char *name, uint64_t inside)
+{
+	const struct symbol *symbol = symbols_find(symbols, 3, 100, address, call);
+
+	assert_string_equal(symbol->module, "[jit]");
+	assert_string_equal(symbol->function, name);
+	assert_int_equal(symbol->inside, inside);
+	assert_int_equal(symbol->offset, address);
+	assert_null(symbol->file);
+}
+
+static void test_functions(void **unused)
+{
+	static const char text[] =
+			"1000-1100 jit old name\n"
+			"1200-1300 jit third\n"
+			"1000-1080 jit new name\n"
+			"1300-1400 jit \n"
+			"1400-1500 jat none\n"
+			"1500-1600 jit fourth\n"
+			"00001500-00001580 r-xp 00000000 fe:00 4711                     /file\n";
+	struct symbols *symbols = make();
+	const char *path = write_maps(text, sizeof(text) - 1);
+
+	(void)unused;
+	assert_int_equal(symbols_maps(symbols, 3, path), 0);
+	unlink(path);
+	assert_function_at(symbols, 0x1000, false, "new name", 0);
+	assert_function_at(symbols, 0x107f, false, "new name", 0x7f);
+	/* Behind the new function, the old one is left. */
+	assert_function_at(symbols, 0x1080, false, "old name", 0x80);
+	assert_function_at(symbols, 0x1080, true, "new name", 0x80);
+	assert_function_at(symbols, 0x1300, true, "third", 0x100);
+	assert_int_equal(nr_asked, 0);
+	/* Mappings of files go first. */
+	assert_at(symbols, 100, 0x157f, false, "/file", 0x7f);
+	assert_function_at(symbols, 0x1580, false, "fourth", 0x80);
+	assert_null(symbols_find(symbols, 3, 100, 0x1180, false)->module);
+	assert_null(symbols_find(symbols, 3, 100, 0x1000, true)->module);
+	assert_null(symbols_find(symbols, 3, 100, 0x1350, false)->module);
+	assert_null(symbols_find(symbols, 3, 100, 0x1450, false)->module);
+	assert_null(symbols_find(symbols, 4, 100, 0x1000, false)->module);
+	symbols_free(symbols);
+}
+
+static void test_many_functions(void **unused)
+{
+	size_t size = (size_t)(SYMBOLS_FUNCTIONS_MAX + 1) * 32, used = 0;
+	char *text = malloc(size);
+	struct symbols *symbols = make();
+	const char *path;
+
+	(void)unused;
+	assert_non_null(text);
+	for (unsigned int i = 0; i <= SYMBOLS_FUNCTIONS_MAX; i++)
+		used += (size_t)snprintf(text + used, size - used, "%x-%x jit f%u\n", 0x1000 + i,
+				0x1001 + i, i);
+	path = write_maps(text, used);
+	assert_int_equal(symbols_maps(symbols, 3, path), 0);
+	unlink(path);
+	assert_function_at(symbols, 0x1000 + SYMBOLS_FUNCTIONS_MAX - 1, false, "f99999", 0);
+	assert_null(symbols_find(symbols, 3, 100, 0x1000 + SYMBOLS_FUNCTIONS_MAX, false)->module);
+	symbols_free(symbols);
+	free(text);
+}
+
 static void test_many_maps(void **unused)
 {
 	const size_t width = 52, count = SYMBOLS_LIBRARIES_MAX + 1;
@@ -505,6 +572,8 @@ int main(void)
 			cmocka_unit_test(test_names),
 			cmocka_unit_test(test_maps),
 			cmocka_unit_test(test_data),
+			cmocka_unit_test(test_functions),
+			cmocka_unit_test(test_many_functions),
 			cmocka_unit_test(test_many_maps),
 			cmocka_unit_test(test_answers),
 			cmocka_unit_test(test_open_limit),

@@ -3,6 +3,7 @@
 """Addresses in recordings become functions, files and lines, equal to those of nm and addr2line."""
 import collections
 import functools
+import glob
 import shutil
 
 from harness import *
@@ -435,6 +436,83 @@ int main(void) {
     contains(side("report", "-q", "--by", "caller", path("copied-trace"), env=ENV).out, f" inner ({source}:4) [inlined]\n")
     (row,) = of_type(report(path("copied-trace"), "--by", "stack")[0], "count")
     equal((row["by"], [frame["line"] for frame in row["by_stack"]]), ("outer;middle;inner", [4, 7, 10]))
+
+
+def generated(how):
+    """Returns the events of the generated functions, and the lines in `.maps` that name them."""
+    trace = path("generated-" + how)
+    done = side("record", "-q", "-w", "libc", "-e", "libc:malloc", "--filter", "size == 4711 || size == 4712", "-o", trace,
+                os.environ["GENERATED"], how, env=ENV)
+    equal(done.status, 0, done)
+    for name in (done.out.strip(), done.out.strip() + ".other"):
+        if os.path.lexists(name):
+            os.remove(name)
+    (maps,) = glob.glob(os.path.join(trace, "*", ".maps"))
+    with open(maps, encoding="utf-8") as file:
+        lines = [line for line in file.read().splitlines() if " jit " in line]
+    events = view(trace, "--symbols")
+    equal([event["fields"]["size"] for event in events], [4711, 4712])
+    return trace, events, lines
+
+
+def test_generated_functions():
+    """The names in /tmp/perf-PID.map; the last one of an address counts."""
+    trace, events, lines = generated("file")
+    names = ["first function:*work /src/a.js:12", "second"]
+    equal([line.split(" jit ")[1] for line in lines], ["first version", *names])
+    begin = int(lines[0].split("-")[0], 16)
+    for event, name, start in zip(events, names, (begin, begin + 64)):
+        caller = event["fields"]["caller"]
+        equal(caller["symbol"], {"module": "[jit]", "offset": caller["value"], "function": name, "function_offset": 21})
+        equal(caller["value"], start + 21)
+    rows = of_type(report(trace, "--by", "stack")[0], "count")
+    equal(sorted(row["by"] for row in rows), sorted(names))
+    contains(side("view", "-q", "--symbols", trace, env=ENV).out, "caller = second+0x15 ")
+
+
+def test_list_of_generated_functions_is_not_trusted():
+    """A link, a pipe, a file from before the process, and another user's file are not read."""
+    for how in ("link", "pipe", "old", *(["foreign"] if os.getuid() == 0 else [])):
+        _, events, lines = generated(how)
+        equal(lines, [])
+        for event in events:
+            true("symbol" not in event["fields"]["caller"], event)
+
+
+def test_limits_of_generated_functions():
+    _, _, lines = generated("large")
+    equal(len(lines), 3)
+    _, _, lines = generated("too-large")
+    equal(lines, [])
+    _, _, lines = generated("lengths")
+    equal([len(line.split(" jit ")[1]) for line in lines[4:]], [1023 - len("100 1 ") - 1])
+    trace, _, lines = generated("many")
+    (maps,) = glob.glob(os.path.join(trace, "*", ".maps"))
+    size, longest = os.path.getsize(maps), max(len(line) + 1 for line in lines)
+    true(3 * 1024 * 1024 - longest < size <= 3 * 1024 * 1024, size)
+
+
+def test_generated_functions_of_node():
+    node = shutil.which("node")
+    if not node:
+        skip("node is not installed")
+    done = side("record", "-q", "-w", "libc", "-e", "libc:malloc", "-o", path("node-trace"), node, "--perf-basic-prof", "-e",
+                "function add(a, b) { return a + b } let sum = 0; for (let i = 0; i < 1e5; i++) sum = add(sum, i); "
+                "console.log(process.pid)", env=ENV)
+    equal(done.status, 0, done)
+    name = f"/tmp/perf-{done.out.strip()}.map"
+    with open(name, encoding="utf-8") as file:
+        written = file.read().splitlines()
+    os.remove(name)
+    lines = []
+    for maps in glob.glob(os.path.join(path("node-trace"), "*", ".maps")):
+        with open(maps, encoding="utf-8") as file:
+            lines += [line.split(" ", 2) for line in file.read().splitlines() if " jit " in line]
+    expected = set()
+    for begin, size, function in (line.split(" ", 2) for line in written):
+        expected.add(f"{int(begin, 16):x}-{int(begin, 16) + int(size, 16):x} {function}")
+    equal({f"{area} {function}" for area, _, function in lines}, expected)
+    true(any("add" in function for function in expected), "node names its functions")
 
 
 def test_hint_for_callers_works():

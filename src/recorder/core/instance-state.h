@@ -81,7 +81,8 @@ struct instance_maps {
 	size_t size, capacity;
 	uint32_t *table; /* hash table of the lines */
 	size_t slots, lines;
-	bool is_new; /* has lines that are not written yet */
+	bool is_new;      /* has lines that are not written yet */
+	uint64_t started; /* session_process_start(); 0: not known */
 };
 
 struct instance {

@@ -22,6 +22,7 @@
 #include "recorder/session-state.h"
 
 #define MAPS_SIZE_MAX ((size_t)4 << 20)
+#define MAPS_FUNCTIONS_SIZE_MAX ((size_t)3 << 20) /* the remainder is for mappings */
 
 /*
  * True for a mapping of a file with execute permission: "begin-end r-xp offset device inode /path".
@@ -117,6 +118,17 @@ static void maps_add(struct instance_maps *maps, const char *line, size_t size)
 	maps->is_new = true;
 }
 
+void maps_add_function(struct instance *instance, uint64_t begin, uint64_t end, const char *name)
+{
+	char line[MAPS_FUNCTION_MAX + 64];
+	int size = snprintf(
+			line, sizeof(line), "%" PRIx64 "-%" PRIx64 " jit %s\n", begin, end, name);
+
+	if (size > 0 && size < (int)sizeof(line) &&
+			instance->maps.size + (size_t)size <= MAPS_FUNCTIONS_SIZE_MAX)
+		maps_add(&instance->maps, line, (size_t)size);
+}
+
 void maps_adopt(struct instance *instance, const char *text, size_t size)
 {
 	const char *end;
@@ -159,6 +171,7 @@ void maps_read(struct session *session, struct instance *instance)
 		fclose(file);
 		return;
 	}
+	instance->maps.started = session_process_start(instance->peer);
 	while ((size = getline(&line, &capacity, file)) > 0) {
 		if (!is_code(line))
 			continue;

@@ -10,10 +10,17 @@
  * drain thread writes them (storage/maps-file.h). The session's lock protects instance->maps.
  */
 #include <stddef.h>
+#include <stdint.h>
 
 struct instance;
 struct session;
 
+#define MAPS_FUNCTION_MAX 1024 /* bytes of a line in the process's list of generated functions */
+
+/*
+ * Adds "begin-end jit name": a function that the process has generated. The caller holds the lock.
+ */
+void maps_add_function(struct instance *instance, uint64_t begin, uint64_t end, const char *name);
 /* Reads the mappings while the process waits for an answer. Main thread; takes the lock. */
 void maps_read(struct session *session, struct instance *instance);
 /* Adds lines that an earlier recorder read. The instance must not be in the list yet; no lock. */

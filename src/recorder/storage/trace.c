@@ -30,6 +30,7 @@
 #include "recorder/session-state.h"
 #include "recorder/storage/disk-full.h"
 #include "recorder/storage/journal.h"
+#include "recorder/storage/jit-map.h"
 #include "recorder/storage/maps-file.h"
 #include "recorder/storage/output.h"
 #include "recorder/storage/trace.h"
@@ -423,6 +424,7 @@ void trace_close(struct session *session, struct instance *instance, const struc
 	if (!instance->writer)
 		return;
 	/* Write lines that were read while the last records were written. */
+	jit_map_read(session, instance);
 	maps_write(session, instance);
 	/* If the refined conversion cannot be written, the first one is exact enough. */
 	if (clock && !instance->own_clock)
