@@ -137,6 +137,12 @@ bool context_check(const struct context_spec *spec, struct context_error *error)
 {
 	if (spec->kind == CONTEXT_PERF)
 		return check_perf(spec, error);
+#if !defined(__x86_64__) || !defined(__LP64__)
+	if (spec->kind == CONTEXT_BACKTRACE)
+		return refuse(error, "`ip` is the address of the code that emits the event",
+				"%s cannot be recorded: calls are followed on x86-64 processors only",
+				spec->name);
+#endif
 	if (spec->kind >= CONTEXT_CGROUP_NS && spec->kind <= CONTEXT_UTS_NS)
 		return check_namespace(spec, error);
 	if (spec->kind == CONTEXT_CGROUP && access("/proc/self/cgroup", R_OK))

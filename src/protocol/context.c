@@ -50,6 +50,8 @@ static const struct named named[] = {
 		{"user_ns", CONTEXT_USER_NS, CONTEXT_U64, "inode of the user namespace"},
 		{"uts_ns", CONTEXT_UTS_NS, CONTEXT_U64, "inode of the UTS namespace"},
 		{"cgroup", CONTEXT_CGROUP, CONTEXT_STRING, "path of the control group"},
+		{"backtrace", CONTEXT_BACKTRACE, CONTEXT_ADDRESSES,
+				"calls that led to the event, innermost first (`backtrace:N`: at most N addresses)"},
 		{"perf:thread:", CONTEXT_PERF, CONTEXT_U64,
 				"a counter of the thread: cpu-cycles, page-faults, raw:rHEX, ..."},
 		{"$app.PROVIDER:NAME", CONTEXT_APP, CONTEXT_APPLICATION,
@@ -60,6 +62,7 @@ static const struct named named[] = {
 #define NR_PLAIN (NR_NAMED - 2) /* without the last two, which are prefixes */
 
 #define PERF_PREFIX "perf:thread:"
+#define BACKTRACE_PREFIX "backtrace:"
 #define APP_PREFIX "$app."
 #define APP_OTHER_PREFIX "app:"
 
@@ -378,6 +381,34 @@ static int parse_perf(
 	return 0;
 }
 
+/* "backtrace:N"; the plain name has the default depth. */
+static int parse_backtrace(
+		struct text_slice text, struct context_spec *ret_spec, struct context_error *error)
+{
+	size_t at = strlen(BACKTRACE_PREFIX), i;
+	unsigned int depth = 0;
+
+	for (i = at; i < text.size && depth <= CONTEXT_BACKTRACE_MAX; i++) {
+		if (text.text[i] < '0' || text.text[i] > '9')
+			return refuse(error, i, "not a number of addresses");
+		depth = depth * 10 + (unsigned int)(text.text[i] - '0');
+	}
+	if (!depth || depth > CONTEXT_BACKTRACE_MAX)
+		return refuse(error, at,
+				"\"%s\" is not a number of addresses: a backtrace has 1 to %d",
+				context_spec_format(
+						(struct text_slice){text.text + at, text.size - at})
+						.text,
+				CONTEXT_BACKTRACE_MAX);
+	ret_spec->kind = CONTEXT_BACKTRACE;
+	ret_spec->type = CONTEXT_ADDRESSES;
+	ret_spec->depth = (uint8_t)depth;
+	/* One name for each depth: "backtrace:032" is "backtrace:32". */
+	snprintf(ret_spec->name, sizeof(ret_spec->name), BACKTRACE_PREFIX "%u", depth);
+	snprintf(ret_spec->field, sizeof(ret_spec->field), "backtrace");
+	return 0;
+}
+
 static int parse_application(struct text_slice text, size_t prefix_size,
 		struct context_spec *ret_spec, struct context_error *error)
 {
@@ -450,6 +481,8 @@ static int parse_piece(
 		return refuse(error, CONTEXT_NAME_MAX, "more than %d bytes", CONTEXT_NAME_MAX);
 	if (piece_begins(text, PERF_PREFIX))
 		return parse_perf(text, ret_spec, error);
+	if (piece_begins(text, BACKTRACE_PREFIX))
+		return parse_backtrace(text, ret_spec, error);
 	if (piece_begins(text, APP_PREFIX))
 		return parse_application(text, strlen(APP_PREFIX), ret_spec, error);
 	if (piece_begins(text, APP_OTHER_PREFIX))
@@ -472,6 +505,7 @@ static int parse_piece(
 		i--;
 	ret_spec->kind = named[i].kind;
 	ret_spec->type = named[i].type;
+	ret_spec->depth = named[i].kind == CONTEXT_BACKTRACE ? CONTEXT_BACKTRACE_DEFAULT : 0;
 	memcpy(ret_spec->name, named[i].name, strlen(named[i].name) + 1);
 	memcpy(ret_spec->field, named[i].name, strlen(named[i].name) + 1);
 	return 0;

@@ -12,6 +12,7 @@
  * uid euid suid gid egid sgid                      its credentials (also vuid, veuid, ...)
  * cgroup_ns ipc_ns mnt_ns net_ns pid_ns time_ns user_ns uts_ns    namespaces, by inode
  * cgroup                                           path of the control group
+ * backtrace backtrace:N                            the calls that led to the event, at most N
  * perf:thread:NAME                                 a counter of the thread, with perf's NAME,
  *                                                  or raw:rHEX (a colon and a label may follow)
  * $app.PROVIDER:NAME, app:PROVIDER:NAME            a value of the application
@@ -27,6 +28,7 @@
  *                 INT64, UINT64, FLOAT64  8 bytes
  *                 STRING                  the bytes and a NUL
  *                 BOOLEAN                 1 byte
+ * ADDRESSES       the number of addresses (1 byte), then 8 bytes for each; unknown: no addresses
  *
  * docs/reference/contexts.md describes each context for users. The header is separate because
  * neither messages nor patterns use it.
@@ -59,6 +61,7 @@ enum context_kind {
 	CONTEXT_USER_NS,
 	CONTEXT_UTS_NS,
 	CONTEXT_CGROUP,
+	CONTEXT_BACKTRACE,
 	CONTEXT_PERF,
 	CONTEXT_APP,
 	CONTEXT_KINDS
@@ -70,7 +73,8 @@ enum context_type {
 	CONTEXT_U64,
 	CONTEXT_POINTER,
 	CONTEXT_STRING,
-	CONTEXT_APPLICATION
+	CONTEXT_APPLICATION,
+	CONTEXT_ADDRESSES
 };
 
 enum context_application_tag {
@@ -83,6 +87,8 @@ enum context_application_tag {
 };
 
 #define CONTEXT_NAME_MAX 79
+#define CONTEXT_BACKTRACE_MAX 128    /* addresses of a backtrace; as many as those of probes */
+#define CONTEXT_BACKTRACE_DEFAULT 32 /* without a number */
 
 /* Contains no pointer: an array of specs can be in any memory. */
 struct context_spec {
@@ -102,6 +108,8 @@ struct context_spec {
 	/* For CONTEXT_APP: the positions of "myapp" and "request" in `name`; the label extends to
 	   its end. */
 	uint8_t provider_at, provider_size, label_at;
+	/* For CONTEXT_BACKTRACE: the most addresses of a record. */
+	uint8_t depth;
 };
 
 struct context_error {
@@ -123,13 +131,13 @@ int context_parse(const char *text, struct context_spec *ret_spec, struct contex
 int context_parse_list(const char *text, struct context_spec *ret_specs, size_t max_specs,
 		struct context_error *error);
 
-/* True if both are the same context. */
+/* True if both are the same context. Backtraces are, whatever their depth. */
 bool context_same(const struct context_spec *one, const struct context_spec *other);
 
 /*
  * Returns a name for help and completion; NULL after the last one. Names that are a prefix of
  * several names ("perf:thread:") end with a colon; "$app.PROVIDER:NAME" stands for all contexts of
- * applications.
+ * applications. "backtrace" also stands for "backtrace:N".
  */
 const char *context_name(size_t index);
 const char *context_description(size_t index);

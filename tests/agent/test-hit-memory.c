@@ -551,7 +551,7 @@ static void test_modules(void **unused)
 	probe_calls_update(true);
 	assert_called("build 0 at -1, header -1, lowest -64\nbuild 0 at -1, header -1, lowest 2000\n");
 	walk(stack_at(4096), false, "walk -64-0: 0 0-1000: 3 2000-2001: 0\n");
-	assert_true(probe_calls_has_retired() && retired && !retired->next && !retired_blocks);
+	assert_true(retired.snapshots && !retired.snapshots->next && !retired.blocks);
 	probe_calls_free_retired();
 	assert_false(probe_calls_has_retired());
 	/* Another file at the same address, which differs in each identifying member in turn. */
@@ -561,7 +561,7 @@ static void test_modules(void **unused)
 		libraries[2].inode += i == 2;
 		probe_calls_update(true);
 		assert_called("build 0 at -1, header -1, lowest 2000\n");
-		assert_true(retired && retired_blocks && !retired_blocks->next);
+		assert_true(retired.snapshots && retired.blocks && !retired.blocks->next);
 		probe_calls_free_retired();
 	}
 	libraries_error = -ENOMEM;

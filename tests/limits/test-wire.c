@@ -922,6 +922,22 @@ static int context_other_application(uint64_t count)
 	return context_text(count - 1, "app:a:", "$app.a:");
 }
 
+static int context_backtrace(uint64_t count)
+{
+	static struct context_error error;
+	struct context_spec spec;
+	char text[32];
+	int ret;
+
+	snprintf(text, sizeof(text), "backtrace:%llu", (unsigned long long)count);
+	ret = context_parse(text, &spec, &error);
+	if (ret)
+		limit_problem = error.text;
+	else
+		assert_int_equal(spec.depth, count);
+	return ret;
+}
+
 static int session_name(uint64_t count)
 {
 	return wire_session_name_valid(limit_text('s', count)) ? 0 : -EINVAL;
@@ -936,6 +952,8 @@ static void test_names(void **state)
 					"more than 79 bytes"),
 			LIMIT_CASE(context_other_application, CONTEXT_NAME_MAX, -EINVAL,
 					"more than 74 bytes of provider and name"),
+			LIMIT_CASE(context_backtrace, CONTEXT_BACKTRACE_MAX, -EINVAL,
+					"\"129\" is not a number of addresses: a backtrace has 1 to 128"),
 			LIMIT_CASE(session_name, WIRE_SESSION_NAME_MAX, -EINVAL, ""),
 	};
 

@@ -56,6 +56,12 @@ static void names(void **state)
 			{"user_ns", "user_ns", "user_ns", CONTEXT_USER_NS, CONTEXT_U64},
 			{"uts_ns", "uts_ns", "uts_ns", CONTEXT_UTS_NS, CONTEXT_U64},
 			{"cgroup", "cgroup", "cgroup", CONTEXT_CGROUP, CONTEXT_STRING},
+			{"backtrace", "backtrace", "backtrace", CONTEXT_BACKTRACE,
+					CONTEXT_ADDRESSES},
+			{"backtrace:1", "backtrace:1", "backtrace", CONTEXT_BACKTRACE,
+					CONTEXT_ADDRESSES},
+			{"backtrace:0128", "backtrace:128", "backtrace", CONTEXT_BACKTRACE,
+					CONTEXT_ADDRESSES},
 			{"perf:thread:cpu-cycles", "perf:thread:cpu-cycles",
 					"perf_thread_cpu_cycles", CONTEXT_PERF, CONTEXT_U64},
 			{"perf:thread:L1-dcache-load-misses", "perf:thread:L1-dcache-load-misses",
@@ -164,6 +170,13 @@ static void refusals(void **state)
 			{"perf:thread:raw:r10000000000000000", 34, "64 bits", NULL},
 			{"perf:thread:raw:r1:", 20, "missing label", NULL},
 			{"perf:thread:raw:r1:a b", 21, "may have only letters", NULL},
+			{"backtrce", 1, "unknown context", "did you mean `backtrace`?"},
+			{"backtrace:", 11, "\"\" is not a number of addresses", NULL},
+			{"backtrace:0", 11, "a backtrace has 1 to 128", NULL},
+			{"backtrace:129", 11, "\"129\" is not a number of addresses", NULL},
+			{"backtrace:4294967297", 11, "a backtrace has 1 to 128", NULL},
+			{"backtrace:3x", 12, "not a number of addresses", NULL},
+			{"backtrace:-1", 11, "not a number of addresses", NULL},
 			{"$app.", 6, "$app.PROVIDER:NAME", NULL},
 			{"$app.shop", 10, "$app.PROVIDER:NAME", NULL},
 			{"$app.shop:", 11, "missing name after", NULL},
@@ -248,6 +261,20 @@ static void help(void **state)
 	}
 	assert_null(context_description(i));
 	assert_int_equal(seen, (1u << CONTEXT_KINDS) - 1);
+}
+
+/* The depth, and that a list has one backtrace. */
+static void backtraces(void **state)
+{
+	struct context_spec specs[4];
+	struct context_error error;
+
+	(void)state;
+	assert_int_equal(context_parse_list("backtrace,vpid,backtrace:7", specs, 4, &error), 2);
+	assert_int_equal(specs[0].depth, CONTEXT_BACKTRACE_DEFAULT);
+	assert_int_equal(specs[1].depth, 0);
+	assert_int_equal(context_parse_list("backtrace:7", specs, 4, &error), 1);
+	assert_int_equal(specs[0].depth, 7);
 }
 
 static void what_a_machine_has(void **state)
@@ -338,6 +365,7 @@ int main(void)
 			cmocka_unit_test(refusals),
 			cmocka_unit_test(lists),
 			cmocka_unit_test(help),
+			cmocka_unit_test(backtraces),
 			cmocka_unit_test(what_a_machine_has),
 			cmocka_unit_test(any_text),
 			cmocka_unit_test(refused_counters_are_released),

@@ -42,7 +42,7 @@ const struct option table_record_options[] = {
 		.completion = COMPLETE_CONTEXT,
 		.ordered = true,
 		.offset = offsetof(struct record_options, channels),
-		.sentence = "Record these values with each event of the channel: vpid, vtid, tid, procname, thread_name, cpu_id, ip, uid, euid, suid, gid, egid, sgid, cgroup, namespaces (cgroup_ns, ipc_ns, mnt_ns, net_ns, pid_ns, time_ns, user_ns, uts_ns), counters (perf:thread:NAME) and contexts of the application ($app.PROVIDER:NAME). See `side help contexts`.",
+		.sentence = "Record these values with each event of the channel: vpid, vtid, tid, procname, thread_name, cpu_id, ip, uid, euid, suid, gid, egid, sgid, cgroup, namespaces (cgroup_ns, ipc_ns, mnt_ns, net_ns, pid_ns, time_ns, user_ns, uts_ns), counters (perf:thread:NAME), the call stack (backtrace, backtrace:N) and contexts of the application ($app.PROVIDER:NAME). See `side help contexts`.",
 	},
 	{
 		.name = "event-context",

@@ -53,32 +53,73 @@ static int describe_application(struct ctf_arena *arena, const char *tag_name,
 	return 0;
 }
 
+static struct ctf_type *describe_address(struct ctf_arena *arena)
+{
+	struct ctf_type *type = ctf_type_integer(arena, 64, false);
+
+	if (type)
+		type->base = 16;
+	return type;
+}
+
+/* The number of addresses precedes them. */
+static int describe_addresses(struct ctf_arena *arena, const char *length_name,
+		struct ctf_type **ret_length, struct ctf_type **ret_addresses)
+{
+	struct ctf_type *address = describe_address(arena);
+
+	*ret_length = ctf_type_integer(arena, 8, false);
+	*ret_addresses = address ? ctf_type_sequence(arena, address, length_name) : NULL;
+	return *ret_length && *ret_addresses ? 0 : -ENOMEM;
+}
+
 static struct ctf_type *describe_scalar(struct ctf_arena *arena, enum context_type context)
 {
-	struct ctf_type *type;
-
 	switch (context) {
 	case CONTEXT_U32: return ctf_type_integer(arena, 32, false);
 	case CONTEXT_S32: return ctf_type_integer(arena, 32, true);
 	case CONTEXT_U64: return ctf_type_integer(arena, 64, false);
-	case CONTEXT_POINTER:
-		type = ctf_type_integer(arena, 64, false);
-		if (type)
-			type->base = 16;
-		return type;
+	case CONTEXT_POINTER: return describe_address(arena);
 	default: return ctf_type_string(arena);
 	}
 }
 
-static const char *tag_name(struct ctf_arena *arena, struct ctf_names *names, const char *name)
+/* The name of the hidden member before a context: of its tag or its length. */
+static const char *context_selector_name(struct ctf_arena *arena, struct ctf_names *names,
+		const char *name, const char *suffix)
 {
-	size_t size = strlen(name) + sizeof("__tag");
+	size_t size = strlen(name) + strlen(suffix) + sizeof("_");
 	char *text = ctf_arena_alloc(arena, size, 1);
 
 	if (!text)
 		return NULL;
-	snprintf(text, size, "_%s_tag", name);
+	snprintf(text, size, "_%s%s", name, suffix);
 	return ctf_names_reserve(names, text);
+}
+
+/* Whether a hidden member precedes it. */
+static bool context_has_selector(enum context_type type)
+{
+	return type == CONTEXT_APPLICATION || type == CONTEXT_ADDRESSES;
+}
+
+static int describe_selected(struct ctf_arena *arena, struct ctf_names *names, const char *name,
+		enum context_type context, struct ctf_member *ret_selector,
+		struct ctf_type **ret_value)
+{
+	bool is_list = context == CONTEXT_ADDRESSES;
+	const char *selector =
+			context_selector_name(arena, names, name, is_list ? "_length" : "_tag");
+	struct ctf_type *type;
+	int ret = -ENOMEM;
+
+	if (selector && is_list)
+		ret = describe_addresses(arena, selector, &type, ret_value);
+	else if (selector)
+		ret = describe_application(arena, selector, &type, ret_value);
+	if (!ret)
+		ctf_member_set(ret_selector, selector, type, true);
+	return ret;
 }
 
 int ctf_describe_contexts(struct ctf_arena *arena, const struct context_spec *contexts,
@@ -92,25 +133,22 @@ int ctf_describe_contexts(struct ctf_arena *arena, const struct context_spec *co
 	if (!count)
 		return 0;
 	for (uint32_t i = 0; i < count; i++)
-		more += contexts[i].type == CONTEXT_APPLICATION;
+		more += context_has_selector(contexts[i].type);
 	*ret_type = ctf_type_struct(arena, count + more);
 	if (!*ret_type || ctf_names_init(&names, arena, (count + more) * 2))
 		goto out;
 	for (uint32_t i = 0; i < count; i++) {
-		const char *name = ctf_name_escape(arena, contexts[i].field), *tag;
-		struct ctf_type *value, *selector;
+		const char *name = ctf_name_escape(arena, contexts[i].field);
+		struct ctf_type *value;
 
 		name = name ? ctf_names_reserve(&names, name) : NULL;
 		if (!name)
 			goto out;
-		if (contexts[i].type == CONTEXT_APPLICATION) {
-			tag = tag_name(arena, &names, name);
-			if (!tag || describe_application(arena, tag, &selector, &value))
-				goto out;
-			ctf_member_set(&(*ret_type)->members[members++], tag, selector, true);
-		} else {
+		if (!context_has_selector(contexts[i].type))
 			value = describe_scalar(arena, contexts[i].type);
-		}
+		else if (describe_selected(arena, &names, name, contexts[i].type,
+					 &(*ret_type)->members[members++], &value))
+			goto out;
 		if (!value)
 			goto out;
 		ctf_member_set(&(*ret_type)->members[members++], name, value, false);

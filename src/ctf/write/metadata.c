@@ -199,12 +199,12 @@ int ctf_tsdl_head(const struct ctf_writer *writer, char **text, size_t *ret_size
 	return ret ? -ENOMEM : 0;
 }
 
-/* ---- variants in contexts ---- */
+/* ---- variants and sequences in contexts ---- */
 
-static bool has_variant(const struct ctf_type *type)
+static bool has_kind(const struct ctf_type *type, enum ctf_kind kind)
 {
 	for (uint32_t i = 0; type && i < type->member_count; i++) {
-		if (type->members[i].type->kind == CTF_VARIANT)
+		if (type->members[i].type->kind == kind)
 			return true;
 	}
 	return false;
@@ -212,7 +212,7 @@ static bool has_variant(const struct ctf_type *type)
 
 bool ctf_tsdl_is_late(const struct ctf_channel *channel)
 {
-	return has_variant(channel->context);
+	return has_kind(channel->context, CTF_VARIANT);
 }
 
 int ctf_tsdl_channel(
@@ -244,8 +244,8 @@ static bool name_is_taken(const struct ctf_type *fields, const char *name)
 }
 
 /*
- * Babeltrace 2.0.4 does not find the tags of variants in `context`, and aborts. Such contexts
- * become the first field, which side's reader moves back: its name has no leading underscore.
+ * Babeltrace 2.0.4 does not find the tags of variants and the lengths of sequences in `context`,
+ * and aborts. Such contexts become the first field, which side's reader moves back: its name has no leading underscore.
  */
 static struct ctf_type *with_context(struct ctf_arena *arena, const struct ctf_type *context,
 		const struct ctf_type *fields)
@@ -270,7 +270,7 @@ static int print_scopes(const struct ctf_event_parts *event, struct ctf_arena *a
 	const struct ctf_type *fields = event->fields;
 	int ret = 0;
 
-	if (!has_variant(event->context))
+	if (!has_kind(event->context, CTF_VARIANT) && !has_kind(event->context, CTF_SEQUENCE))
 		ret = tsdl_write_print_scope("context", event->context, out);
 	else
 		fields = with_context(arena, event->context, fields);

@@ -106,4 +106,26 @@ uint32_t unwind_walk(const struct unwind_modules *modules, const struct unwind_s
 		const struct unwind_memory *memory, unwind_translate translate,
 		uint64_t *ret_addresses, uint32_t max);
 
+/* Code whose frames a walk leaves out, as long as it has found no others. */
+struct unwind_range {
+	uint64_t start, end; /* runtime addresses */
+};
+
+/* The frames that a walk passes before its first result. */
+struct unwind_passed {
+	uint64_t until; /* the return address that ends them */
+	const struct unwind_range *hidden;
+	size_t nr_hidden; /* from `until` on, frames in these ranges are passed, too */
+};
+
+#define UNWIND_PASSED_MAX 64 /* frames */
+
+/*
+ * The same for a state within a tracer: the first result is passed->until, or the first frame after
+ * it that is not hidden. Returns 0 if UNWIND_PASSED_MAX frames do not lead to `until`.
+ */
+uint32_t unwind_walk_past(const struct unwind_modules *modules, const struct unwind_state *state,
+		const struct unwind_memory *memory, unwind_translate translate,
+		const struct unwind_passed *passed, uint64_t *ret_addresses, uint32_t max);
+
 #endif /* SIDE_PROBE_UNWIND_UNWIND_H */

@@ -216,3 +216,35 @@ uint32_t unwind_walk(const struct unwind_modules *modules, const struct unwind_s
 		ret_addresses[nr++] = walk.state.pc;
 	return nr;
 }
+
+static bool walk_is_hidden(const struct unwind_passed *passed, uint64_t address)
+{
+	for (size_t i = 0; i < passed->nr_hidden; i++)
+		if (address - passed->hidden[i].start <
+				passed->hidden[i].end - passed->hidden[i].start)
+			return true;
+	return false;
+}
+
+/* Only the first step of a walk may be at the start of a function. */
+#define WALK_LATER 1
+
+uint32_t unwind_walk_past(const struct unwind_modules *modules, const struct unwind_state *state,
+		const struct unwind_memory *memory, unwind_translate translate,
+		const struct unwind_passed *passed, uint64_t *ret_addresses, uint32_t max)
+{
+	struct unwind_walk_state walk = {modules, memory, translate, *state};
+	uint32_t nr = 0;
+
+	for (unsigned int i = 0; walk.state.pc != passed->until; i++)
+		if (i == UNWIND_PASSED_MAX || !walk_up(&walk, WALK_LATER))
+			return 0;
+	while (walk_is_hidden(passed, walk.state.pc))
+		if (!walk_up(&walk, WALK_LATER))
+			return 0;
+	if (max)
+		ret_addresses[nr++] = walk.state.pc;
+	while (nr < max && walk_up(&walk, nr))
+		ret_addresses[nr++] = walk.state.pc;
+	return nr;
+}

@@ -208,6 +208,14 @@ struct filter_check {
 	struct error *error;
 };
 
+/* The column of a context's name in the filter; 0: not found. */
+static unsigned int filter_column(const char *filter, const char *name)
+{
+	const char *found = strstr(filter, strncmp(name, "app:", 4) ? name : name + 4);
+
+	return found ? (unsigned int)(found - filter) + 1 : 0;
+}
+
 /* Callback of the filter's parser: fails if the context does not exist, or not on this machine. */
 static int check_filter_context(void *user, const char *name)
 {
@@ -215,19 +223,18 @@ static int check_filter_context(void *user, const char *name)
 	struct context_error where;
 	struct context_spec spec;
 	char text[768];
-	const char *bare = name, *found;
 
 	if (context_parse(name, &spec, &where))
 		snprintf(text, sizeof(text), "cannot record the context %s: %s", name, where.text);
+	else if (spec.type == CONTEXT_ADDRESSES)
+		return fail_filter(check->error, check->filter, filter_column(check->filter, name),
+				"a filter cannot compare the context backtrace, which is a list of addresses",
+				"`$ctx.ip` is the address of the code that emits the event");
 	else if (context_check(&spec, &where))
 		return 0;
 	else
 		snprintf(text, sizeof(text), "%s", where.text);
-	if (!strncmp(name, "app:", 4))
-		bare = name + 4;
-	found = strstr(check->filter, bare);
-	return fail_filter(check->error, check->filter,
-			found ? (unsigned int)(found - check->filter) + 1 : 0, text,
+	return fail_filter(check->error, check->filter, filter_column(check->filter, name), text,
 			*where.hint ? where.hint : "`side help contexts` lists them");
 }
 

@@ -511,6 +511,69 @@ static void test_two_functions(void)
 			rows[1].kind == UNWIND_UNKNOWN);
 }
 
+/* A tracer's frames come first: the walk begins to write behind them. */
+static uint32_t walk_past(uint64_t until, size_t nr_hidden, uint32_t max)
+{
+	static const struct unwind_range hidden[] = {{0x1060, 0x1060}, {0x1011, 0x1013}};
+	const struct unwind_modules modules = {.modules = two, .nr = 2};
+	const struct unwind_passed passed = {until, hidden, nr_hidden};
+	const struct unwind_memory memory = {
+			.low = at(0), .high = at(64), .read = read_other, .user = &nr_reads};
+	const struct unwind_state state = {.pc = 0x1011, .stack = at(10)};
+
+	memset(found, 0, sizeof(found));
+	return unwind_walk_past(&modules, &state, &memory, translate, &passed, found, max);
+}
+
+static void test_passed(void)
+{
+	memset(words, 0, sizeof(words));
+	words[11] = 0x1012;
+	words[13] = 0x1014;
+	words[15] = 0x2001;
+	CHECK(is_walk(walk_past(0x1014, 0, 8), 0x1014, 0x2001, 0));
+	CHECK(is_walk(walk_past(0x1011, 0, 2), 0x1011, 0x1012, 0));
+	CHECK(is_walk(walk_past(0x1012, 0, 1), 0x1012, 0, 0));
+	CHECK(is_walk(walk_past(0x1012, 0, 0), 0, 0, 0));
+	/* Hidden frames are passed from `until` on, and only until another one is found. */
+	CHECK(is_walk(walk_past(0x1011, 2, 8), 0x1014, 0x2001, 0));
+	CHECK(is_walk(walk_past(0x1014, 2, 8), 0x1014, 0x2001, 0));
+	words[15] = 0x1012;
+	words[17] = 0x2001;
+	CHECK(is_walk(walk_past(0x1014, 2, 8), 0x1014, 0x1012, 0x2001));
+	/* The stack ends before: nothing is known. */
+	CHECK(is_walk(walk_past(0x1015, 0, 8), 0, 0, 0));
+	words[13] = 0;
+	CHECK(is_walk(walk_past(0x1011, 2, 8), 0, 0, 0));
+	/* There is a limit to the frames that are passed. */
+	for (unsigned int i = 0; i < 64; i++)
+		words[i] = 0x1013;
+	CHECK(is_walk(walk_past(0x1014, 0, 8), 0, 0, 0));
+}
+
+/* UNWIND_PASSED_MAX frames are passed to `until`, and no more. */
+static void test_passed_most(void)
+{
+	static uint64_t stack[2 * UNWIND_PASSED_MAX + 8] __attribute__((aligned(16)));
+	const struct unwind_modules modules = {.modules = two, .nr = 2};
+	const struct unwind_passed passed = {.until = 0x2001};
+	const struct unwind_memory memory = {.low = (uintptr_t)stack,
+			.high = (uintptr_t)(stack + 2 * UNWIND_PASSED_MAX + 8),
+			.read = read_other,
+			.user = &nr_reads};
+	const struct unwind_state state = {.pc = 0x1011, .stack = (uintptr_t)stack};
+
+	for (unsigned int beyond = 0; beyond < 2; beyond++) {
+		unsigned int i;
+
+		for (i = 0; i < UNWIND_PASSED_MAX - 1 + beyond; i++)
+			stack[2 * i + 1] = 0x1012;
+		stack[2 * i + 1] = 0x2001;
+		CHECK(unwind_walk_past(&modules, &state, &memory, translate, &passed, found, 8) ==
+				!beyond);
+	}
+}
+
 int main(void)
 {
 	test_two_functions();
@@ -521,6 +584,8 @@ int main(void)
 	test_unknown();
 	test_ends();
 	test_modules();
+	test_passed();
+	test_passed_most();
 	test_kinds_of_rows();
 	test_frames_of_rows();
 	test_added_rows();

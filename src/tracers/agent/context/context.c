@@ -74,6 +74,40 @@ static size_t cached_max(uint8_t kind)
 	return kind >= CONTEXT_CGROUP_NS ? 8 : 4;
 }
 
+/* ---- backtraces ---- */
+
+__thread const struct context_origin *context_origin;
+context_walk_function *context_walk;
+
+/* What writing one takes at most: the number, the way to an aligned address, and the addresses. */
+static size_t backtrace_bytes(uint32_t depth)
+{
+	return 1 + (sizeof(uint64_t) - 1) + depth * sizeof(uint64_t);
+}
+
+/* NULL: it may not fit. */
+static uint8_t *backtrace_write(const struct context_item *item, uint8_t *to, const uint8_t *end)
+{
+	const struct context_origin *origin = context_origin;
+	uint64_t *addresses = (uint64_t *)(((uintptr_t)to + sizeof(uint64_t)) &
+			~(uintptr_t)(sizeof(uint64_t) - 1));
+	uint32_t nr = 0;
+	uint32_t i;
+
+	if ((size_t)(end - to) < backtrace_bytes(item->counter))
+		return NULL;
+	if (context_walk && origin)
+		nr = context_walk(origin, addresses, item->counter);
+	*to++ = (uint8_t)nr;
+	/* The record has no gap: each address moves down by less than its size, or not at all. */
+	for (i = 0; i < nr; i++, to += sizeof(uint64_t)) {
+		uint64_t address = addresses[i];
+
+		memcpy(to, &address, sizeof(address));
+	}
+	return to;
+}
+
 /* ---- building ---- */
 
 static uint64_t known_sets[SETS_KNOWN]; /* hashes of what is in them */
@@ -109,6 +143,8 @@ static bool spec_is_sound(const struct context_spec *spec)
 {
 	if ((unsigned int)spec->kind >= CONTEXT_KINDS || spec->name[CONTEXT_NAME_MAX])
 		return false;
+	if (spec->kind == CONTEXT_BACKTRACE)
+		return spec->depth && spec->depth <= CONTEXT_BACKTRACE_MAX;
 	return spec->kind != CONTEXT_APP ||
 			(spec->provider_at && spec->provider_size &&
 					spec->provider_at + spec->provider_size < spec->label_at &&
@@ -140,6 +176,8 @@ static void item_build(const struct context_spec *spec, struct context_item *ite
 	} else if (spec->kind == CONTEXT_PERF) {
 		number = context_counter_number(spec);
 		item->counter = number < 0 ? CONTEXT_COUNTERS_MAX : (uint32_t)number;
+	} else if (spec->kind == CONTEXT_BACKTRACE) {
+		item->counter = spec->depth;
 	}
 }
 
@@ -196,13 +234,16 @@ int context_set_build(const struct context_spec *specs, size_t nr_specs, void *m
 		} else {
 			set->items[set->nr_computed++].computed = (uint16_t)i;
 		}
+		if (specs[i].kind == CONTEXT_BACKTRACE)
+			set->backtrace_bytes = (uint16_t)backtrace_bytes(specs[i].depth);
 	}
 	set->nr_items = (uint16_t)nr_specs;
 	set->is_light = true;
 	for (i = 0; i < set->nr_computed; i++) {
 		uint8_t kind = set->items[set->items[i].computed].kind;
 
-		set->is_light &= kind == CONTEXT_IP || kind == CONTEXT_CPU_ID;
+		set->is_light &= kind == CONTEXT_IP || kind == CONTEXT_CPU_ID ||
+				kind == CONTEXT_BACKTRACE;
 	}
 	choose_block(set, agent_context_set_number(specs, nr_specs), bytes);
 	context_values_need(set->needs);
@@ -311,6 +352,7 @@ static uint8_t *put_computed(const struct context_item *item, uint8_t *to, const
 		return agent_context_append(to, end, &number, 8);
 	case CONTEXT_PERF: number = counter(item); return agent_context_append(to, end, &number, 8);
 	case CONTEXT_CGROUP: return context_cgroup_write(to, end);
+	case CONTEXT_BACKTRACE: return backtrace_write(item, to, end);
 	}
 	return put_application(item->handle, to, end);
 }
@@ -492,7 +534,7 @@ static __attribute__((noinline)) uint8_t *write_any(
 
 /* Like compose(), straight from the block, which is looked at again at the end. */
 static inline uint8_t *write_light(const struct context_set *set, const struct context_block *block,
-		uint8_t *to, const void *caller)
+		uint8_t *to, const uint8_t *end, const void *caller)
 {
 	const uint64_t ip = (uintptr_t)caller;
 	unsigned int size, at = 0;
@@ -511,6 +553,8 @@ static inline uint8_t *write_light(const struct context_set *set, const struct c
 		if (set->items[set->items[i].computed].kind == CONTEXT_IP) {
 			memcpy(to, &ip, sizeof(ip));
 			to += sizeof(ip);
+		} else if (set->items[set->items[i].computed].kind == CONTEXT_BACKTRACE) {
+			to = backtrace_write(&set->items[set->items[i].computed], to, end);
 		} else {
 			uint32_t cpu = processor();
 
@@ -531,7 +575,8 @@ __attribute__((noinline)) uint8_t *context_write_slow(
 	uint64_t stamp = set->block_id |
 			__atomic_load_n(&context_process.generation, __ATOMIC_RELAXED);
 
-	if (set->is_light && block->stamp == stamp && end - to >= LIGHT_BYTES) {
+	if (set->is_light && block->stamp == stamp &&
+			end - to >= LIGHT_BYTES + set->backtrace_bytes) {
 		uint8_t *behind;
 
 		/*
@@ -539,7 +584,7 @@ __attribute__((noinline)) uint8_t *context_write_slow(
 		 * rewrite.
 		 */
 		atomic_signal_fence(memory_order_acquire);
-		behind = write_light(set, block, to, caller);
+		behind = write_light(set, block, to, end, caller);
 		/* Compiler fence, acquire: the bytes before the stamp is loaded again. */
 		atomic_signal_fence(memory_order_acquire);
 		if (block->stamp == stamp)
@@ -642,6 +687,8 @@ static bool load_item(
 		filter_value_unsigned(ret_value, (uintptr_t)caller);
 	} else if (item->kind == CONTEXT_CGROUP) {
 		filter_value_text(ret_value, context_cgroup_poll(), FILTER_TERMINATED);
+	} else if (item->kind == CONTEXT_BACKTRACE) {
+		found = false; /* It is a list. The recorder refuses such filters. */
 	} else {
 		filter_value_unsigned(ret_value, counter(item));
 		found = ret_value->u != UINT64_MAX;

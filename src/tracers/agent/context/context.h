@@ -68,6 +68,28 @@ bool context_load(const struct context_spec *spec, const void *caller,
 
 struct context_item;
 
+/*
+ * Where the walk of a backtrace begins: the frame that called a callback, or the hit of a probe. A
+ * callback whose record has a backtrace sets it for the thread while it writes the record.
+ */
+struct context_origin {
+	uint64_t pc, stack, frame;
+	bool exact;     /* as in struct unwind_state */
+	uint64_t until; /* frames up to this return address are the tracer's; 0: none are */
+	const struct context_origin *before; /* of the callback that a signal interrupted */
+};
+
+extern __thread const struct context_origin *context_origin
+		__attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/*
+ * Writes the addresses of the calls, at most `most`, and returns their number. NULL: this processor
+ * has no walk. Async-signal-safe.
+ */
+typedef uint32_t context_walk_function(
+		const struct context_origin *origin, uint64_t *ret_addresses, uint32_t most);
+extern context_walk_function *context_walk __attribute__((visibility("hidden")));
+
 struct context_set {
 	uint64_t id; /* what a block's stamp must be, less the generation, for the fast path */
 	uint64_t block_id; /* the same, for all sets that have a block; 0: this one has none */
@@ -75,12 +97,14 @@ struct context_set {
 	uint32_t needs;    /* groups of values, 1 << enum context_group */
 	uint16_t nr_items;
 	uint8_t nr_computed;
-	bool is_light; /* nothing is made each time but ip and cpu_id */
+	bool is_light;            /* nothing is made each time but ip, cpu_id and a backtrace */
+	uint16_t backtrace_bytes; /* that a backtrace takes at most; 0: there is none */
 	struct context_item {
-		uint8_t kind;       /* enum context_kind */
-		uint8_t software;   /* counters: asked of the kernel */
-		uint16_t computed;  /* index of the item that is the i-th computed one */
-		uint32_t counter;   /* number of the counter, or its software config */
+		uint8_t kind;      /* enum context_kind */
+		uint8_t software;  /* counters: asked of the kernel */
+		uint16_t computed; /* index of the item that is the i-th computed one */
+		/* number of the counter, or its software config; most addresses of a backtrace */
+		uint32_t counter;
 		const void *handle; /* struct side_context_place */
 	} items[];
 };

@@ -17,6 +17,7 @@
 
 struct agent_channel;
 struct agent_session;
+struct context_origin;
 struct side_event_description;
 
 extern const bool agent_has_probes;
@@ -31,6 +32,11 @@ void agent_probes_update(struct agent_session *session, bool may_wait);
 void agent_probes_leave(struct agent_session *session);
 void agent_probes_apply(void);
 void agent_probes_answer(void);
+/*
+ * Before events of this session are recorded: if some have the context `backtrace`, read how to
+ * unwind the modules. Waits for nothing. agent_probes_apply() follows changes of the modules.
+ */
+void agent_probes_prepare_backtraces(const struct agent_session *session);
 /* Any context: does anything remain to be done? */
 bool agent_probes_due(void);
 
@@ -69,6 +75,10 @@ const struct side_event_description *agent_probes_other(const struct agent_sessi
 /* AGENT_PROBES_BUFFER bytes that are the thread's until the event is over; NULL: there are none. */
 #define AGENT_PROBES_BUFFER 512
 char *agent_probes_buffer(void);
+/*
+ * Where the backtrace of this hit begins; all members but `before` are set. False: it is not known.
+ */
+bool agent_probes_origin(struct context_origin *ret_origin);
 /* The same memory for the values of a filter, which is done before the record begins. */
 void *agent_probes_filter_memory(void);
 /*

@@ -452,6 +452,106 @@ static void record_any_hit(const struct side_event_description *description,
 	errno = saved_errno;
 }
 
+/* ---- with a backtrace ---- */
+
+/*
+ * The walk of a backtrace begins at the frame that called the callback, which is libside's: the
+ * callback's own frame is not walked. Inlined, so that it is the callback whose frame is read.
+ */
+static inline __attribute__((always_inline)) void record_origin_begin(
+		struct context_origin *origin, const void *caller)
+{
+	const uint64_t *frame = __builtin_frame_address(0);
+
+	*origin = (struct context_origin){.before = context_origin};
+#if defined(__x86_64__) && defined(__LP64__)
+	/* The frame pointer, then the return address. */
+	origin->frame = frame[0];
+	origin->pc = frame[1];
+	origin->stack = (uintptr_t)(frame + 2);
+	origin->until = (uintptr_t)caller;
+#else
+	(void)frame;
+	(void)caller;
+#endif
+	/* Compiler fence: the content before the pointer, for signal handlers that emit. */
+	atomic_signal_fence(memory_order_seq_cst);
+	context_origin = origin;
+	/* Compiler fence: the pointer before the record is written. */
+	atomic_signal_fence(memory_order_seq_cst);
+}
+
+static inline __attribute__((always_inline)) void record_origin_end(
+		const struct context_origin *origin)
+{
+	/* Compiler fence: the record before the pointer changes. */
+	atomic_signal_fence(memory_order_seq_cst);
+	context_origin = origin->before;
+}
+
+static GP_ONLY void record_backtrace(const struct side_event_description *description,
+		const struct side_arg_vec *arguments, void *priv, void *caller)
+{
+	struct context_origin origin;
+
+	record_origin_begin(&origin, caller);
+	record_gp_only_contexts(description, arguments, priv, caller);
+	record_origin_end(&origin);
+}
+
+static void record_backtrace_any(const struct side_event_description *description,
+		const struct side_arg_vec *arguments, void *priv, void *caller)
+{
+	struct context_origin origin;
+
+	record_origin_begin(&origin, caller);
+	record_any(description, arguments, priv, caller);
+	record_origin_end(&origin);
+}
+
+static void record_backtrace_variadic(const struct side_event_description *description,
+		const struct side_arg_vec *arguments,
+		const struct side_arg_dynamic_struct *variadic, void *priv, void *caller)
+{
+	struct context_origin origin;
+
+	record_origin_begin(&origin, caller);
+	record_variadic(description, arguments, variadic, priv, caller);
+	record_origin_end(&origin);
+}
+
+/* Within a hit of a probe, the walk begins at the probed code, as that of a probe's own field. */
+static GP_ONLY void record_backtrace_hit(const struct side_event_description *description,
+		const struct side_arg_vec *arguments, void *priv, void *caller)
+{
+	struct context_origin origin = {.before = context_origin};
+	bool known = agent_probes_origin(&origin);
+
+	/* Compiler fence: the content before the pointer, for signal handlers that emit. */
+	atomic_signal_fence(memory_order_seq_cst);
+	context_origin = known ? &origin : NULL;
+	/* Compiler fence: the pointer before the record is written. */
+	atomic_signal_fence(memory_order_seq_cst);
+	record_hit(description, arguments, priv, caller);
+	record_origin_end(&origin);
+}
+
+static void record_backtrace_any_hit(const struct side_event_description *description,
+		const struct side_arg_vec *arguments, void *priv, void *caller)
+{
+	int saved_errno = errno;
+
+	record_backtrace_hit(description, arguments, priv, caller);
+	errno = saved_errno;
+}
+
+static side_tracer_callback_func record_choose_backtrace(const struct agent_event *event, bool any)
+{
+	if (event->of_probe)
+		return any ? record_backtrace_any_hit : record_backtrace_hit;
+	return any ? record_backtrace_any : record_backtrace;
+}
+
 /* ---- filters ---- */
 
 static inline bool agent_record_is_filtered_in(const struct agent_event *event,
@@ -604,8 +704,9 @@ bool agent_record_is_callback(side_tracer_callback_func call)
 {
 	return (uintptr_t)call - (uintptr_t)__start_side_gp_only <
 			(uintptr_t)__stop_side_gp_only - (uintptr_t)__start_side_gp_only ||
-			call == record_any || call == record_any_hit || call == filter_any ||
-			call == filter_call_any;
+			call == record_any || call == record_any_hit ||
+			call == record_backtrace_any || call == record_backtrace_any_hit ||
+			call == filter_any || call == filter_call_any;
 }
 
 static bool asks_application(const struct context_set *set)
@@ -640,8 +741,15 @@ static bool asks_contexts(const struct agent_event *event)
 	return false;
 }
 
+static bool record_has_backtrace(const struct agent_event *event)
+{
+	return event->contexts && event->contexts->backtrace_bytes;
+}
+
 static side_tracer_callback_func agent_choose_recorder(const struct agent_event *event)
 {
+	if (record_has_backtrace(event))
+		return record_choose_backtrace(event, runs_application(event));
 	if (runs_application(event))
 		return event->of_probe ? record_any_hit : record_any;
 	if (event->of_probe)
@@ -663,12 +771,15 @@ void agent_record_choose(struct agent_event *event)
 	event->scalar_label = event->plan->scalar_label;
 	event->scalar_size = event->plan->scalar_size;
 	if (event->description->flags & SIDE_EVENT_FLAG_VARIADIC) {
-		event->record_variadic = record_variadic;
-		event->callback_variadic = event->nr_filters ? filter_variadic : record_variadic;
+		event->record_variadic = record_has_backtrace(event) ? record_backtrace_variadic
+								     : record_variadic;
+		event->callback_variadic =
+				event->nr_filters ? filter_variadic : event->record_variadic;
 		return;
 	}
 	event->record = agent_choose_recorder(event);
-	event->straight = !event->nr_filters && !event->of_calls && !runs_application(event);
+	event->straight = !event->nr_filters && !event->of_calls && !runs_application(event) &&
+			!record_has_backtrace(event);
 	event->callback = event->record;
 	if (event->of_calls || (event->nr_filters && event->selects_calls)) {
 		event->callback = runs_application(event) ? filter_call_any : filter_call;

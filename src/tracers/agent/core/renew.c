@@ -19,6 +19,7 @@
 #include "tracers/agent/core/batch.h"
 #include "tracers/agent/core/debug.h"
 #include "tracers/agent/core/event.h"
+#include "tracers/agent/core/probes-part.h"
 #include "tracers/agent/core/recycled-ids.h"
 #include "tracers/agent/core/replaced.h"
 #include "tracers/agent/core/rules.h"
@@ -159,6 +160,7 @@ int agent_batches_renew(struct agent_session *session, struct agent_generation *
 	}
 	session->incomplete = false;
 	ret = agent_batches_introduce(session, built);
+	agent_probes_prepare_backtraces(session);
 	for (batch = built; batch && !session->list_only; batch = batch->next)
 		nr += begin_all(batch);
 	for (batch = session->batches; batch; batch = batch->next)

@@ -248,3 +248,31 @@ void agent_generation_free(struct agent_generation *generation)
 
 	agent_memory_free(&memory);
 }
+
+static bool agent_rules_have_context(
+		const struct context_spec *specs, uint32_t nr, enum context_kind kind)
+{
+	uint32_t i;
+
+	for (i = 0; i < nr; i++)
+		if (specs[i].kind == kind)
+			return true;
+	return false;
+}
+
+bool agent_session_has_context(const struct agent_session *session, enum context_kind kind)
+{
+	const struct agent_rule *rule;
+	uint32_t i;
+
+	for (i = 0; i < session->nr_channels; i++) {
+		const struct agent_channel *channel = &session->channels[i];
+
+		if (agent_rules_have_context(channel->contexts, channel->nr_contexts, kind))
+			return true;
+		for (rule = channel->rules; rule; rule = rule->next)
+			if (agent_rules_have_context(rule->contexts, rule->nr_contexts, kind))
+				return true;
+	}
+	return false;
+}

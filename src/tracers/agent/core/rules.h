@@ -72,6 +72,8 @@ int agent_take_channel(struct agent_session *session, const struct wire_channel 
 struct agent_generation *agent_generation_begin(void);
 int agent_take_rule(struct agent_generation *generation, const struct wire_rule *rule);
 void agent_generation_apply(struct agent_session *session, struct agent_generation *generation);
+/* Whether events of the session may have this context. */
+bool agent_session_has_context(const struct agent_session *session, enum context_kind kind);
 void agent_generation_free(struct agent_generation *generation);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Collect the return addresses of a hit's callers (backtrace).
+ * Collect the return addresses of the callers of a hit or an event (backtrace).
  *
  * Unwinding needs rows for each module. They are built before probes are set, and again when
  * libraries have been loaded, from the mapped unwinding data. The kernel reads that data
  * (process_vm_readv), because another thread may unmap it meanwhile.
  *
  * Hits read a snapshot of all modules without a lock. A snapshot is published whole; memory that is
- * no longer in it is freed when all hits that may use it have ended (sites.c waits for them).
- * Everything but hits runs under the event lock.
+ * no longer in it is freed when all hits that may use it have ended (sites.c waits for them), and
+ * all events (a grace period of libside). Everything but hits and events runs under the event lock.
  */
 #include <elf.h>
 #include <link.h>
@@ -17,6 +17,8 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/uio.h>
+
+#include <side/tracer-extensions.h>
 
 #include "tracers/agent/context/context.h"
 #include "tracers/agent/core/library-files.h"
@@ -35,13 +37,18 @@ struct module_rows {
 	struct module_rows *next;
 	size_t mapped, nr;
 	uint64_t base, end, device, inode;
-	bool used; /* in the new snapshot */
+	bool used;   /* in the new snapshot */
+	bool hidden; /* a wrapper library: its frames are not those of the program */
 	struct unwind_row rows[];
 };
+
+#define HIDDEN_MAX 8 /* wrapper libraries of one process; it has two */
 
 struct calls_snapshot {
 	struct calls_snapshot *next; /* next in the list of retired snapshots */
 	size_t mapped;
+	struct unwind_range hidden[HIDDEN_MAX];
+	size_t nr_hidden;
 	uint64_t known[UNWIND_KNOWN]; /* rows that were found before, by address; hits write them */
 	struct unwind_modules modules;
 	struct unwind_module list[];
@@ -49,8 +56,13 @@ struct calls_snapshot {
 
 static struct module_rows *blocks;
 static struct calls_snapshot *current; /* stores with release, hits load with acquire */
-static struct calls_snapshot *retired;
-static struct module_rows *retired_blocks;
+/* Memory that is no longer in the snapshot: first hits may read it, then events. */
+struct calls_retired {
+	struct calls_snapshot *snapshots;
+	struct module_rows *blocks;
+};
+static struct calls_retired retired, waiting;
+static uint64_t waiting_grace;
 
 /* ---- rows of a module ---- */
 
@@ -122,6 +134,18 @@ static struct module_rows *probes_call_build_block(const struct unwind_image *im
 	return block;
 }
 
+/* Whether the file is one of the libraries that emit calls of libc as events. */
+static bool is_wrapper(const struct base_library *library)
+{
+	static const char prefix[] = "libside-wrap-";
+	uint32_t at = library->path_size;
+
+	while (at && library->path[at - 1] != '/')
+		at--;
+	return library->path_size - at > sizeof(prefix) - 1 &&
+			!memcmp(library->path + at, prefix, sizeof(prefix) - 1);
+}
+
 /* A module without rows gets a block too, so the search is not repeated. */
 static struct module_rows *probes_call_make_block(const struct base_library *library)
 {
@@ -148,6 +172,7 @@ static struct module_rows *probes_call_make_block(const struct base_library *lib
 	block->end = library->end;
 	block->device = library->device;
 	block->inode = library->inode;
+	block->hidden = is_wrapper(library);
 	block->next = blocks;
 	blocks = block;
 	return block;
@@ -197,8 +222,8 @@ static void retire_unused(struct snapshot_builder *builder)
 		}
 		builder->changed = true;
 		*at = block->next;
-		block->next = retired_blocks;
-		retired_blocks = block;
+		block->next = retired.blocks;
+		retired.blocks = block;
 	}
 }
 
@@ -206,12 +231,12 @@ static void probes_call_publish_snapshot(struct calls_snapshot *snapshot)
 {
 	struct calls_snapshot *old = current;
 
-	/* Release: all of it. Pairs with the acquire in probe_calls(). */
+	/* Release: all of it. Pairs with the acquire in calls_snapshot_load(). */
 	__atomic_store_n(&current, snapshot, __ATOMIC_RELEASE);
 	if (!old)
 		return;
-	old->next = retired;
-	retired = old;
+	old->next = retired.snapshots;
+	retired.snapshots = old;
 }
 
 /* Blocks are listed in the order in which they were made. */
@@ -228,6 +253,9 @@ static void list_modules(struct calls_snapshot *snapshot)
 				.end = block->end,
 				.rows = block->rows,
 				.nr_rows = block->nr};
+		if (block->hidden && snapshot->nr_hidden < HIDDEN_MAX)
+			snapshot->hidden[snapshot->nr_hidden++] =
+					(struct unwind_range){block->base, block->end};
 	}
 	snapshot->modules.modules = list;
 }
@@ -262,25 +290,47 @@ void probe_calls_update(bool wanted)
 		make_picture(builder.nr);
 }
 
+bool probe_calls_is_used(void)
+{
+	return current || waiting.snapshots || waiting.blocks || probe_calls_has_retired();
+}
+
 bool probe_calls_has_retired(void)
 {
-	return retired || retired_blocks;
+	return retired.snapshots || retired.blocks;
+}
+
+static void probes_calls_free_waiting(void)
+{
+	while (waiting.snapshots) {
+		struct calls_snapshot *old = waiting.snapshots;
+
+		waiting.snapshots = old->next;
+		raw_munmap(old, old->mapped);
+	}
+	while (waiting.blocks) {
+		struct module_rows *old = waiting.blocks;
+
+		waiting.blocks = old->next;
+		raw_munmap(old, old->mapped);
+	}
 }
 
 void probe_calls_free_retired(void)
 {
-	while (retired) {
-		struct calls_snapshot *old = retired;
+	bool waits = waiting.snapshots || waiting.blocks;
 
-		retired = old->next;
-		raw_munmap(old, old->mapped);
-	}
-	while (retired_blocks) {
-		struct module_rows *old = retired_blocks;
-
-		retired_blocks = old->next;
-		raw_munmap(old, old->mapped);
-	}
+	if (waits && !side_tracer_grace_passed(waiting_grace))
+		return;
+	probes_calls_free_waiting();
+	if (!probe_calls_has_retired())
+		return;
+	waiting = retired;
+	retired = (struct calls_retired){0};
+	/* 0: no thread can be in an event. */
+	waiting_grace = side_tracer_grace_begin();
+	if (!waiting_grace || side_tracer_grace_passed(waiting_grace))
+		probes_calls_free_waiting();
 }
 
 /* ---- a thread's own stack ---- */
@@ -374,16 +424,19 @@ static __attribute__((noinline)) void set_memory(
 
 _Static_assert(PROBE_PAGES_MEMORY <= PROBE_CALLS_BYTES, "what a block has room for");
 
-static bool probes_call_read_word(void *user, uint64_t address, uint64_t *ret_value)
+/* `of_hit`: loads whose faults are caught are for hits alone, which do not nest (reading.c). */
+static inline __attribute__((always_inline)) bool probes_calls_read(
+		struct probes_window *window, uint64_t address, bool of_hit, uint64_t *ret_value)
 {
-	struct probes_window *window = user;
 	uint64_t *words = probe_hit_memory(window->block);
 
 	/* Words are aligned, so each is in one window. */
 	if (words && address - window->from >= window->size) {
 		window->size = PROBE_CALLS_BYTES - address % PROBE_CALLS_BYTES;
 		window->from = address;
-		if (!probe_read(words, address, window->size, window->stack, &window->reading))
+		if (of_hit ? !probe_read(words, address, window->size, window->stack,
+					     &window->reading)
+			   : !probe_read_by_call(words, address, window->size))
 			window->size = 0;
 	}
 	if (!words || !window->size)
@@ -392,24 +445,74 @@ static bool probes_call_read_word(void *user, uint64_t address, uint64_t *ret_va
 	return true;
 }
 
+static bool probes_call_read_word(void *user, uint64_t address, uint64_t *ret_value)
+{
+	return probes_calls_read(user, address, true, ret_value);
+}
+
+static bool probes_calls_read_word_of_event(void *user, uint64_t address, uint64_t *ret_value)
+{
+	return probes_calls_read(user, address, false, ret_value);
+}
+
+static inline const struct calls_snapshot *calls_snapshot_load(void)
+{
+	/* Acquire: all of it. Pairs with the release in probes_call_publish_snapshot(). */
+	return __atomic_load_n(&current, __ATOMIC_ACQUIRE);
+}
+
+static inline void probes_calls_open_window(
+		struct probes_window *window, const uint64_t *stack, struct probes_block *block)
+{
+	window->block = block;
+	window->stack = stack;
+	window->from = window->size = 0;
+	window->reading = NULL;
+	set_memory(&window->memory, stack, block);
+	window->memory.user = window;
+}
+
 uint32_t probe_calls(uint64_t *to, uint32_t most, const struct patch_hit *hit, bool leaves,
 		struct probes_block *block, struct probes_window *window)
 {
 	static const struct unwind_modules none;
-	/* Acquire: all of it. Pairs with the release in probes_call_publish_snapshot(). */
-	const struct calls_snapshot *snapshot = __atomic_load_n(&current, __ATOMIC_ACQUIRE);
+	const struct calls_snapshot *snapshot = calls_snapshot_load();
 
-	window->block = block;
-	window->stack = hit->stack;
-	window->from = window->size = 0;
-	window->reading = NULL;
-	set_memory(&window->memory, hit->stack, block);
+	probes_calls_open_window(window, hit->stack, block);
 	window->memory.read = probes_call_read_word;
-	window->memory.user = window;
 	window->state.pc = leaves ? patch_return_address(hit->returns_to) : hit->address;
 	window->state.stack = (uintptr_t)hit->stack;
 	window->state.frame = hit->registers.rbp;
 	window->state.exact = !leaves;
 	return unwind_walk(snapshot ? &snapshot->modules : &none, &window->state, &window->memory,
 			patch_return_address, to, most);
+}
+
+/* ---- an event ---- */
+
+uint32_t probe_calls_of_event(
+		const struct context_origin *origin, uint64_t *ret_addresses, uint32_t most)
+{
+	const uint64_t *stack = (const uint64_t *)(uintptr_t)origin->stack;
+	const struct unwind_state state = {origin->pc, origin->stack, origin->frame, origin->exact};
+	const struct calls_snapshot *snapshot = calls_snapshot_load();
+	struct probes_block block = {.index = -1};
+	struct probes_window window;
+	struct unwind_passed passed;
+	uint32_t nr;
+
+	/* Without rows, the walk does not come out of the tracer's code. */
+	if (!snapshot)
+		return 0;
+	probes_calls_open_window(&window, stack, &block);
+	window.memory.read = probes_calls_read_word_of_event;
+	passed = (struct unwind_passed){origin->until, snapshot->hidden, snapshot->nr_hidden};
+	if (origin->until)
+		nr = unwind_walk_past(&snapshot->modules, &state, &window.memory,
+				patch_return_address, &passed, ret_addresses, most);
+	else
+		nr = unwind_walk(&snapshot->modules, &state, &window.memory, patch_return_address,
+				ret_addresses, most);
+	probe_hit_give_memory(&block);
+	return nr;
 }

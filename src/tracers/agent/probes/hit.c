@@ -106,6 +106,12 @@ void *probe_hit_memory(struct probes_block *block)
 	return block->memory;
 }
 
+void probe_hit_give_memory(struct probes_block *block)
+{
+	if (block->index >= 0)
+		give_block(block->index);
+}
+
 /* The walk's window is too large for the stack, and is rarely needed. */
 static uint64_t read_calls(
 		struct probes_event_hit *event_hit, const struct probe_table_field *field, void *to)
@@ -114,8 +120,7 @@ static uint64_t read_calls(
 	uint64_t count = probe_calls(to, field->limit, event_hit->hit, event_hit->layout->leaves,
 			&block, event_hit->window);
 
-	if (block.index >= 0)
-		give_block(block.index);
+	probe_hit_give_memory(&block);
 	return count;
 }
 

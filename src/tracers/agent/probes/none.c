@@ -119,6 +119,17 @@ bool agent_probes_has(const struct side_event_description *event)
 	return false;
 }
 
+void agent_probes_prepare_backtraces(const struct agent_session *session)
+{
+	(void)session;
+}
+
+bool agent_probes_origin(struct context_origin *ret_origin)
+{
+	(void)ret_origin;
+	return false;
+}
+
 char *agent_probes_buffer(void)
 {
 	return NULL;

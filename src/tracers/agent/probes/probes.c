@@ -30,6 +30,7 @@
 #include "tracers/agent/core/own-process.h"
 #include "tracers/agent/core/probes-part.h"
 #include "tracers/agent/core/process.h"
+#include "tracers/agent/core/rules.h"
 #include "tracers/agent/core/session.h"
 #include "base/inside/raw.h"
 
@@ -340,15 +341,8 @@ static const struct patch_hooks hooks = {.unseen = probe_hit_unseen,
 		.may_ask = context_may_ask,
 		.is_vforked = probe_hit_is_vforked};
 
-/* Durations are measured with the TSC. The recorder has measured its frequency best. */
-static void probes_start_clock(const struct agent_session *session)
+static void probes_start(void)
 {
-	uint64_t frequency =
-			session->config.clock == RING_CLOCK_TSC ? session->config.frequency : 0;
-
-	/* Without a frequency, durations are 0. */
-	if (frequency || !is_started)
-		patch_clock(frequency ? (UINT64_C(1000000000) << 32) / frequency : 0);
 	if (!is_started) {
 		is_started = true;
 		probe_hit_start();
@@ -361,6 +355,18 @@ static void probes_start_clock(const struct agent_session *session)
 	}
 	if (!start_error)
 		probes_loader_start();
+}
+
+/* Durations are measured with the TSC. The recorder has measured its frequency best. */
+static void probes_start_clock(const struct agent_session *session)
+{
+	uint64_t frequency =
+			session->config.clock == RING_CLOCK_TSC ? session->config.frequency : 0;
+
+	/* Without a frequency, durations are 0. */
+	if (frequency || !is_started)
+		patch_clock(frequency ? (UINT64_C(1000000000) << 32) / frequency : 0);
+	probes_start();
 }
 
 void agent_probes_update(struct agent_session *session, bool may_wait)
@@ -457,6 +463,27 @@ static bool probes_wants_calls(void)
 	return false;
 }
 
+/* Whether events other than probes have backtraces. */
+static bool probes_has_backtraces(void)
+{
+	const struct agent_session *session;
+
+	agent_each_session(session)
+		if (agent_session_has_context(session, CONTEXT_BACKTRACE))
+			return true;
+	return false;
+}
+
+void agent_probes_prepare_backtraces(const struct agent_session *session)
+{
+	if (session->list_only || !agent_session_has_context(session, CONTEXT_BACKTRACE) ||
+			agent_is_sandboxed())
+		return;
+	probe_hit_start();
+	probe_calls_update(true);
+	context_walk = probe_calls_of_event;
+}
+
 static void probes_find_locations(struct agent_session *session)
 {
 	struct probes_table *table;
@@ -482,14 +509,18 @@ void agent_probes_answer(void)
 
 void agent_probes_apply(void)
 {
+	bool traced = probes_has_backtraces(), is_needed = probes_has_tables() || traced;
 	struct agent_session *session;
 
 	apply_due = false;
-	if (!probes_has_tables())
+	if (!is_needed && !probe_calls_is_used())
 		return;
+	/* Libraries that are loaded later need rows, too. */
+	if (traced && !agent_is_sandboxed())
+		probes_start();
 	agent_each_session(session)
 		probes_find_locations(session);
-	probe_calls_update(probes_wants_calls());
+	probe_calls_update(probes_wants_calls() || traced);
 	probes_locations_apply();
 	/*
 	 * No hit of a removed patch runs any more, so the fault handlers can go.
@@ -499,7 +530,7 @@ void agent_probes_apply(void)
 		(void)patch_permit_reads(probes_locations_read());
 	probe_calls_free_retired();
 	probes_free_ended();
-	if (!probes_has_tables()) {
+	if (!probes_has_tables() && !traced) {
 		probes_loader_stop();
 		/* Makes system calls that a sandbox may not expect. */
 		if (!agent_is_sandboxed() && patch_quiesce())

@@ -55,6 +55,7 @@ struct probes_field {
 };
 
 struct agent_session;
+struct context_origin;
 struct probes_layout;
 
 /*
@@ -417,6 +418,8 @@ struct probes_block {
 
 /* Returns NULL if no block is free. */
 void *probe_hit_memory(struct probes_block *block);
+/* Gives back what probe_hit_memory() has taken. */
+void probe_hit_give_memory(struct probes_block *block);
 
 void probe_hit_by_arguments(const struct patch_hit *hit, const struct probes_spec *spec,
 		const struct probes_layout *layout);
@@ -441,7 +444,9 @@ extern uint64_t probe_hit_lost; /* hits lost because no block was free */
  */
 bool probe_read(void *to, uint64_t from, size_t size, const uint64_t *stack,
 		struct patch_reading **reading);
-/* The same, but with the program's return addresses where side has replaced them. */
+/* The same for an event, which may interrupt a hit of the thread: by a system call only. */
+bool probe_read_by_call(void *to, uint64_t from, size_t size);
+/* As probe_read(), but with the program's return addresses where side has replaced them. */
 bool probe_read_as_program(
 		struct probes_event_hit *event_hit, void *to, uint64_t from, size_t size);
 /*
@@ -463,10 +468,15 @@ bool probe_is_first_thread(void);
 
 /*
  * Update the snapshot of the mapped modules, if an event has a backtrace (`wanted`). Call before
- * its probes are set.
+ * its probes are set or its callback is registered. Waits for nothing.
  */
 void probe_calls_update(bool wanted);
-/* Retired memory that hits may still read: free it when those hits are over. */
+/* Whether there is a snapshot, or memory of a former one. */
+bool probe_calls_is_used(void);
+/*
+ * Retired memory that hits may still read: free it when those hits are over. Memory that an event
+ * may still read is freed by a later call.
+ */
 bool probe_calls_has_retired(void);
 void probe_calls_free_retired(void);
 /*
@@ -475,6 +485,10 @@ void probe_calls_free_retired(void);
  */
 uint32_t probe_calls(uint64_t *to, uint32_t most, const struct patch_hit *hit, bool leaves,
 		struct probes_block *block, struct probes_window *window);
+
+/* The same for an event's context (context_walk). Returns 0 until modules have rows. */
+uint32_t probe_calls_of_event(
+		const struct context_origin *origin, uint64_t *ret_addresses, uint32_t most);
 
 /* ---- semaphore.c ---- */
 

@@ -99,6 +99,11 @@ bool probe_read(void *to, uint64_t from, size_t size, const uint64_t *stack,
 	return true;
 }
 
+bool probe_read_by_call(void *to, uint64_t from, size_t size)
+{
+	return !is_nowhere(from) && context_may_ask() && read_remote(to, from, size) == (long)size;
+}
+
 /*
  * Reads up to a NUL, at most `wanted` bytes of one page. Returns whether a NUL was found.
  * `*ret_got`: number of bytes before it, or of all bytes read; negative: nothing can be read.

@@ -263,6 +263,23 @@ char *agent_probes_buffer(void)
 	return scratch ? (char *)scratch->record : NULL;
 }
 
+bool agent_probes_origin(struct context_origin *ret_origin)
+{
+	const struct probes_scratch *scratch = patch_hit_scratch();
+	const struct patch_hit *hit = scratch ? scratch->event_hit.hit : NULL;
+	bool leaves;
+
+	if (!hit)
+		return false;
+	leaves = scratch->event_hit.layout->leaves;
+	ret_origin->pc = leaves ? patch_return_address(hit->returns_to) : hit->address;
+	ret_origin->stack = (uintptr_t)hit->stack;
+	ret_origin->frame = hit->registers.rbp;
+	ret_origin->exact = !leaves;
+	ret_origin->until = 0;
+	return true;
+}
+
 void *agent_probes_filter_memory(void)
 {
 	struct probes_scratch *scratch = patch_hit_scratch();
