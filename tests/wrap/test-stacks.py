@@ -109,6 +109,15 @@ def test_filter():
     compare("filter", trace, cases, 32)
 
 
+def test_filter_refused():
+    """A filter names the context."""
+    done = subprocess.run([side, "record", "-q", "-w", "libc", "--filter", "$ctx.backtrace == 1", "-o",
+                           os.path.join(work.name, "refused"), "--", "true"], capture_output=True, text=True, check=False,
+                          timeout=60)
+    expect(done.returncode != 0 and "filter, column 6: a filter cannot compare the context backtrace" in done.stderr,
+           f"{done.returncode} {done.stderr}")
+
+
 def test_application():
     """With a context of the application, records are written by another function."""
     trace, cases = record("application", "--context", "app:no:such,backtrace:20")
@@ -132,6 +141,6 @@ def test_threads_library():
         expect(len(frames) > 1 and number(frames[0]) == number(event["fields"]["caller"]), f"{event}")
 
 
-for test in (test_channel, test_depths, test_one_event, test_filter, test_application, test_threads_library):
+for test in (test_channel, test_depths, test_one_event, test_filter, test_filter_refused, test_application, test_threads_library):
     test()
 finish()
