@@ -31,6 +31,10 @@ def test_command():
         (mutex,) = [lock for lock in objects(printed, "lock") if lock["kind"] == "mutex"]
         equal((mutex["attempts"], mutex["contended"]), (attempts, contended))
         true(at_least * 0.999 <= mutex["waited_ns"] <= at_most * 1.001, printed)
+        # Whole stacks: the waiting thread's function, and what the main thread does.
+        waiter, holder = ([frame.get("function") for frame in mutex["stacks"][0][name]] for name in ("waiter", "holder"))
+        equal(waiter[:2], ["mutex_take", "wait_in_rounds"])
+        equal(holder[:3], ["mutex_take", "contend", "main"])
         equal(os.listdir(work), [])
 
 

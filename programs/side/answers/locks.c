@@ -18,8 +18,15 @@ _Static_assert(LOCKS_JSON_SCHEMA == OUTPUT_JSON_SCHEMA, "all JSON of `side` has 
 #define LOCKS_PROBE(functions, object) \
 	"--function", "libc:" functions, "--arg", "x64:" object ":%rdi"
 
+/* Calls are followed on x86-64 only; elsewhere, each event has its caller. */
+#if defined(__x86_64__) && defined(__LP64__)
+#define LOCKS_CONTEXTS "vtid,thread_name,backtrace"
+#else
+#define LOCKS_CONTEXTS "vtid,thread_name"
+#endif
+
 static const char *const locks_command_args[] = {
-		"record", "-w", "pthread", "--context", "vtid,thread_name", NULL};
+		"record", "-w", "pthread", "--context", LOCKS_CONTEXTS, NULL};
 
 /*
  * Patterns where all functions that match have a result, because each option reads the symbols of

@@ -142,7 +142,7 @@ const char *const command_locks_paragraphs[] = {
 	"The second table lists the time that threads waited for them, which is normal for a thread without work.",
 	"With COMMAND, the answer comes after its end; if it hangs, press Ctrl-C. "
 	"With `-p`, locks that are held already when the recording begins have no known holder. "
-	"With DIR, the answer comes from a trace that `-o` or `side record -w pthread --context vtid` wrote.",
+	"With DIR, the answer comes from a trace that `-o` or `side record -w pthread --context vtid,backtrace` wrote.",
 	"Locks that several processes share are followed in each process alone. "
 	"A wait of a millisecond or more without a known holder counts as waiting time, but not as contended. "
 	"Durations during which events were lost do not count, and no deadlock is concluded from them.",
