@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The tree of calls in `side view`, compared as text with traces that this test writes byte by byte."""
 from collections import Counter
+import random
 import struct
 
 import call_trace
@@ -195,6 +196,26 @@ def test_colours():
     contains(result.out, "\033[1;35mfib\033[0m")
     equal(re.sub("\033\\[[0-9;]*m", "", result.out), side("view", folder).out)
     equal(tree(folder, "--threads", "3"), tree(folder))
+
+
+def test_changed_bytes():
+    """Whatever bytes a trace has, `side view` and the exports end by themselves."""
+    folder = write("changed", [(100, enter("main", 1)), (110, enter("try", 2)), (120, fib(3, 4)), (130, fib_return(3, 10, 5)), (140, leave("try", 2, 30)),
+                               (150, leave("lost", 77, 5, 3)), (160, enter("run", OTHER + 8)), (170, query(1))])
+    path = os.path.join(folder, "ring_0")
+    with open(path, "rb") as file:
+        whole = file.read()
+    for seed in range(1000 if LONG else 30):
+        chance = random.Random(seed)
+        data = bytearray(whole)
+        for _ in range(chance.randrange(1, 5)):
+            data[chance.randrange(44, len(data))] = chance.choice([0, 1, 2, 3, 127, 128, 255])
+        with open(path, "wb") as file:
+            file.write(data)
+        for command in (["view", folder], ["view", "--follow", folder], ["export", folder, "--format", "chrome"], ["export", folder]):
+            result = side(*command, text=False)
+            true(result.status in (0, 1) and b"anitizer" not in result.err and b"runtime error" not in result.err,
+                 f"seed {seed}: {command}: {result}")
 
 
 def test_other_events_with_such_fields():
