@@ -214,6 +214,29 @@ static void stacks_sandbox(void)
 	stacks_recurse("sandbox", 2);
 }
 
+/* The kernel kills the child in the call: its event must come before. */
+static void stacks_killed(void)
+{
+	struct sock_filter filter[] = {
+			BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
+			BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 11, 0, 1), /* munmap */
+			BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+			BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {.len = 4, .filter = filter};
+	pid_t child = fork();
+	int status;
+
+	if (!child) {
+		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+		if (!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+			munmap(filter, 1234567);
+		_exit(0);
+	}
+	if (waitpid(child, &status, 0) != child || !WIFSIGNALED(status))
+		_exit(6);
+}
+
 static __attribute__((constructor)) void stacks_early(void)
 {
 	stacks_allocate("constructor");
@@ -232,6 +255,7 @@ int main(int argc, char **argv)
 	if (argc > 1)
 		stacks_library(argv[1]);
 	stacks_children();
+	stacks_killed();
 	stacks_sandbox();
 	return stacks_kept == -1;
 }

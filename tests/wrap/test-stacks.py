@@ -109,6 +109,15 @@ def test_filter():
     compare("filter", trace, cases, 32)
 
 
+def test_unmapped():
+    """The event of munmap() comes before the call, which kills the process here."""
+    trace, _ = record("unmapped", "-e", "libc:munmap", "-e", "libc:malloc")
+    view = subprocess.run([side, "view", "--json", trace], capture_output=True, text=True, check=True, timeout=60)
+    found = [event for event in map(json.loads, view.stdout.splitlines())
+             if event.get("event") == "libc:munmap" and event["fields"]["length"] == 1234567]
+    expect(len(found) == 1 and "result" not in found[0]["fields"], f"{found}")
+
+
 def test_filter_refused():
     """A filter names the context."""
     done = subprocess.run([side, "record", "-q", "-w", "libc", "--filter", "$ctx.backtrace == 1", "-o",
@@ -141,6 +150,6 @@ def test_threads_library():
         expect(len(frames) > 1 and number(frames[0]) == number(event["fields"]["caller"]), f"{event}")
 
 
-for test in (test_channel, test_depths, test_one_event, test_filter, test_filter_refused, test_application, test_threads_library):
+for test in (test_channel, test_depths, test_one_event, test_filter, test_unmapped, test_filter_refused, test_application, test_threads_library):
     test()
 finish()

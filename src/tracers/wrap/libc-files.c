@@ -2,7 +2,7 @@
 /*
  * Emits calls that open, read, write, move and close files and descriptors as events of the
  * provider "libc", with arguments, result, error number (0 on success) and caller. Contents are not
- * recorded.
+ * recorded. The event of munmap() is emitted before the call and has no result.
  *
  * The names with 64 are the same functions on 64-bit systems. They have events of their own, so
  * that the trace shows the function that the program called.
@@ -216,9 +216,20 @@ FILE_FUNCTION(int, s32, unlinkat, (int dirfd, const char *path, int flags), (dir
 MMAP_FUNCTION(mmap, off_t)
 MMAP_FUNCTION(mmap64, off64_t)
 
-FILE_FUNCTION(int, s32, munmap, (void *address, size_t length), (address, length), result < 0,
-		WRAP_LIST(side_field_pointer("address"), side_field_u64("length")),
-		WRAP_LIST(side_arg_pointer(address), side_arg_u64(length)))
+/* Before the call, as free(): another thread may get the address as soon as it is unmapped. */
+side_static_event(event_munmap, "libc", "munmap", SIDE_LOGLEVEL_DEBUG,
+		side_field_list(side_field_pointer("address"), side_field_u64("length"),
+				side_field_pointer("caller")));
+WRAP_NEXT(int, munmap, NULL, void *, size_t)
+WRAP_EXPORT int munmap(void *address, size_t length)
+{
+	WRAP_CALLER();
+	const munmap_function next = next_munmap();
+
+	WRAP_EMIT(event_munmap, side_arg_pointer(address), side_arg_u64(length),
+			side_arg_pointer(wrap_caller));
+	return next(address, length);
+}
 
 /* Streams of stdio. */
 
