@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds the allocator of a program in its files, in the order of the dynamic linker. */
+/* Finds the allocator of a process in the files that it has mapped. */
 #include "programs/side/answers/allocator.h"
 
-#include <elf.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "elf/image.h"
-#include "elf/libraries.h"
-#include "recorder/core/session.h"
 
 /* The results of free() and the block of posix_memalign() are not in registers. */
 /* clang-format off */
@@ -87,91 +83,6 @@ static const char *allocator_base(const char *path)
 	const char *slash = strrchr(path, '/');
 
 	return slash ? slash + 1 : path;
-}
-
-/* ---- a command ---- */
-
-/* The files of a command, in the order in which the dynamic linker searches them. */
-struct allocator_files {
-	char **paths;
-	size_t count;
-	struct library_search *search;
-};
-
-/* `path` belongs to the list then; NULL is ignored. Out of memory, the list remains shorter. */
-static void allocator_add_file(struct allocator_files *files, char *path)
-{
-	bool is_known = !path;
-	char **paths;
-
-	for (size_t i = 0; !is_known && i < files->count; i++)
-		is_known = strcmp(files->paths[i], path) == 0;
-	paths = is_known ? NULL : reallocarray(files->paths, files->count + 1, sizeof(*paths));
-	if (!paths) {
-		free(path);
-		return;
-	}
-	files->paths = paths;
-	paths[files->count++] = path;
-}
-
-static void allocator_add_preloaded(struct allocator_files *files, struct image *image)
-{
-	const char *preload = getenv("LD_PRELOAD");
-	char *list = strdup(preload ? preload : ""), *rest = list;
-
-	for (char *name; list && (name = strsep(&rest, ": "));) {
-		if (!*name)
-			continue;
-		allocator_add_file(files,
-				strchr(name, '/') ? strdup(name)
-						  : library_find(files->search, image,
-								    files->paths[0], name));
-	}
-	free(list);
-}
-
-static void allocator_add_needed(struct allocator_files *files, struct image *image, size_t at)
-{
-	const char *name;
-
-	for (size_t i = 0; image_dynamic_text(image, DT_NEEDED, i, &name); i++)
-		allocator_add_file(
-				files, library_find(files->search, image, files->paths[at], name));
-}
-
-static bool allocator_search_file(
-		struct allocator_files *files, size_t at, struct allocator *allocator)
-{
-	int fd;
-	struct image *image = allocator_open(files->paths[at], &fd);
-	const char *library = at ? allocator_base(files->paths[at]) : "";
-	bool found = image && allocator_take(image, library, allocator);
-
-	if (image && !found && !at)
-		allocator_add_preloaded(files, image);
-	if (image && !found)
-		allocator_add_needed(files, image, at);
-	allocator_close(image, fd);
-	return found;
-}
-
-bool allocator_of_command(const char *name, struct allocator *ret_allocator)
-{
-	struct allocator_files files = {.search = library_search_open()};
-	char path[PATH_MAX];
-	bool found = false;
-
-	if (files.search && session_program(name, path) >= 0)
-		allocator_add_file(&files, strdup(path));
-	for (size_t i = 0; i < files.count && !found; i++)
-		found = allocator_search_file(&files, i, ret_allocator);
-	for (size_t i = 0; i < files.count; i++)
-		free(files.paths[i]);
-	free(files.paths);
-	if (files.search)
-		library_search_close(files.search);
-	return found;
 }
 
 /* ---- a process ---- */

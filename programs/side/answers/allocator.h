@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the allocator of a program: the file whose malloc() the dynamic linker selects, and which
- * of the allocator's functions that file has.
+ * Finds the allocator of a process: the file whose malloc() the dynamic linker has selected, and
+ * which of the allocator's functions that file has.
  */
 #ifndef PROGRAMS_SIDE_ANSWERS_ALLOCATOR_H
 #define PROGRAMS_SIDE_ANSWERS_ALLOCATOR_H
@@ -27,7 +27,6 @@ struct allocator_function {
 extern const struct allocator_function allocator_functions[ALLOCATOR_FUNCTIONS];
 
 /* False: no file with malloc() was found; then it is assumed to be libc with all functions. */
-bool allocator_of_command(const char *name, struct allocator *ret_allocator);
 bool allocator_of_process(pid_t pid, struct allocator *ret_allocator);
 
 #endif /* PROGRAMS_SIDE_ANSWERS_ALLOCATOR_H */

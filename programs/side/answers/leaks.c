@@ -18,7 +18,22 @@
 
 _Static_assert(LEAKS_JSON_SCHEMA == OUTPUT_JSON_SCHEMA, "all JSON of `side` has one version");
 
-static const char *const leaks_args[] = {"trace", "--context", "backtrace", NULL};
+/* Wrappers see each call of a command from the first on. Elsewhere, each event has its caller. */
+/* clang-format off */
+static const char *const leaks_command_args[] = {
+	"record", "-w", "libc",
+#if defined(__x86_64__) && defined(__LP64__)
+	"--context", "backtrace",
+#endif
+	"-e", "libc:malloc", "-e", "libc:calloc", "-e", "libc:realloc", "-e", "libc:reallocarray",
+	"-e", "libc:free", "-e", "libc:posix_memalign", "-e", "libc:aligned_alloc",
+	"-e", "libc:memalign", "-e", "libc:valloc", "-e", "libc:pvalloc",
+	NULL,
+};
+/* clang-format on */
+
+/* Wrappers cannot be loaded into a running process: probes are set at the allocator. */
+static const char *const leaks_process_args[] = {"trace", "--context", "backtrace", NULL};
 
 static bool leaks_add_probe(char ***args, const struct allocator *allocator,
 		const struct allocator_function *function)
@@ -34,15 +49,16 @@ static bool leaks_add_probe(char ***args, const struct allocator *allocator,
 	return added;
 }
 
-/* Probes of the functions of the program's allocator. */
+/* For a process: probes of the functions of its allocator. */
 static bool leaks_add_args(const struct parsed *parsed, char ***args)
 {
 	const uint64_t pid = parsed->options.leaks.run.pid;
 	struct allocator allocator;
 	bool added = true;
 
-	if (!(pid ? allocator_of_process((pid_t)pid, &allocator)
-		  : allocator_of_command(parsed->operands[0], &allocator))) {
+	if (!pid)
+		return true;
+	if (!allocator_of_process((pid_t)pid, &allocator)) {
 		allocator = (struct allocator){.library = "libc"};
 		memset(allocator.has, true, sizeof(allocator.has));
 	}
@@ -96,8 +112,8 @@ static int leaks_answer(const struct parsed *parsed, const char *dir)
 int cmd_leaks(const struct parsed *parsed)
 {
 	const struct answer_plan plan = {
-			.command_args = leaks_args,
-			.process_args = leaks_args,
+			.command_args = leaks_command_args,
+			.process_args = leaks_process_args,
 			.add_args = leaks_add_args,
 			.answer = leaks_answer,
 	};

@@ -86,12 +86,12 @@ const char *const command_leaks_paragraphs[] = {
 	"With COMMAND, the answer comes after its end. "
 	"With `-p`, only blocks that were allocated during the recording count. "
 	"With DIR, the answer comes from a trace that `-o` has kept. "
-	"Wrapper events (`side record -w libc`) also serve: their stacks have one function.",
+	"Other recordings of `side record -w libc` also serve; without `--context backtrace`, their stacks have one function.",
 	"A block is alive if nothing has freed it; that the program still has a pointer to it makes no difference. "
 	"GROWTH shows when these blocks were allocated, in eighths of the recording: a cache fills at the beginning, a leak grows to the end.",
-	"The allocator is the one that the program calls: that of the C library, or of another library or the executable, such as jemalloc. "
-	"C++ operators that such an allocator defines are not visible, nor are the blocks of `posix_memalign`, whose calls are counted. "
-	"Processes that COMMAND forks are recorded, but not other programs that it executes. "
+	"The allocator is the one that the program calls: that of the C library, or of another library, such as jemalloc. "
+	"C++ operators that such an allocator defines are not visible. "
+	"With `-p`, blocks of `posix_memalign` are not visible either; its calls are counted. "
 	"If events were lost, the answer is approximate, and a line reports that.",
 	"The exit status is that of COMMAND, and 0 for a trace.",
 	NULL,
