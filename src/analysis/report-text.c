@@ -37,7 +37,7 @@ void text_begin_section(struct report_text_writer *text)
 /* ---- figures ---- */
 
 /* Four significant digits: "950 ns", "12.34 us", "1.500 ms", "75.00 s". */
-const char *text_duration(double ns, char text[FORMAT_NUMBER_MAX])
+const char *text_duration(double ns, char duration[FORMAT_NUMBER_MAX])
 {
 	static const char *const units[] = {"ns", "us", "ms", "s"};
 	unsigned int unit = 0;
@@ -46,16 +46,16 @@ const char *text_duration(double ns, char text[FORMAT_NUMBER_MAX])
 	for (; unit < 3 && fabs(value) >= 999.95; unit++)
 		value /= 1000;
 	if (!unit)
-		snprintf(text, FORMAT_NUMBER_MAX, value == rint(value) ? "%.0f ns" : "%.1f ns",
+		snprintf(duration, FORMAT_NUMBER_MAX, value == rint(value) ? "%.0f ns" : "%.1f ns",
 				value);
 	else
-		snprintf(text, FORMAT_NUMBER_MAX, "%.*f %s",
+		snprintf(duration, FORMAT_NUMBER_MAX, "%.*f %s",
 				fabs(value) < 9.9995                   ? 3
 						: fabs(value) < 99.995 ? 2
 						: unit == 3            ? 1
 								       : 1,
 				value, units[unit]);
-	return text;
+	return duration;
 }
 
 static const char *rate_text(double rate, char text[FORMAT_NUMBER_MAX])

@@ -387,7 +387,7 @@ static struct image *new_image(struct error *error)
 	return image;
 }
 
-int image_open(int fd, bool relocated, struct image **ret_opened, struct error *error)
+int image_open(int fd, bool relocate, struct image **ret_opened, struct error *error)
 {
 	struct image *image = new_image(error);
 	struct stat status;
@@ -400,7 +400,7 @@ int image_open(int fd, bool relocated, struct image **ret_opened, struct error *
 		result = image_fail(error, -errno, strerror(errno));
 	} else {
 		image->size = (uint64_t)status.st_size;
-		result = elf_image_open(image, relocated, error);
+		result = elf_image_open(image, relocate, error);
 	}
 	if (result)
 		image_close(image);

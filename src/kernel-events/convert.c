@@ -213,10 +213,10 @@ static struct event_class_variant *kernel_convert_decode(struct kernel_record *r
 
 /* ---- records ---- */
 
-void kernel_put(struct kernel_record *record, uint32_t number, uint64_t ticks, pid_t pid, pid_t tid,
+void kernel_put(struct kernel_record *record, uint32_t cpu, uint64_t ticks, pid_t pid, pid_t tid,
 		const char comm[COMM_SIZE], const uint8_t *data, size_t size)
 {
-	const struct converted converted = {.cpu = number,
+	const struct converted converted = {.cpu = cpu,
 			.ticks = ticks,
 			.pid = pid,
 			.tid = tid,
@@ -228,13 +228,13 @@ void kernel_put(struct kernel_record *record, uint32_t number, uint64_t ticks, p
 	struct kernel_event_class *event_class;
 	uint16_t id;
 
-	if (number >= record->nr_cpus || size < FORMAT_COMMON_SIZE)
+	if (cpu >= record->nr_cpus || size < FORMAT_COMMON_SIZE)
 		return;
 	memcpy(&id, data, sizeof(id));
 	event_class = record->by_id[id];
 	if (!event_class)
 		return;
-	event_class->received[number]++;
+	event_class->received[cpu]++;
 	record->context.size = record->fields.size = 0;
 	if (event_class->format.event_header &&
 			!eventheader_split(data + FORMAT_COMMON_SIZE, size - FORMAT_COMMON_SIZE,

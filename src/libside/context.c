@@ -254,7 +254,7 @@ EXPORT void side_context_unregister(struct side_context_handle *handle)
 /* ---- functions for tracers ---- */
 
 EXPORT void side_context_read(
-		const struct side_context_place *slot, struct side_context_value *value)
+		const struct side_context_place *place, struct side_context_value *value)
 {
 	const struct side_context_handle *provider;
 	struct rcu_reader *reader = NULL;
@@ -262,7 +262,7 @@ EXPORT void side_context_read(
 	int saved_errno = errno;
 
 	value->kind = SIDE_CONTEXT_NONE;
-	if (!slot)
+	if (!place)
 		return;
 	/* An event callback is in a section already. A caller outside of one needs this section. */
 	if (!rcu_inside()) {
@@ -274,7 +274,7 @@ EXPORT void side_context_read(
 	 * Acquire: the content of the registration. Pairs with the release in
 	 * side_context_register().
 	 */
-	provider = __atomic_load_n(&slot->provider, __ATOMIC_ACQUIRE);
+	provider = __atomic_load_n(&place->provider, __ATOMIC_ACQUIRE);
 	if (provider)
 		provider->get(value, provider->priv);
 	if (leave)

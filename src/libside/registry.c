@@ -275,17 +275,17 @@ EXPORT struct side_events_register_handle *side_events_register(
 	return batch;
 }
 
-EXPORT void side_events_unregister(struct side_events_register_handle *batch)
+EXPORT void side_events_unregister(struct side_events_register_handle *handle)
 {
-	if (!batch)
+	if (!handle)
 		return;
 	registry_lock();
 	/* Checked first: side_exit() has removed all batches. */
-	if (registry_is_finished() || batch->leaving) {
+	if (registry_is_finished() || handle->leaving) {
 		registry_unlock();
 		return;
 	}
-	registry_remove_batch(batch);
+	registry_remove_batch(handle);
 	registry_unlock();
 }
 
@@ -320,20 +320,20 @@ EXPORT struct side_tracer_handle *side_tracer_event_notification_register(
 	return tracer;
 }
 
-EXPORT void side_tracer_event_notification_unregister(struct side_tracer_handle *tracer)
+EXPORT void side_tracer_event_notification_unregister(struct side_tracer_handle *handle)
 {
-	if (!tracer)
+	if (!handle)
 		return;
 	registry_lock();
-	if (registry_is_finished() || tracer->leaving) {
+	if (registry_is_finished() || handle->leaving) {
 		registry_unlock();
 		return;
 	}
-	tracer->leaving = true;
+	handle->leaving = true;
 	tracer_walks++;
-	registry_remove_batches(tracer);
+	registry_remove_batches(handle);
 	tracer_walks--;
-	tracer->gone = true;
+	handle->gone = true;
 	registry_free_tracers();
 	registry_unlock();
 	/* Wait for the callbacks that the notifications unregistered without waiting. */

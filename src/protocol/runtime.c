@@ -145,11 +145,11 @@ int wire_runtime_path(char *path, size_t capacity, bool system, const char *file
 	return text_end(&text);
 }
 
-int wire_runtime_check(const char *path)
+int wire_runtime_check(const char *directory)
 {
 	struct statx status;
 	int error = errno;
-	int ret = runtime_path_get_mode(path, &status);
+	int ret = runtime_path_get_mode(directory, &status);
 	uint32_t user = (uint32_t)raw_call(SYS_geteuid);
 
 	errno = error;

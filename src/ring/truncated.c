@@ -140,14 +140,14 @@ int ring_truncation_watch(const void *base, size_t size, struct ring_truncation 
 	return ret ? ret : one ? 0 : -ENOMEM;
 }
 
-void ring_truncation_forget(struct ring_truncation *one)
+void ring_truncation_forget(struct ring_truncation *truncation)
 {
 	pthread_mutex_lock(&ring_truncations_lock);
 	/*
 	 * Release: no thread can find the entry, before the mapping is removed. Pairs with the
 	 * acquire in ring_truncation_of().
 	 */
-	__atomic_store_n(&one->size, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&truncation->size, 0, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&ring_truncations_lock);
 	NO_TAIL_CALL();
 }
@@ -168,11 +168,11 @@ void ring_truncation_forget_at(const void *base)
 	NO_TAIL_CALL();
 }
 
-bool ring_truncation_seen(const struct ring_truncation *one)
+bool ring_truncation_seen(const struct ring_truncation *truncation)
 {
 	/*
 	 * Acquire: the handler's page. Pairs with the release in ring_bus_handler(), on the same
 	 * thread or another.
 	 */
-	return one && __atomic_load_n(&one->seen, __ATOMIC_ACQUIRE);
+	return truncation && __atomic_load_n(&truncation->seen, __ATOMIC_ACQUIRE);
 }

@@ -224,10 +224,10 @@ static void forget_retired(struct ctf_reader *reader)
 
 /* ---- interface ---- */
 
-void ctf_reader_follow(struct ctf_reader *reader, void (*forget_user)(void *user))
+void ctf_reader_follow(struct ctf_reader *reader, void (*forget)(void *user))
 {
 	reader->follows = true;
-	reader->forget = forget_user;
+	reader->forget = forget;
 	for (uint32_t i = 0; i < reader->stream_count; i++)
 		reader->streams[i]->follows = true;
 }

@@ -354,11 +354,11 @@ int spec_value(const char *text, struct resolve_module *module, struct value *re
 
 /* ---- contexts ---- */
 
-const char *spec_at_exit(const char *text)
+const char *spec_at_exit(const char *context)
 {
 	size_t length = sizeof(RESOLVE_AT_EXIT) - 1;
 
-	return strncmp(text, RESOLVE_AT_EXIT, length) ? NULL : text + length;
+	return strncmp(context, RESOLVE_AT_EXIT, length) ? NULL : context + length;
 }
 
 bool resolve_is_context(const char *text)

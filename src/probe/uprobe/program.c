@@ -478,28 +478,30 @@ static int program_emit_field(struct bpf_builder *builder, uint32_t index)
 	return 0;
 }
 
-int program_make(struct bpf_assembly *a, const struct global_side *side,
+int program_make(struct bpf_assembly *assembly, const struct global_side *side,
 		const struct global_filter *filter, int ring, int lost, bool sleepable,
 		struct error *error)
 {
-	struct bpf_builder builder = {.a = a, .side = side, .sleepable = sleepable, .error = error};
+	struct bpf_builder builder = {
+			.a = assembly, .side = side, .sleepable = sleepable, .error = error};
 	int ret = 0;
 
-	a->nr = 0;
-	a->overflow = false;
-	bpf_emit_move(a, 6, 1);
-	program_emit_filter(a, filter);
-	program_emit_reserve(a, (uint32_t)sizeof(struct hit_record) + side->size, ring, lost);
-	program_emit_head(a);
+	assembly->nr = 0;
+	assembly->overflow = false;
+	bpf_emit_move(assembly, 6, 1);
+	program_emit_filter(assembly, filter);
+	program_emit_reserve(
+			assembly, (uint32_t)sizeof(struct hit_record) + side->size, ring, lost);
+	program_emit_head(assembly);
 	for (uint32_t i = 0; i < side->nr_fields && !ret; i++)
 		if (side->fields[i].source == GLOBAL_FETCHED)
 			ret = program_emit_field(&builder, i);
 	if (ret)
 		return ret;
-	bpf_emit_store(a, 8, 7, AT(unreadable), 9);
-	bpf_emit_move(a, 1, 7);
-	bpf_emit_constant(a, 2, 0);
-	bpf_emit_call(a, HELPER_SUBMIT);
-	program_emit_leave(a);
-	return a->overflow ? -E2BIG : 0;
+	bpf_emit_store(assembly, 8, 7, AT(unreadable), 9);
+	bpf_emit_move(assembly, 1, 7);
+	bpf_emit_constant(assembly, 2, 0);
+	bpf_emit_call(assembly, HELPER_SUBMIT);
+	program_emit_leave(assembly);
+	return assembly->overflow ? -E2BIG : 0;
 }

@@ -505,14 +505,14 @@ uint32_t session_clear(struct session *session)
 	return session_rotate(session);
 }
 
-bool session_rotated(struct session *session, uint32_t ticket, char *name, size_t capacity)
+bool session_rotated(struct session *session, uint32_t request, char *name, size_t capacity)
 {
 	const struct retention *retention = &session->retention;
 	bool done;
 
 	pthread_mutex_lock(&session->lock);
 	/* The numbers can wrap around. */
-	done = (int32_t)(session->rotation.done - ticket) >= 0;
+	done = (int32_t)(session->rotation.done - request) >= 0;
 	if (done && capacity)
 		snprintf(name, capacity, "%s", retention->newest);
 	pthread_mutex_unlock(&session->lock);

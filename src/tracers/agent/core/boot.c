@@ -389,7 +389,7 @@ int agent_boot_describe(struct agent_session *session, const void *stream, size_
 	return ret == -ENOENT ? 0 : ret == -EAGAIN ? -ETIMEDOUT : ret;
 }
 
-bool agent_boot_path(const struct boot_session *session, char *path, size_t space)
+bool agent_boot_path(const struct boot_session *session, char *path, size_t capacity)
 {
-	return boot_path(path, space, config->state_dir, session->name, BOOT_SOCKET);
+	return boot_path(path, capacity, config->state_dir, session->name, BOOT_SOCKET);
 }

@@ -282,7 +282,7 @@ int control_refresh(enum wire_control mode, bool may_wait, unsigned int timeout_
 }
 
 /* Relaxed, here and below: it is only an estimate. */
-void control_count_failure(int ret)
+void control_count_failure(int error)
 {
 	/*
 	 * Children of root may give up its rights, and must not write to what their parent reads.
@@ -295,7 +295,7 @@ void control_count_failure(int ret)
 	if (!control.hopeless_until)
 		return;
 	__atomic_store_n(control.hopeless_until,
-			ret == -ETIMEDOUT ? wire_deadline(CONTROL_HOPELESS_MS) : 0,
+			error == -ETIMEDOUT ? wire_deadline(CONTROL_HOPELESS_MS) : 0,
 			__ATOMIC_RELAXED);
 }
 

@@ -58,26 +58,26 @@ static void copy_started(char *comm)
 }
 
 /* The process's name as `ps` shows it; in full where the kernel has cut the program's name. */
-void agent_process_names(char *comm, char *exe)
+void agent_process_names(char *procname, char *exe)
 {
 	long size = raw_call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", exe,
 			(size_t)AGENT_NAME_SIZE - 1);
 	const char *base;
 
 	exe[size > 0 ? size : 0] = 0;
-	memset(comm, 0, COMM_SIZE + 1);
+	memset(procname, 0, COMM_SIZE + 1);
 	/* The name of the main thread, which may be another thread than the caller. */
 	if (raw_call(SYS_gettid) == raw_call(SYS_getpid))
-		prctl(PR_GET_NAME, comm);
-	else if (!read_comm(comm))
-		copy_started(comm);
+		prctl(PR_GET_NAME, procname);
+	else if (!read_comm(procname))
+		copy_started(procname);
 	base = strrchr(exe, '/');
 	base = base ? base + 1 : exe;
-	if (strlen(comm) == COMM_SIZE - 1 && !strncmp(comm, base, COMM_SIZE - 1) &&
+	if (strlen(procname) == COMM_SIZE - 1 && !strncmp(procname, base, COMM_SIZE - 1) &&
 			strlen(base) < 256)
-		memcpy(comm, base, strlen(base) + 1);
-	if (!*comm)
-		memcpy(comm, "unknown", 8);
+		memcpy(procname, base, strlen(base) + 1);
+	if (!*procname)
+		memcpy(procname, "unknown", 8);
 }
 
 /*

@@ -98,14 +98,14 @@ static bool recycled_ids_ensure_capacity(struct agent_recycled_ids *all)
 }
 
 /* Without memory an id is simply not used again. */
-void agent_recycled_ids_put(struct agent_recycled_ids *all, struct agent_hash hash, uint32_t id)
+void agent_recycled_ids_put(struct agent_recycled_ids *ids, struct agent_hash hash, uint32_t id)
 {
 	struct agent_recycled_id added = {.hash = hash, .id = id, .used = true};
 
-	if (!recycled_ids_ensure_capacity(all))
+	if (!recycled_ids_ensure_capacity(ids))
 		return;
-	recycled_ids_insert(all->table, all->capacity, &added);
-	all->nr_used++;
+	recycled_ids_insert(ids->table, ids->capacity, &added);
+	ids->nr_used++;
 }
 
 /* Close the gap: move an entry that follows it, and that belongs at or before the gap, into it. */
@@ -132,26 +132,26 @@ static void recycled_ids_remove(struct agent_recycled_ids *all, struct agent_rec
 }
 
 bool agent_recycled_ids_take(
-		struct agent_recycled_ids *all, struct agent_hash hash, uint32_t *ret_id)
+		struct agent_recycled_ids *ids, struct agent_hash hash, uint32_t *ret_id)
 {
 	struct agent_recycled_id *at;
 
-	if (!all->nr_used)
+	if (!ids->nr_used)
 		return false;
-	for (at = home(all->table, all->capacity, hash); at->used;
-			at = recycled_ids_next_slot(all->table, all->capacity, at)) {
+	for (at = home(ids->table, ids->capacity, hash); at->used;
+			at = recycled_ids_next_slot(ids->table, ids->capacity, at)) {
 		if (at->hash.low != hash.low || at->hash.high != hash.high)
 			continue;
 		*ret_id = at->id;
-		recycled_ids_remove(all, at);
+		recycled_ids_remove(ids, at);
 		return true;
 	}
 	return false;
 }
 
-void agent_recycled_ids_forget(struct agent_recycled_ids *all)
+void agent_recycled_ids_forget(struct agent_recycled_ids *ids)
 {
-	if (all->table)
-		raw_munmap(all->table, all->capacity * sizeof(*all->table));
-	*all = (struct agent_recycled_ids){0};
+	if (ids->table)
+		raw_munmap(ids->table, ids->capacity * sizeof(*ids->table));
+	*ids = (struct agent_recycled_ids){0};
 }
