@@ -171,6 +171,8 @@ const struct term table_probes_terms[] = {
 		"A glob selects all matching functions of the program." },
 	{ "libc:malloc",
 		"A function of a library; the beginning of the library's name is enough." },
+	{ "'libc:$imports'",
+		"The functions of a library that the program's executable imports." },
 	{ "net::Server::read(int)",
 		"A name as in C++ or Rust, with or without parameters." },
 	{ "handle_request+0x1c",

@@ -317,6 +317,11 @@ static int no_symbol(struct location_search *search)
 				"%s has only a piece of `%.128s`, `%.128s`: the beginning is inlined in callers",
 				search->locations->piece.module->name, spec->name,
 				search->locations->piece.name);
+	if (spec->imports)
+		return error_set(search->error, -ENOENT,
+				"`LIBRARY:*` selects all functions of the library",
+				"%s imports no function of %s", program_name(search->resolve),
+				spec->library);
 	nearest_begin(&nearest, spec->name);
 	for (size_t i = 0; i < search->resolve->nr_modules; i++) {
 		struct resolve_module *module = &search->resolve->modules[i];
@@ -401,7 +406,8 @@ static int add_chosen(struct location_search *search, const struct location *cho
 
 		location.address = choices.addresses[i];
 		location.function = code_function_at(location.module->code, location.address);
-		if (location.function && location.function->nr_names)
+		/* An imported function keeps the name by which the program calls it. */
+		if (!search->spec->imports && location.function && location.function->nr_names)
 			location.name = code_name(location.module->code, location.function, 0);
 		if (!spec_location_contains(locations, &location))
 			ret = locations_add(locations, &location);
@@ -426,7 +432,8 @@ static int follow_choosers(struct location_search *search)
 		i++;
 	if (i == old.count)
 		return 0;
-	*locations = (struct locations){.piece = old.piece, .one_name = old.one_name};
+	*locations = (struct locations){
+			.piece = old.piece, .is_glob = old.is_glob, .one_name = old.one_name};
 	for (i = 0; i < old.count && !ret; i++) {
 		if (!old.items[i].function || !old.items[i].function->chooses)
 			ret = spec_location_check_added(search,
@@ -519,6 +526,7 @@ static int find_symbol(struct location_search *search)
 {
 	int ret = spec_location_search_whole(search, spec_location_find_names);
 
+	search->locations->is_glob = search->spec->glob;
 	search->locations->one_name = !search->spec->glob;
 	if (!ret && !search->locations->count && !search->spec->glob && !search->spec->number) {
 		ret = spec_location_search_whole(search, find_pieces);
@@ -530,6 +538,32 @@ static int find_symbol(struct location_search *search)
 	if (!ret)
 		ret = follow_choosers(search);
 	return ret ? ret : add_offset(search);
+}
+
+/* The functions of the library that the program imports. */
+static int spec_location_find_imports(struct location_search *search, struct parsed_spec *spec)
+{
+	struct module_imports imports = {.names = NULL};
+	int ret = 0;
+
+	for (size_t i = 0; i < search->resolve->nr_modules && !ret && !imports.names; i++) {
+		struct resolve_module *module = &search->resolve->modules[i];
+
+		if (module->executable)
+			ret = module_imports_read(module, &imports);
+	}
+	if (ret == -E2BIG)
+		error_set(search->error, ret, "name a function instead",
+				"%s has more than %d symbols", program_name(search->resolve),
+				MODULE_IMPORTS_MAX);
+	else if (ret)
+		error_set_no_memory(search->error);
+	spec->imports = &imports;
+	if (!ret)
+		ret = find_symbol(search);
+	spec->imports = NULL;
+	module_imports_free(&imports);
+	return ret;
 }
 
 /* ---- lines ---- */
@@ -679,7 +713,9 @@ int locations_find(struct resolve *resolve, const struct probe_spec *spec,
 		return find_markers(resolve, spec->location_text, locations, error);
 	ret = spec_parse(spec->location_text, &parsed, error);
 	search.spec = &parsed;
-	if (!ret && parsed.kind == SPEC_SYMBOL)
+	if (!ret && parsed.kind == SPEC_SYMBOL && !strcmp(parsed.name, SPEC_IMPORTS))
+		ret = spec_location_find_imports(&search, &parsed);
+	else if (!ret && parsed.kind == SPEC_SYMBOL)
 		ret = find_symbol(&search);
 	else if (!ret && parsed.kind == SPEC_ADDRESS)
 		ret = find_address(&search);

@@ -64,6 +64,7 @@ struct locations {
 	char *note; /* a note for the user about the locations; NULL: none */
 	/* the first piece found (foo.part.0), which is not probed; no name: none */
 	struct location piece;
+	bool is_glob;  /* the spec selects all functions that match */
 	bool one_name; /* all functions have the same name: copies, or functions of several files */
 };
 
@@ -100,6 +101,24 @@ void ifunc_targets(struct resolve *resolve, struct resolve_module *module,
 /* Returns a note for the user about the selection, which the caller frees. NULL: out of memory. */
 char *ifunc_note(const struct resolve_module *module, const struct code_function *chooser,
 		const char *name, const struct resolve_choices *choices);
+
+/* ---- imports.c ---- */
+
+#define MODULE_IMPORTS_MAX 1000000
+
+/* All zero: none. The names are sorted, and belong to the file of the module. */
+struct module_imports {
+	const char **names;
+	size_t count;
+};
+
+/*
+ * Reads the names of functions that the file takes from other files. None if it has no sections.
+ * Returns 0, -ENOMEM, or -E2BIG for too many symbols. Call module_imports_free() in all cases.
+ */
+int module_imports_read(struct resolve_module *module, struct module_imports *ret_imports);
+bool module_imports_has(const struct module_imports *imports, const char *name);
+void module_imports_free(struct module_imports *imports);
 
 /* ---- event-names.c ---- */
 

@@ -11,6 +11,7 @@
  * 	modules.c      the files with code of a process, or of a program that is not started yet
  * 	spelling.c      the spellings of a name with types in it
  * 	ifunc.c       indirect functions, which select another function when the program is loaded
+ * 	imports.c     the names that a program imports
  * 	locations.c    the locations of a spec
  * 	fetch.c        operations that compute a value
  * 	typed-values.c values by register and offset: TYPE:NAME:ADDR

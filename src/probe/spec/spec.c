@@ -143,7 +143,10 @@ static int spec_parse_symbol(const char *text, struct parsed_spec *ret_spec, str
 	}
 	if (spec_store_text(&ret_spec->name, text, length, error))
 		return -ENOMEM;
-	ret_spec->glob = spec_is_glob(ret_spec->name);
+	ret_spec->glob = spec_is_glob(ret_spec->name) || !strcmp(ret_spec->name, SPEC_IMPORTS);
+	if (!ret_spec->library && !strcmp(ret_spec->name, SPEC_IMPORTS))
+		return error_set(error, -EINVAL, "write LIBRARY:" SPEC_IMPORTS,
+				"missing name of a library before `" SPEC_IMPORTS "`");
 	if (ret_spec->glob && ret_spec->number)
 		return error_set(error, -EINVAL, "name one function",
 				"`%.128s` can match many functions, and an offset needs one", text);
@@ -347,6 +350,8 @@ static bool spec_name_matches_symbol(const struct parsed_spec *spec, const char 
 
 	if (is_cold(name))
 		return false;
+	if (spec->imports)
+		return module_imports_has(spec->imports, name);
 	if (match == MATCH_NAME)
 		return spec_name_fits_pattern(spec->name, spec->glob, name);
 	copy = names_copy(name, &length);
@@ -482,6 +487,8 @@ int spec_find_functions(struct resolve_module *module, const struct parsed_spec 
 	bool all = !strcmp(spec->name, "*");
 	int ret = spec_name_find(module, spec, MATCH_NAME, locations);
 
+	if (spec->imports)
+		return ret;
 	/* With an offset, do not select copies: their code differs. */
 	if (!ret && !all && (!spec->number || locations->count == before))
 		ret = spec_name_find(module, spec, MATCH_COPY, locations);

@@ -8,9 +8,12 @@
 
 struct location;
 struct locations;
+struct module_imports;
 struct resolve_module;
 
 #define SPEC_TEXT_MAX 4096
+/* Instead of a function: the functions of a library that the program's executable imports. */
+#define SPEC_IMPORTS "$imports"
 
 enum spec_kind {
 	SPEC_ADDRESS,
@@ -20,9 +23,11 @@ enum spec_kind {
 
 struct parsed_spec {
 	enum spec_kind kind;
-	char *library;   /* a glob, or the beginning of a name; NULL: not given */
-	char *name;      /* of the symbol or source file */
-	bool glob;       /* the name is a glob */
+	char *library; /* a glob, or the beginning of a name; NULL: not given */
+	char *name;    /* of the symbol or source file */
+	bool glob;     /* the name can select several functions: a glob, or SPEC_IMPORTS */
+	/* for SPEC_IMPORTS: the names; set by locations_find(). NULL: the name is not SPEC_IMPORTS */
+	const struct module_imports *imports;
 	uint64_t number; /* address, offset or line */
 };
 

@@ -365,9 +365,8 @@ static void event_name(const struct probe_spec *spec, char provider[256], char n
 	}
 }
 
-/* Name the event after the function, without parameters. Equal names get numbers. */
-static void function_name(
-		struct table_builder *builder, const struct location *location, char name[256])
+/* Name the event after the function, without parameters. */
+static void function_name(const struct location *location, char name[256])
 {
 	char *readable = names_readable(location->name), plain[FETCH_NAME_MAX];
 
@@ -376,7 +375,6 @@ static void function_name(
 	fetch_name(plain, readable && *readable ? readable : location->name);
 	free(readable);
 	snprintf(name, EVENT_NAME_MAX, "%s", strcmp(plain, "_") != 0 ? plain : "function");
-	event_names_add(&builder->names, name);
 }
 
 static void name_values(struct probe_table_field *field, const struct value *value)
@@ -452,8 +450,14 @@ static int spec_table_add_events(struct table_builder *builder, const struct loc
 	builder->exit = *exit;
 	builder->entry_event = builder->exit_event = PROBE_TABLE_NONE;
 	event_name(builder->spec, provider, name);
+	/* The events of one function have no field with its name. */
+	if (builder->separate ||
+			(builder->locations.is_glob && !builder->are_several &&
+					!builder->spec->name && *location->name))
+		function_name(location, name);
+	/* Equal names get numbers. */
 	if (builder->separate)
-		function_name(builder, location, name);
+		event_names_add(&builder->names, name);
 	ret = spec_table_add_event(builder, provider, name, entry, &builder->entry_event);
 	strcat(name, "_return");
 	if (!ret && builder->spec->exits)
