@@ -14,6 +14,7 @@ struct report_call_frame {
 	uint64_t call;
 	int64_t ns;
 	uint64_t inner_ns; /* time of its callees */
+	uint64_t cpu_ns;   /* processor time of the thread at the entry, or CALLS_CPU_UNKNOWN */
 	uint32_t function, branch;
 	bool again; /* an outer call of the same function is open */
 };
@@ -24,6 +25,15 @@ struct calls_thread {
 	uint32_t depth, capacity;
 	uint32_t trace;
 	int64_t last_ns;
+};
+
+/* What a record contains about a call. */
+struct calls_record {
+	uint64_t call, duration;
+	int64_t ns;
+	uint64_t cpu_ns; /* CALLS_CPU_UNKNOWN: not recorded */
+	bool has_result;
+	int64_t result;
 };
 
 /* ---- what an event is ---- */
@@ -55,12 +65,25 @@ static uint32_t add_name(struct report_calls *calls, const char *event, bool is_
 	return number;
 }
 
+/* The kernel's counter of the thread's processor time, as a context. */
+static void report_calls_find_cpu(struct calls_class *class, const struct ctf_item *item)
+{
+	static const char name[] = "perf_thread_task_clock";
+
+	if (item->context && report_calls_find_member(item->context->type, name, &class->cpu))
+		class->cpu_scope = CALLS_CONTEXT_CPU;
+	else if (item->common_context &&
+			report_calls_find_member(item->common_context->type, name, &class->cpu))
+		class->cpu_scope = CALLS_COMMON_CPU;
+}
+
 /* A class with the field `call` is an entry; with `duration`, too, it is a return. */
 static void know(struct report_calls *calls, struct calls_class *class, const struct ctf_item *item)
 {
 	const struct ctf_type *type = item->fields ? item->fields->type : NULL;
 
 	class->known = true;
+	class->result = KEYS_NONE;
 	if (!type || !report_calls_find_member(type, "call", &class->call))
 		return;
 	class->kind = report_calls_find_member(type, "duration", &class->duration) ? CALLS_RETURN
@@ -68,12 +91,16 @@ static void know(struct report_calls *calls, struct calls_class *class, const st
 	class->function = class->name = KEYS_NONE;
 	if (!report_calls_find_member(type, "function", &class->function))
 		class->name = add_name(calls, item->event->name, class->kind == CALLS_RETURN);
+	if (!calls->detailed)
+		return;
+	report_calls_find_cpu(class, item);
+	(void)report_calls_find_member(type, "return_value", &class->result);
 }
 
 static bool report_calls_read_number(
-		const struct ctf_item *item, uint32_t index, uint64_t *ret_number)
+		const struct ctf_value *scope, uint32_t index, uint64_t *ret_number)
 {
-	const struct ctf_value *value = walk_member_at(item->fields, index);
+	const struct ctf_value *value = walk_member_at(scope, index);
 
 	if (!value || value->type->kind != CTF_INTEGER)
 		return false;
@@ -95,6 +122,23 @@ static uint32_t report_calls_get_function(struct report_calls *calls,
 	calls->stats = keys_add_item(&calls->functions, calls->stats, sizeof(*calls->stats),
 			text->text, text->size, &number);
 	return number;
+}
+
+/* Reads the parts of the record that only details need. */
+static void report_calls_read_detail(const struct calls_class *class, const struct ctf_item *item,
+		struct calls_record *record)
+{
+	const struct ctf_value *scope =
+			class->cpu_scope == CALLS_COMMON_CPU ? item->common_context : item->context;
+	uint64_t result;
+
+	if (class->cpu_scope != CALLS_NO_CPU &&
+			!report_calls_read_number(scope, class->cpu, &record->cpu_ns))
+		record->cpu_ns = CALLS_CPU_UNKNOWN;
+	record->has_result = class->result != KEYS_NONE &&
+			report_calls_read_number(item->fields, class->result, &result);
+	if (record->has_result)
+		record->result = (int64_t)result;
 }
 
 /* ---- threads and branches ---- */
@@ -156,17 +200,36 @@ static void add_time(
 		stats->unfinished++;
 }
 
-static void close_top(struct report_calls *calls, struct calls_thread *thread, uint64_t duration,
-		bool ended)
+/* `record` is the return; NULL: the call has none. 0 or -ENOMEM. */
+static int report_calls_add_detail(struct report_calls *calls, uint32_t function, uint64_t duration,
+		const struct report_call_frame *frame, const struct calls_record *record)
+{
+	struct calls_detail *detail = calls->stats[function].detail;
+	int ret;
+
+	if (!detail)
+		return 0;
+	ret = report_stats_add(&detail->durations, duration);
+	if (record && record->has_result)
+		calls_detail_add_result(detail, record->result);
+	if (record && frame && !frame->again)
+		calls_detail_add_cpu(detail, duration, frame->cpu_ns, record->cpu_ns);
+	return ret;
+}
+
+static int close_top(struct report_calls *calls, struct calls_thread *thread, uint64_t duration,
+		const struct calls_record *record)
 {
 	const struct report_call_frame *frame = &thread->frames[--thread->depth];
 	uint64_t self = duration > frame->inner_ns ? duration - frame->inner_ns : 0;
+	bool ended = record;
 
 	add_time(&calls->stats[frame->function], duration, self, !frame->again, ended);
 	if (frame->branch != KEYS_NONE)
 		add_time(&calls->branches[frame->branch].stats, duration, self, true, ended);
 	if (thread->depth)
 		thread->frames[thread->depth - 1].inner_ns += duration;
+	return report_calls_add_detail(calls, frame->function, duration, frame, record);
 }
 
 /* The lost events may include the return of the innermost call. */
@@ -180,18 +243,21 @@ static void lose_top(struct report_calls *calls, struct calls_thread *thread)
 }
 
 /* Calls that were left without a return. */
-static void report_calls_leave_frames(
+static int report_calls_leave_frames(
 		struct report_calls *calls, struct calls_thread *thread, uint32_t depth, int64_t ns)
 {
-	while (thread->depth > depth) {
+	int ret = 0;
+
+	while (thread->depth > depth && !ret) {
 		int64_t begin = thread->frames[thread->depth - 1].ns;
 
 		if (gaps_overlap(calls->gaps, thread->trace, begin, ns)) {
 			lose_top(calls, thread);
 			continue;
 		}
-		close_top(calls, thread, ns > begin ? (uint64_t)(ns - begin) : 0, false);
+		ret = close_top(calls, thread, ns > begin ? (uint64_t)(ns - begin) : 0, NULL);
 	}
+	return ret;
 }
 
 static bool report_calls_is_open(const struct calls_thread *thread, uint32_t function)
@@ -221,12 +287,15 @@ static int report_calls_push_frame(
 }
 
 static int report_calls_enter_function(struct report_calls *calls, struct calls_thread *thread,
-		uint32_t function, uint64_t call, int64_t ns)
+		uint32_t function, const struct calls_record *record)
 {
 	const struct report_call_frame *top =
 			thread->depth ? &thread->frames[thread->depth - 1] : NULL;
-	struct report_call_frame frame = {
-			.call = call, .ns = ns, .function = function, .branch = KEYS_NONE};
+	struct report_call_frame frame = {.call = record->call,
+			.ns = record->ns,
+			.cpu_ns = record->cpu_ns,
+			.function = function,
+			.branch = KEYS_NONE};
 
 	calls->stats[function].calls++;
 	if (!top || top->branch != KEYS_NONE)
@@ -234,7 +303,7 @@ static int report_calls_enter_function(struct report_calls *calls, struct calls_
 	if (frame.branch != KEYS_NONE)
 		calls->branches[frame.branch].stats.calls++;
 	/* The return of this function cannot be recorded, so only the number of calls is known. */
-	if (!call)
+	if (!record->call)
 		return 0;
 	if (thread->depth == CALLS_DEPTH_MAX) {
 		calls->too_deep++;
@@ -244,62 +313,87 @@ static int report_calls_enter_function(struct report_calls *calls, struct calls_
 	return report_calls_push_frame(thread, &frame);
 }
 
-static void take_return(struct report_calls *calls, struct calls_thread *thread, uint32_t function,
-		uint64_t call, int64_t ns, uint64_t duration)
+static int take_return(struct report_calls *calls, struct calls_thread *thread, uint32_t function,
+		const struct calls_record *record)
 {
 	uint32_t depth = thread->depth;
+	int ret;
 
-	while (depth && thread->frames[depth - 1].call != call)
+	while (depth && thread->frames[depth - 1].call != record->call)
 		depth--;
 	if (depth) {
-		report_calls_leave_frames(calls, thread, depth, ns);
-		close_top(calls, thread, duration, true);
-		return;
+		ret = report_calls_leave_frames(calls, thread, depth, record->ns);
+		return ret ? ret : close_top(calls, thread, record->duration, record);
 	}
 	/* At the greatest depth, this is the return of a call that `too_deep` counts. */
 	if (thread->depth < CALLS_DEPTH_MAX) {
 		calls->unbegun++;
 		calls->stats[function].calls++;
 	}
-	add_time(&calls->stats[function], duration, duration,
+	add_time(&calls->stats[function], record->duration, record->duration,
 			!report_calls_is_open(thread, function), true);
 	if (thread->depth)
-		thread->frames[thread->depth - 1].inner_ns += duration;
+		thread->frames[thread->depth - 1].inner_ns += record->duration;
+	return report_calls_add_detail(calls, function, record->duration, NULL, record);
+}
+
+/* Makes the details of a function at its first event. 0 or -ENOMEM. */
+static int report_calls_need_detail(struct report_calls *calls, uint32_t function)
+{
+	struct calls_stats *stats = &calls->stats[function];
+
+	if (!calls->detailed || stats->detail)
+		return 0;
+	if (calls->nr_details == CALLS_DETAILS_MAX) {
+		calls->undetailed++;
+		return 0;
+	}
+	stats->detail = calls_detail_create(calls_name(calls, function));
+	calls->nr_details += stats->detail != NULL;
+	return stats->detail ? 0 : -ENOMEM;
 }
 
 int calls_take(struct report_calls *calls, struct calls_class *class, const struct ctf_item *item,
 		uint32_t process, int64_t thread_id)
 {
+	struct calls_record record = {.ns = item->ns, .cpu_ns = CALLS_CPU_UNKNOWN};
 	struct calls_thread *thread;
-	uint64_t call, duration;
 	uint32_t function;
 
 	if (!class->known)
 		know(calls, class, item);
-	if (class->kind == CALLS_NONE || !report_calls_read_number(item, class->call, &call))
+	if (class->kind == CALLS_NONE ||
+			!report_calls_read_number(item->fields, class->call, &record.call))
 		return 0;
 	function = report_calls_get_function(calls, class, item);
-	thread = thread_of(calls, item->trace->index, process, thread_id, call);
-	if (function == KEYS_NONE || !thread)
+	thread = thread_of(calls, item->trace->index, process, thread_id, record.call);
+	if (function == KEYS_NONE || !thread || report_calls_need_detail(calls, function))
 		return -ENOMEM;
 	thread->last_ns = item->ns;
+	report_calls_read_detail(class, item, &record);
 	if (class->kind == CALLS_ENTRY)
-		return report_calls_enter_function(calls, thread, function, call, item->ns);
-	if (report_calls_read_number(item, class->duration, &duration))
-		take_return(calls, thread, function, call, item->ns, duration);
+		return report_calls_enter_function(calls, thread, function, &record);
+	if (report_calls_read_number(item->fields, class->duration, &record.duration))
+		return take_return(calls, thread, function, &record);
 	return 0;
 }
 
-void calls_finish(struct report_calls *calls)
+int calls_finish(struct report_calls *calls)
 {
-	for (uint32_t i = 0; i < calls->thread_keys.count; i++)
-		report_calls_leave_frames(calls, &calls->threads[i], 0, calls->threads[i].last_ns);
+	int ret = 0;
+
+	for (uint32_t i = 0; i < calls->thread_keys.count && !ret; i++)
+		ret = report_calls_leave_frames(
+				calls, &calls->threads[i], 0, calls->threads[i].last_ns);
+	return ret;
 }
 
 void calls_free(struct report_calls *calls)
 {
 	for (uint32_t i = 0; i < calls->thread_keys.count; i++)
 		free(calls->threads[i].frames);
+	for (uint32_t i = 0; i < calls->functions.count; i++)
+		calls_detail_free(calls->stats[i].detail);
 	free(calls->threads);
 	free(calls->stats);
 	free(calls->branches);
@@ -335,15 +429,37 @@ static int by_total(const void *one, const void *other, void *user)
 			calls, &calls->stats[left], left, &calls->stats[right], right);
 }
 
-uint32_t *calls_function_order(const struct report_calls *calls)
+static int report_calls_compare_self(const void *one, const void *other, void *user)
+{
+	const struct report_calls *calls = user;
+	uint64_t left = calls->stats[*(const uint32_t *)one].self_ns;
+	uint64_t right = calls->stats[*(const uint32_t *)other].self_ns;
+
+	if (left != right)
+		return left > right ? -1 : 1;
+	return by_total(one, other, user);
+}
+
+static uint32_t *report_calls_sort(const struct report_calls *calls,
+		int (*compare)(const void *one, const void *other, void *user))
 {
 	uint32_t count = calls->functions.count, *order = malloc((count + 1) * sizeof(*order));
 
 	for (uint32_t i = 0; order && i < count; i++)
 		order[i] = i;
 	if (order)
-		qsort_r(order, count, sizeof(*order), by_total, (void *)(uintptr_t)calls);
+		qsort_r(order, count, sizeof(*order), compare, (void *)(uintptr_t)calls);
 	return order;
+}
+
+uint32_t *calls_function_order(const struct report_calls *calls)
+{
+	return report_calls_sort(calls, by_total);
+}
+
+uint32_t *calls_self_order(const struct report_calls *calls)
+{
+	return report_calls_sort(calls, report_calls_compare_self);
 }
 
 /* KEYS_NONE + 1 is 0, so branches without a parent come first. */

@@ -16,6 +16,7 @@
 #ifndef SIDE_ANALYSIS_REPORT_CALLS_H
 #define SIDE_ANALYSIS_REPORT_CALLS_H
 
+#include "analysis/calls-detail.h"
 #include "analysis/report-gaps.h"
 #include "analysis/report-keys.h"
 #include "ctf/ctf.h"
@@ -25,6 +26,7 @@
 
 #define CALLS_BRANCHES_MAX 200000 /* branches of the tree; further calls are in the list only */
 #define CALLS_DEPTH_MAX 16384     /* open calls of one thread; deeper calls are in no tree */
+#define CALLS_DETAILS_MAX 4096    /* functions with percentiles; further ones have totals only */
 
 /* Statistics of a function, or of a branch of the tree. Times are in ns. */
 struct calls_stats {
@@ -37,6 +39,7 @@ struct calls_stats {
 	uint64_t unfinished; /* timed calls without a return */
 	/* calls that are not timed: they have no return, and events were lost meanwhile */
 	uint64_t lost;
+	struct calls_detail *detail; /* NULL: none. Branches have none. */
 };
 
 struct calls_branch {
@@ -57,7 +60,10 @@ struct report_calls {
 	struct keys thread_keys;
 	struct calls_thread *threads;
 	const struct gaps *gaps;
-	uint64_t unbegun; /* returns whose entry is not in the trace */
+	bool detailed;       /* set by the caller: functions have details */
+	uint32_t nr_details; /* number of functions with details */
+	uint64_t undetailed; /* calls of functions beyond CALLS_DETAILS_MAX */
+	uint64_t unbegun;    /* returns whose entry is not in the trace */
 	uint64_t too_deep;
 };
 
@@ -72,14 +78,18 @@ struct calls_class {
 	enum calls_kind kind;
 	uint32_t call, duration,
 			function; /* indexes of members; `function` is KEYS_NONE if the event's name is the function */
-	uint32_t name; /* index of the function in that case */
+	uint32_t name;   /* index of the function in that case */
+	uint32_t result; /* index of the returned value; KEYS_NONE: not recorded */
+	/* The context with the thread's processor time, if it was recorded. */
+	enum { CALLS_NO_CPU, CALLS_COMMON_CPU, CALLS_CONTEXT_CPU } cpu_scope;
+	uint32_t cpu;
 };
 
 /* Counts one event. `thread` is -1 if it is not recorded. 0 or -ENOMEM. */
 int calls_take(struct report_calls *calls, struct calls_class *class, const struct ctf_item *item,
 		uint32_t process, int64_t thread);
-/* Ends all open calls. After the last event. */
-void calls_finish(struct report_calls *calls);
+/* Ends all open calls. After the last event. 0 or -ENOMEM. */
+int calls_finish(struct report_calls *calls);
 void calls_free(struct report_calls *calls);
 
 const char *calls_name(const struct report_calls *calls, uint32_t function);
@@ -88,6 +98,8 @@ const char *calls_name(const struct report_calls *calls, uint32_t function);
  * out of memory.
  */
 uint32_t *calls_function_order(const struct report_calls *calls);
+/* The same by self time, then calls, then name. */
+uint32_t *calls_self_order(const struct report_calls *calls);
 /* The order of branches: each one after its parent, siblings in the same order as functions. */
 uint32_t *calls_branch_order(const struct report_calls *calls);
 

@@ -488,10 +488,32 @@ static void put_calls(struct report_json_writer *json, const struct calls_stats 
 		report_json_add_number(json, "untimed", stats->calls - stats->timed - stats->lost);
 }
 
-static int print_calls(struct report_json_writer *json)
+/* What only the answers about functions count. */
+static void report_json_add_detail(
+		struct report_json_writer *json, const struct calls_detail *detail)
+{
+	if (!detail)
+		return;
+	if (detail->durations.count) {
+		report_json_add_number(
+				json, "p50_ns", report_stats_percentile(&detail->durations, 50000));
+		report_json_add_number(
+				json, "p90_ns", report_stats_percentile(&detail->durations, 90000));
+		report_json_add_number(
+				json, "p99_ns", report_stats_percentile(&detail->durations, 99000));
+	}
+	if (detail->results)
+		report_json_add_number(json, "errors", detail->errors);
+	if (detail->measured_ns) {
+		report_json_add_number(json, "measured_ns", detail->measured_ns);
+		report_json_add_number(json, "off_cpu_ns", detail->off_cpu_ns);
+	}
+}
+
+static int print_calls(struct report_json_writer *json, bool by_self)
 {
 	const struct report_calls *calls = &json->report->calls;
-	uint32_t *order = calls_function_order(calls);
+	uint32_t *order = by_self ? calls_self_order(calls) : calls_function_order(calls);
 	uint32_t count = rows_shown(json->report, calls->functions.count);
 
 	for (uint32_t i = 0; order && i < count; i++) {
@@ -500,6 +522,7 @@ static int print_calls(struct report_json_writer *json)
 		report_json_begin_object(json, "function");
 		report_json_add_text(json, "function", calls_name(calls, order[i]));
 		put_calls(json, &calls->stats[order[i]]);
+		report_json_add_detail(json, calls->stats[order[i]].detail);
 		report_json_end_object(json);
 	}
 	free(order);
@@ -525,6 +548,21 @@ static int print_tree(struct report_json_writer *json)
 	return order ? 0 : -ENOMEM;
 }
 
+int report_print_json_functions(struct report *report, bool by_self, FILE *out)
+{
+	struct report_json_writer json = {.report = report};
+	int ret = print_calls(&json, by_self);
+
+	if (!ret)
+		ret = report_json_print_losses(&json);
+	if (!ret && json.out.failed)
+		ret = -ENOMEM;
+	if (!ret)
+		fwrite(json.out.begin, 1, view_out_size(&json.out), out);
+	view_out_free(&json.out);
+	return ret;
+}
+
 int report_print_json(struct report *report, const struct report_around *around, FILE *out)
 {
 	struct report_json_writer json = {.report = report};
@@ -540,7 +578,7 @@ int report_print_json(struct report *report, const struct report_around *around,
 	if (!ret && report->pairs.rule_count)
 		ret = print_pairs(&json, around);
 	if (!ret && report->options->calls)
-		ret = print_calls(&json);
+		ret = print_calls(&json, false);
 	if (!ret && report->options->tree)
 		ret = print_tree(&json);
 	if (!ret && report->options->callers)

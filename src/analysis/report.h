@@ -299,6 +299,9 @@ void report_callers_free(struct report *report);
 int report_print_text(struct report *report, const struct report_around *around, FILE *out);
 int report_print_json(struct report *report, const struct report_around *around, FILE *out);
 
+/* Prints only the functions and the losses: for function-table.h. 0 or -ENOMEM. */
+int report_print_json_functions(struct report *report, bool by_self, FILE *out);
+
 /* The order of tables: indexes that the caller frees; NULL: out of memory. */
 uint32_t *report_row_order(const struct report *report);
 uint32_t *report_stats_order(const struct report_stats *items, uint32_t count);

@@ -451,6 +451,121 @@ static void test_deep_calls(void **unused)
 	calls_free(calls);
 }
 
+/* ---- details of functions ---- */
+
+static void test_errors_of_functions(void **unused)
+{
+	static const struct {
+		const char *function;
+		int64_t result;
+		uint64_t results, errors;
+	} rows[] = {
+			{"close", -1, 1, 1},
+			{"close", 0, 1, 0},
+			/* The upper half of the register is arbitrary. */
+			{"accept", 0x12345678ffffffff, 1, 1},
+			{"write", 0xffffffff, 1, 0},
+			{"write", -1, 1, 1},
+			{"malloc", 0, 1, 1},
+			{"malloc", -1, 1, 0},
+			{"mmap", -1, 1, 1},
+			{"mmap", 0, 1, 0},
+			{"posix_memalign", 12, 1, 1},
+			{"posix_memalign", 0, 1, 0},
+			{"wait4", -1, 1, 1},
+			{"getenv", 0, 0, 0},
+			{"realloc", 0, 0, 0},
+			{"", -1, 0, 0},
+	};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct calls_detail *detail = calls_detail_create(rows[i].function);
+
+		assert_non_null(detail);
+		calls_detail_add_result(detail, rows[i].result);
+		assert_int_equal(detail->results, rows[i].results);
+		assert_int_equal(detail->errors, rows[i].errors);
+		calls_detail_free(detail);
+	}
+}
+
+static void test_off_cpu_time(void **unused)
+{
+	struct calls_detail detail = {.convention = CALLS_ERRORS_UNKNOWN};
+
+	(void)unused;
+	calls_detail_add_cpu(&detail, 100, CALLS_CPU_UNKNOWN, 50);
+	calls_detail_add_cpu(&detail, 100, 50, CALLS_CPU_UNKNOWN);
+	calls_detail_add_cpu(&detail, 100, 50, 49);
+	assert_int_equal(detail.measured_ns, 0);
+	calls_detail_add_cpu(&detail, 100, 50, 80);
+	assert_int_equal(detail.measured_ns, 100);
+	assert_int_equal(detail.off_cpu_ns, 70);
+	/* The two clocks differ by little. */
+	calls_detail_add_cpu(&detail, 10, 80, 95);
+	assert_int_equal(detail.measured_ns, 110);
+	assert_int_equal(detail.off_cpu_ns, 70);
+}
+
+/* Percentiles of 1 to 100 ns, and recursive calls, which all count. */
+static void test_details(void **unused)
+{
+	struct report_calls *calls = &calls_test.calls;
+	const struct calls_detail *detail;
+	uint32_t *order;
+
+	(void)unused;
+	memset(&calls_test, 0, sizeof(calls_test));
+	calls->gaps = &no_gaps;
+	calls->detailed = true;
+	calls_test.thread = -1;
+	for (uint64_t i = 1; i <= 100; i++) {
+		event(0, "p:a", i, (int64_t)i * 1000, -1);
+		event(2, "p:a_return", i, (int64_t)(i * 1000 + i), (int64_t)i);
+	}
+	event(1, "p:b", 101, 200000, -1);
+	event(0, "p:a", 102, 200000, -1);
+	event(2, "p:a_return", 102, 206000, 6000);
+	event(3, "p:b_return", 101, 206010, 6010);
+	assert_int_equal(calls_finish(calls), 0);
+	detail = calls->stats[0].detail;
+	assert_int_equal(detail->durations.count, 101);
+	assert_int_equal(report_stats_percentile(&detail->durations, 50000), 51);
+	assert_int_equal(report_stats_percentile(&detail->durations, 99000), 100);
+	assert_int_equal(detail->durations.most, 6000);
+	/* b has the larger total, a the larger self time. */
+	order = calls_self_order(calls);
+	assert_string_equal(calls_name(calls, order[0]), "a");
+	assert_string_equal(calls_name(calls, order[1]), "b");
+	free(order);
+	calls_free(calls);
+}
+
+static void test_details_of_many_functions(void **unused)
+{
+	struct report_calls *calls = &calls_test.calls;
+	char name[32];
+
+	(void)unused;
+	memset(&calls_test, 0, sizeof(calls_test));
+	calls->gaps = &no_gaps;
+	calls->detailed = true;
+	calls_test.thread = -1;
+	for (uint32_t i = 0; i < CALLS_DETAILS_MAX + 1; i++) {
+		memset(&calls_test.classes[2], 0, sizeof(calls_test.classes[2]));
+		snprintf(name, sizeof(name), "p:f%u_return", i);
+		assert_int_equal(calls->undetailed, 0);
+		event(2, name, 1, 1000 + i, 5);
+	}
+	assert_int_equal(calls->undetailed, 1);
+	assert_int_equal(calls->nr_details, CALLS_DETAILS_MAX);
+	assert_non_null(calls->stats[CALLS_DETAILS_MAX - 1].detail);
+	assert_null(calls->stats[CALLS_DETAILS_MAX].detail);
+	assert_int_equal(calls->stats[CALLS_DETAILS_MAX].sum_ns, 5);
+	calls_free(calls);
+}
+
 /* ---- processes and threads ---- */
 
 static void test_processes(void **unused)
@@ -844,6 +959,10 @@ int main(void)
 			cmocka_unit_test(test_calls),
 			cmocka_unit_test(test_calls_that_are_left),
 			cmocka_unit_test(test_deep_calls),
+			cmocka_unit_test(test_errors_of_functions),
+			cmocka_unit_test(test_off_cpu_time),
+			cmocka_unit_test(test_details),
+			cmocka_unit_test(test_details_of_many_functions),
 			cmocka_unit_test(test_processes),
 			cmocka_unit_test(test_slowest),
 			cmocka_unit_test(test_lines_around),
