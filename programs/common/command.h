@@ -49,6 +49,8 @@ enum verb_id {
 	VERB_REPORT,
 	VERB_LEAKS,
 	VERB_LOCKS,
+	VERB_CALLS,
+	VERB_SLOW,
 	VERB_EXPORT,
 	VERB_CREATE,
 	VERB_SET_SESSION,
@@ -406,6 +408,15 @@ struct locks_arguments {
 	struct locks_options answer;
 };
 
+/* Options of `calls` and `slow`. */
+struct function_arguments {
+	struct answer_options run;
+	struct text_list names; /* libraries of `calls`, functions of `slow` */
+	uint64_t rows;          /* 0: all */
+	bool all;
+	bool off_cpu;
+};
+
 union verb_options {
 	struct record_options record;
 	struct attach_options attach;
@@ -418,6 +429,7 @@ union verb_options {
 	struct report_options report;
 	struct leaks_arguments leaks;
 	struct locks_arguments locks;
+	struct function_arguments functions;
 	struct export_options export;
 	struct control_options control;
 	struct top_options top;
@@ -612,6 +624,8 @@ int cmd_trace(const struct parsed *parsed);
 int cmd_report(const struct parsed *parsed);
 int cmd_leaks(const struct parsed *parsed);
 int cmd_locks(const struct parsed *parsed);
+int cmd_calls(const struct parsed *parsed);
+int cmd_slow(const struct parsed *parsed);
 int cmd_export(const struct parsed *parsed);
 int cmd_session(const struct parsed *parsed);
 int cmd_regenerate(const struct parsed *parsed);

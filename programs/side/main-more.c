@@ -72,6 +72,8 @@ static int side_more_run_verb(struct parsed *parsed)
 	case VERB_REPORT: return cmd_report(parsed);
 	case VERB_LEAKS: return cmd_leaks(parsed);
 	case VERB_LOCKS: return cmd_locks(parsed);
+	case VERB_CALLS: return cmd_calls(parsed);
+	case VERB_SLOW: return cmd_slow(parsed);
 	case VERB_EXPORT: return cmd_export(parsed);
 	case VERB_TOP: return cmd_top(parsed);
 	case VERB_DOCTOR: return cmd_doctor(parsed);

@@ -65,7 +65,8 @@ for verb, options in verbs.items():
     expect(len(former) == len(set(former)), f"{verb}: an earlier form is there twice")
     expect("--where" not in names, f"{verb}: an expression that selects events is --filter, not --where")
     expect(("--filter" in names) == (verb in FILTERING), f"{verb}: --filter")
-    if "--function" in names:
+    # `slow` only measures functions: it records no values.
+    if "--function" in names and verb != "slow":
         for needed in ("--exit", "--arg", "--args", "--ret"):
             expect(needed in names, f"{verb}: records functions, but has no {needed}")
 for letter, names in sorted(letters.items()):

@@ -16,6 +16,10 @@
 #include "programs/side/cli/temporary-directory.h"
 #include "programs/side/session/helper-program.h"
 
+#define ANSWER_RING_LARGE (UINT64_C(32) << 20)
+#define ANSWER_RING_SMALL (UINT64_C(1) << 20)
+#define ANSWER_RINGS_SIZE (UINT64_C(128) << 20)
+
 static const int answer_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 #define ANSWER_SIGNALS (sizeof(answer_signals) / sizeof(*answer_signals))
 
@@ -129,6 +133,23 @@ static bool answer_add_time(char ***args, uint64_t ns)
 	return !ns || helper_add(args, "--duration", text);
 }
 
+/*
+ * The rings hold bursts: up to 32 MiB for each CPU, but at most 128 MiB for a process, so that
+ * several processes fit in the limit of a recording.
+ */
+static uint64_t answer_ring_size(const struct answer_options *options)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+	uint64_t size = ANSWER_RING_LARGE;
+
+	if (options->buffer_size)
+		return options->buffer_size;
+	while (size > ANSWER_RING_SMALL &&
+			size * (uint64_t)(cpus > 0 ? cpus : 1) > ANSWER_RINGS_SIZE)
+		size /= 2;
+	return size;
+}
+
 /* The command line of the process that records. NULL: out of memory. */
 static char **answer_args(const struct parsed *parsed, const struct answer_options *options,
 		const struct answer_plan *plan, const char *dir)
@@ -137,12 +158,13 @@ static char **answer_args(const struct parsed *parsed, const struct answer_optio
 	bool added = helper_add(&args, "side", NULL) &&
 			answer_add_args(&args,
 					options->pid ? plan->process_args : plan->command_args) &&
-			helper_add(&args, "-q", NULL) && helper_add(&args, "-o", dir);
+			helper_add(&args, parsed->common.verbose ? "-v" : "-q", NULL) &&
+			(!parsed->common.json || helper_add(&args, "--json", NULL)) &&
+			helper_add(&args, "-o", dir);
 
 	if (added && plan->add_args)
 		added = plan->add_args(parsed, &args);
-	if (options->buffer_size)
-		added = added && helper_add_number(&args, "--buffer-size", options->buffer_size);
+	added = added && helper_add_number(&args, "--buffer-size", answer_ring_size(options));
 	if (options->pid)
 		added = added && helper_add_number(&args, "-p", options->pid) &&
 				answer_add_time(&args, options->duration);
@@ -193,11 +215,13 @@ static int answer_record_and_analyse(const struct parsed *parsed,
 	if (!args)
 		return message_error(COMMAND_FAILED, NULL, "out of memory");
 	answer_catch_signals(before);
+	if (options->pid && !options->duration)
+		message_note("recording process %" PRIu64 " until Ctrl-C", options->pid);
 	status = answer_record(args, before);
 	if (!answer_signal)
 		answer_recorded_ns = answer_now_ns();
 	/* Without a directory, the recording did not begin, and its message has the reason. */
-	if (!access(dir, F_OK) && (!answer_signal || answer_signal == SIGINT))
+	if (!access(dir, F_OK) && answer_signal != SIGHUP && answer_signal != SIGQUIT)
 		answer = answer_analyse(parsed, plan, dir, before);
 	answer_restore_signals(before);
 	helper_free(args);
@@ -220,8 +244,8 @@ static int answer_check(const struct parsed *parsed, const struct answer_options
 				"`-p` and the operand `%.128s` exclude each other",
 				parsed->operands[0]);
 	if (!options->pid && !parsed->operand_count)
-		return message_error(COMMAND_USAGE, NULL,
-				"missing operand: a command, `-p PID` or a trace");
+		return message_error(COMMAND_USAGE, "`-p PID` names a running process",
+				"missing operand: a command, a process or a trace");
 	if (options->duration && !options->pid)
 		return message_error(COMMAND_USAGE, "add `-p PID`",
 				"`--duration` has no effect without `-p`");

@@ -22,6 +22,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct cmdline_parser {
 	int argc;
@@ -618,6 +619,19 @@ static int cmdline_check_operands(struct cmdline_parser *parser)
 }
 
 /*
+ * True if the operand begins a command, whose arguments follow. A directory cannot be executed: it
+ * is a trace for verbs that accept both, and options can follow it.
+ */
+static bool cmdline_begins_command(const struct verb *verb, const char *operand)
+{
+	struct stat status;
+
+	return verb->command_follows &&
+			(verb->operand_completion != COMPLETE_COMMAND_OR_FILE ||
+					stat(operand, &status) || !S_ISDIR(status.st_mode));
+}
+
+/*
  * True if `--json` is in the command line, even if that has errors: errors are then printed as
  * JSON, too.
  */
@@ -630,7 +644,8 @@ static bool cmdline_requests_json(const struct cmdline_parser *parser)
 			return false;
 		if (!strcmp(parser->argv[i], "--json"))
 			return true;
-		if (verb && verb->command_follows && i >= parser->at && *parser->argv[i] != '-')
+		if (verb && i >= parser->at && *parser->argv[i] != '-' &&
+				cmdline_begins_command(verb, parser->argv[i]))
 			return false;
 	}
 	return false;
@@ -663,7 +678,7 @@ int parse_command_line(int argc, char **argv, struct parsed *parsed, struct pars
 		} else if (!parsed->verb) {
 			result = cmdline_parse_verb(&parser);
 		} else {
-			if (parsed->verb->command_follows)
+			if (cmdline_begins_command(parsed->verb, arg))
 				break;
 			argv[kept++] = arg;
 		}

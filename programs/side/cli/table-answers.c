@@ -40,9 +40,25 @@
 		.argument = "SIZE",                                                              \
 		.kind = OPTION_SIZE,                                                             \
 		.offset = offsetof(struct of, run.buffer_size),                                  \
-		.standard = "4M, but at most 64M for all rings of a process",                    \
+		.standard = "32M, but at most 128M for all rings of a process",                    \
 		.sentence = "Give each CPU of each process a ring of SIZE bytes, rounded to a power of two.", \
 	}
+
+#define ANSWER_ROWS_OPTION(of)                                                                   \
+	{                                                                                        \
+		.name = "rows",                                                                  \
+		.argument = "COUNT",                                                             \
+		.kind = OPTION_NUMBER,                                                           \
+		.offset = offsetof(struct of, rows),                                             \
+		.standard = "all",                                                               \
+		.sentence = "Show at most COUNT functions.",                                     \
+	}
+
+#define ANSWER_OPERANDS \
+	"COMMAND runs until it ends, with its own standard input, output and error. " \
+	"The table follows on standard output. " \
+	"DIR is a trace that `-o` has kept. " \
+	"Options of side come before COMMAND."
 
 /* leaks */
 
@@ -163,3 +179,109 @@ const struct example command_locks_examples[] = {
 		"Print deadlocks for a program." },
 	{ .command = NULL },
 };
+
+/* calls */
+
+const struct option table_calls_options[] = {
+	{
+		.name = "library",
+		.argument = "LIBRARY",
+		.kind = OPTION_LIST,
+		.offset = offsetof(struct function_arguments, names),
+		.standard = "all libraries",
+		.sentence = "Count calls of this library: its name, the beginning of its name, or a glob, such as `libc` or `libssl`. Can be given several times.",
+	},
+	{
+		.name = "all",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct function_arguments, all),
+		.sentence = "Count calls of all functions of the libraries. The default is the functions that the executable imports.",
+	},
+	ANSWER_ROWS_OPTION(function_arguments),
+	ANSWER_OPTIONS(function_arguments),
+	{ .name = NULL },
+};
+
+const char *const table_calls_paragraphs[] = {
+	"Counts the calls of library functions, and measures them: `strace -c` for libraries. "
+	"The functions are those that the executable imports, so no option is needed. "
+	"A call of such a function by another function counts as well.",
+	ANSWER_OPERANDS,
+	"TOTAL contains nested calls of other functions, and of recursive calls only the outermost one. "
+	"ERRORS counts calls of functions of the C library that returned an error: -1, NULL or the number of an error. "
+	"`-`: side does not know how the function reports errors, or its return is not visible. "
+	"The times contain the cost of measuring the nested calls.",
+	"Libraries that COMMAND loads at run time, such as plugins, are not measured; with `-p` those that are loaded already are. "
+	"If events were lost, a note reports it.",
+	"The exit status is that of COMMAND, and 0 for a trace.",
+	NULL,
+};
+
+const struct example table_calls_examples[] = {
+	{ "side calls ls -l",
+		"Count the library calls of a command." },
+	{ "side calls --library libz --all ./server --once",
+		"Count all calls of one library, also those of other libraries." },
+	{ "side calls -p 4711 --library libc --duration 10s",
+		"Count what a running program calls in ten seconds." },
+	{ "side calls -o calls ./server --once",
+		"Keep the recording." },
+	{ "side calls calls --rows 10",
+		"Show the ten functions with the most time of a recording." },
+	{ "side calls --json calls | jq -r 'select(.errors > 0) | .function'",
+		"Print the functions that failed." },
+	{ .command = NULL },
+};
+
+/* slow */
+
+const struct option table_slow_options[] = {
+	{
+		.name = "function",
+		.argument = "LOCATION",
+		.kind = OPTION_LIST,
+		.offset = offsetof(struct function_arguments, names),
+		.standard = "all functions of the program",
+		.sentence = "Measure these functions, such as `handle_request`, `'net_*'` or `'libsqlite3:*'`. Can be given several times; see `side help probes`.",
+	},
+	{
+		.name = "off-cpu",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct function_arguments, off_cpu),
+		.sentence = "Also measure for which share of its time a function did not run on a processor, because it waited or other threads ran. This adds a system call to each entry and return.",
+	},
+	ANSWER_ROWS_OPTION(function_arguments),
+	ANSWER_OPTIONS(function_arguments),
+	{ .name = NULL },
+};
+
+const char *const table_slow_paragraphs[] = {
+	"Measures the functions of a program and lists them by the time that they spent in their own code. "
+	"The program needs symbols, but no changes and no restart.",
+	ANSWER_OPERANDS,
+	"SELF is the time without the called functions that are measured as well. "
+	"TOTAL contains them; of recursive calls it contains only the outermost one. "
+	"P50, P99 and MAX are durations of single calls. "
+	"OFF-CPU is `-` without `--off-cpu`.",
+	"The cost of measuring a call is part of the time of its caller. "
+	"If small functions are called very often, name the interesting ones with `--function`.",
+	"If events were lost, a note reports it. "
+	"The exit status is that of COMMAND, and 0 for a trace.",
+	NULL,
+};
+
+const struct example table_slow_examples[] = {
+	{ "side slow ./server --once",
+		"Find the slow functions of a program." },
+	{ "side slow --off-cpu --function 'handle_*' -p 4711 --duration 10s",
+		"Find out whether functions of a running program compute or wait." },
+	{ "side slow --function 'libsqlite3:*' --rows 20 sqlite3 my.db .schema",
+		"Measure a library." },
+	{ "side slow -o trace ./server --once",
+		"Keep the recording." },
+	{ "side slow --json trace | jq -r 'select(.p99_ns > 1000000) | .function'",
+		"Print functions whose slowest hundredth takes more than a millisecond." },
+	{ .command = NULL },
+};
+
+/* clang-format on */

@@ -314,6 +314,8 @@ static const char *const view_see_also[] = { "export", "record", "report", NULL 
 static const char *const leaks_see_also[] = { "record", "report", "trace", NULL };
 static const char *const locks_see_also[] = { "record", "report", "trace", NULL };
 static const char *const report_see_also[] = { "export", "record", "view", NULL };
+static const char *const calls_see_also[] = { "record", "slow", "trace", NULL };
+static const char *const slow_see_also[] = { "calls", "report", "trace", NULL };
 static const char *const export_see_also[] = { "record", "report", "view", NULL };
 
 /* For the verbs of table-session.c and table-watch.c. */
@@ -421,6 +423,12 @@ const struct verb command_verbs[] = {
 	{ VERBS_FIRST, VERB_LOCKS, "locks", "[--] COMMAND [ARGUMENT...] | -p PID | DIR", COMPLETE_COMMAND_OR_FILE, true, 0, 0, NULL,
 		"Find locks that threads wait for, and deadlocks.", command_locks_paragraphs,
 		command_locks_options, command_locks_examples, locks_see_also },
+	{ VERBS_FIRST, VERB_CALLS, "calls", "[--] COMMAND [ARGUMENT...] | -p PID | DIR", COMPLETE_COMMAND_OR_FILE, true, 0, 0, NULL,
+		"Count and measure the library calls of a program.", table_calls_paragraphs, table_calls_options,
+		table_calls_examples, calls_see_also },
+	{ VERBS_FIRST, VERB_SLOW, "slow", "[--] COMMAND [ARGUMENT...] | -p PID | DIR", COMPLETE_COMMAND_OR_FILE, true, 0, 0, NULL,
+		"Find the functions in which a program spends its time.", table_slow_paragraphs, table_slow_options,
+		table_slow_examples, slow_see_also },
 	{ VERBS_FIRST, VERB_EXPORT, "export", "[DIR|SESSION]", COMPLETE_DIRECTORY, false, 0, 1, "missing operand: a trace to export",
 		"Convert a trace for Perfetto, Chrome, spreadsheets and other tools.", command_export_paragraphs,
 		command_export_options, command_export_examples, export_see_also },

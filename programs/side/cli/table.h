@@ -24,6 +24,14 @@ extern const struct example table_detach_examples[];
 /* table-record.c: choices for kernel events, in the order of enum kernel_record_backend. */
 extern const char *const table_kernel_backends[];
 
+/* table-answers.c: `calls` and `slow`. */
+extern const struct option table_calls_options[];
+extern const char *const table_calls_paragraphs[];
+extern const struct example table_calls_examples[];
+extern const struct option table_slow_options[];
+extern const char *const table_slow_paragraphs[];
+extern const struct example table_slow_examples[];
+
 /* table-kernel.c: `kernel`. */
 extern const struct option table_kernel_options[];
 extern const char *const table_kernel_paragraphs[];
