@@ -127,8 +127,7 @@ static void files(const char *directory)
 	       "}",
 			fd, P(map));
 	CHECK(munmap(map, 4096) == 0);
-	expect("{\"e\": \"munmap\", \"address\": %" PRIu64 ", \"length\": 4096}",
-			P(map));
+	expect("{\"e\": \"munmap\", \"address\": %" PRIu64 ", \"length\": 4096}", P(map));
 	CHECK(close(fd) == 0);
 	expect("{\"e\": \"close\", \"fd\": %d, \"result\": 0, \"error\": 0}", fd);
 	CHECK(close(fd) == -1 && errno == EBADF);
