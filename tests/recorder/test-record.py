@@ -16,6 +16,9 @@ from recording import DRIVER, HOSTILE, LONG, PLUGIN, PROGRAM, SANITIZED, Case, r
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
 from waiting import wait_until
 
+# The kind that the driver prints: enum error_kind of src/base/error.h.
+ERROR_NOT_EXECUTABLE = 6
+
 
 class Basics(Case):
     def test_threads(self):
@@ -481,8 +484,8 @@ class Errors(Case):
     def test_commands_that_cannot_run(self):
         self.fails(4, "no such command in PATH", command=["no-such-command-here"])
         self.fails(4, "no such file", command=["/no/such/file"], options=["-f"])
-        self.fails(5, "may not execute it", command=["/etc/passwd"], options=["-f"])
-        self.fails(5, "directory", command=["/etc"], options=["-f"])
+        self.fails(ERROR_NOT_EXECUTABLE, "may not execute it", command=["/etc/passwd"], options=["-f"])
+        self.fails(ERROR_NOT_EXECUTABLE, "directory", command=["/etc"], options=["-f"])
 
     def test_bad_options(self):
         self.fails(2, "column 6", "not closed", options=["-e", "test:[a"])
