@@ -76,13 +76,13 @@ static bool leaks_text_is_starter(const char *function)
 	return false;
 }
 
-static void leaks_text_skip_cells(struct report_table *table)
+static void leaks_text_skip_columns(struct report_table *table)
 {
 	for (unsigned int column = 0; column + 1 < table->count; column++)
 		table_put(table, "");
 }
 
-/* A row for each frame; the cells before the last column are filled in the first row only. */
+/* A row for each frame; the columns before the last one are filled in the first row only. */
 static void leaks_text_stack(const struct leaks *leaks, struct report_table *table, uint32_t named)
 {
 	uint32_t shown = leaks->options->frames && leaks->options->frames < UINT32_MAX
@@ -100,13 +100,13 @@ static void leaks_text_stack(const struct leaks *leaks, struct report_table *tab
 		table_put(table, "(other stacks)");
 	for (uint32_t i = 0; i < depth && i < shown; i++) {
 		if (i)
-			leaks_text_skip_cells(table);
+			leaks_text_skip_columns(table);
 		leaks_text_frame(stacks_frame(&leaks->stacks, frames[i]), text, sizeof(text));
 		table_put(table, text);
 	}
 	if (depth <= shown)
 		return;
-	leaks_text_skip_cells(table);
+	leaks_text_skip_columns(table);
 	table_format(table, "… and %u more frame%s", depth - shown,
 			leaks_text_plural(depth - shown));
 }
