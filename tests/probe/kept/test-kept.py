@@ -57,7 +57,7 @@ class Folder(unittest.TestCase):
         done = run(SIDE, "trace", "-o", trace, "-c", program, *probes, status=status)
         hits = {}
         if not status and os.path.exists(trace):
-            for line in run(SIDE, "view", trace).stdout.splitlines():
+            for line in run(SIDE, "view", "--flat", trace).stdout.splitlines():
                 name = re.search(r'function = "([^"]*)"', line) or re.search(r"probe:(\w+)", line)
                 if name:
                     hits[name[1]] = hits.get(name[1], 0) + 1
@@ -561,7 +561,7 @@ class Files(Folder):
                 tracer.communicate(timeout=TIMEOUT)
             process.communicate("\n", timeout=TIMEOUT)
             self.assertEqual(process.returncode, 0)
-        return listed, len(re.findall(r"probe:\S+: ", run(SIDE, "view", trace).stdout))
+        return listed, len(re.findall(r"probe:\S+: ", run(SIDE, "view", "--flat", trace).stdout))
 
     def test_moved(self):
         """Programs whose code is on other pages, or whose file is in memory."""

@@ -83,7 +83,7 @@ class Adjacent(unittest.TestCase):
 
     def events(self, trace):
         found = []
-        for line in run(SIDE, "view", self.path(trace)).stdout.splitlines():
+        for line in run(SIDE, "view", "--flat", self.path(trace)).stdout.splitlines():
             event = re.search(r" (\w+):([\w*]+): {(.*) ?}$", line)
             found.append((event[2], dict(re.findall(r"(\w+) = ([^,}]*?)(?:,| ?$| })", event[3].strip()))))
         return found

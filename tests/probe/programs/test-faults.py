@@ -46,7 +46,7 @@ def at_faults():
 
 
 def recorded(directory):
-    status, out, err = run(SIDE, "view", "--color=never", "trace", cwd=directory)
+    status, out, err = run(SIDE, "view", "--flat", "--color=never", "trace", cwd=directory)
     equal(status, 0, err)
     return re.findall(r"^\[[^\]]*\] .*? \S*:(\S+): ", out, re.M)
 

@@ -264,7 +264,7 @@ def run(*command, cwd):
 
 def counts(directory):
     """The numbers of events of starts or instructions, and of returns."""
-    status, out, err = run(SIDE, "view", "--color=never", "trace", cwd=directory)
+    status, out, err = run(SIDE, "view", "--flat", "--color=never", "trace", cwd=directory)
     assert not status, err
     names = re.findall(r"^\[[^\]]*\] .*? \S*:(\S+): ", out, re.M)
     returns = sum(name.endswith("_return") for name in names)

@@ -22,7 +22,7 @@ def same(argument, *options):
     with tempfile.TemporaryDirectory() as directory:
         done = side("trace", "--force", "-o", directory, "-c", f"{PROGRAM} {argument}", *options)
         equal((done.out, done.status), (plain, 0), f"{argument} {options}: {done.err}")
-        viewed = side("view", "--color=never", directory)
+        viewed = side("view", "--flat", "--color=never", directory)
         names = re.findall(r"^\[[^\]]*\] .*? \S*:(\S+): ", viewed.out, re.M)
         own = CALLS * plain.count("own:")
         equal(sum(not name.endswith("_return") for name in names), own, f"{argument} {options}: {done.err}")

@@ -112,7 +112,7 @@ def test_fields_of_both():
     contains(done.err, "the return with `side view --filter`")
     trace = output()
     good("trace", "-q", "-o", trace, "-c", f"{PROGRAM} {ROUNDS}", *WORK, "--filter", "number > 40")
-    shown = good("view", trace, "--filter", "return_value < 0").out
+    shown = good("view", "--flat", trace, "--filter", "return_value < 0").out
     equal(sorted(map(int, re.findall(r"return_value = (-\d+)", shown))), sorted([-49, -47, -45, -43, -41] * THREADS))
 
 
