@@ -133,6 +133,9 @@ static uint32_t stacks_add_frame(
 	view_out_char(key, frame->is_inlined ? 'i' : 'f');
 	stacks_put_text(key, frame->file);
 	view_out_put(key, (const char *)&frame->line, sizeof(frame->line));
+	/* Without a line, only the address tells the calls of one function apart. */
+	if (!frame->file)
+		view_out_put(key, (const char *)&frame->inside, sizeof(frame->inside));
 	if (key->failed)
 		return KEYS_NONE;
 	stacks->frame_keys.limit = STACKS_FRAMES_MAX;

@@ -3,8 +3,8 @@
  * Stacks of events: each gets a number, and its addresses become frames when they are needed.
  *
  * stacks_add() gives equal addresses of one process the same number. stacks_named() resolves them:
- * stacks with the same functions, files and lines get the same second number, also if they are of
- * different processes or traces. An address in inlined functions becomes several frames. Memory is
+ * stacks with the same frames get the same second number, also if they are of different processes
+ * or traces. An address in inlined functions becomes several frames. Memory is
  * bounded: stacks beyond a limit have no number and are counted.
  *
  *     struct stacks stacks = {.limit = 0};
@@ -51,7 +51,10 @@ struct stack {
 	uint64_t addresses[STACK_ADDRESSES_MAX];
 };
 
-/* Frames with the same module, function, file and line are the same one. */
+/*
+ * Frames with the same module, function, file and line are the same one; without a line, those with
+ * the same address in the function.
+ */
 struct stack_frame {
 	const char *module;   /* the path of its file; NULL: the address is unknown */
 	const char *function; /* NULL: not known */
