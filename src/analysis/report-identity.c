@@ -99,6 +99,25 @@ static void mark_ambiguous(struct identity *identity, uint32_t last)
 }
 
 /*
+ * An exec begins another trace with the name of the new program. A trace of several processes (of
+ * the kernel) has names of threads. Without memory, the process keeps its name.
+ */
+static void report_identity_rename(struct identity_process *process, const struct ctf_trace *trace,
+		const char *name, size_t name_size)
+{
+	char *copy;
+
+	if (process->trace == trace->index || trace->vpid < 0)
+		return;
+	process->trace = trace->index;
+	copy = report_thread_copy_name(name, name_size);
+	if (!copy)
+		return;
+	free((void *)(uintptr_t)process->name);
+	process->name = copy;
+}
+
+/*
  * A pid on a host identifies a process, also after an exec. A trace without a pid is a process of
  * its own.
  */
@@ -119,8 +138,10 @@ static uint32_t add_process(struct identity *identity, const struct ctf_trace *t
 	key.trace = pid < 0 ? trace->index : 0;
 	strncpy(key.hostname, hostname, sizeof(key.hostname) - 1);
 	number = keys_find(&identity->keys, &key, sizeof(key));
-	if (number != KEYS_NONE)
+	if (number != KEYS_NONE) {
+		report_identity_rename(&identity->processes[number], trace, name, name_size);
 		return number;
+	}
 	number = identity->keys.count;
 	if (!(number & (number - 1))) { /* The array grows at 0, 1, 2, 4, … processes. */
 		processes = realloc(identity->processes,

@@ -29,11 +29,11 @@ struct identity_class {
 
 struct identity_process {
 	const char *hostname; /* these texts are NULL if they are unknown */
-	const char *name;
-	int64_t pid; /* -1: unknown */
-	uint32_t trace;
-	bool ambiguous; /* another host has a process with this name and number */
-	bool repeated;  /* an earlier process has the same number */
+	const char *name;     /* of its last program */
+	int64_t pid;          /* -1: unknown */
+	uint32_t trace;       /* of its last program */
+	bool ambiguous;       /* another host has a process with this name and number */
+	bool repeated;        /* an earlier process has the same number */
 };
 
 struct identity {
