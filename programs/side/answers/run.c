@@ -2,6 +2,7 @@
 /* Records a command or a process for a verb that answers a question. */
 #include "programs/side/answers/run.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -252,6 +253,24 @@ static int answer_check(const struct parsed *parsed, const struct answer_options
 	return COMMAND_DONE;
 }
 
+/* Otherwise the answer would be that of an older recording. */
+static int answer_check_output(const char *path)
+{
+	DIR *dir = opendir(path);
+	const struct dirent *entry;
+	bool is_empty = true;
+
+	if (!dir)
+		return COMMAND_DONE;
+	while (is_empty && (entry = readdir(dir)))
+		is_empty = !strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..");
+	closedir(dir);
+	if (is_empty)
+		return COMMAND_DONE;
+	return message_error(COMMAND_FAILED, "name another directory after `-o`",
+			"cannot record into %s: it is not empty", path);
+}
+
 /* A directory cannot be executed, so it is a trace. */
 static bool answer_is_trace(const struct parsed *parsed)
 {
@@ -269,8 +288,11 @@ int answer_run(const struct parsed *parsed, const struct answer_options *options
 		return status;
 	if (answer_is_trace(parsed))
 		return plan->answer(parsed, parsed->operands[0]);
-	if (options->output)
-		return answer_record_and_analyse(parsed, options, plan, options->output);
+	if (options->output) {
+		status = answer_check_output(options->output);
+		return status ? status
+			      : answer_record_and_analyse(parsed, options, plan, options->output);
+	}
 	status = temporary_directory_make("side-answer", "the recording", &temporary);
 	if (status)
 		return status;
