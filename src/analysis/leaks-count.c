@@ -328,7 +328,7 @@ int leaks_take_loss(
 
 uint64_t leaks_lost(const struct leaks *leaks)
 {
-	uint64_t lost = leaks->lost_packets + leaks->lost_bytes;
+	uint64_t lost = 0;
 
 	for (uint32_t i = 0; i < leaks->image_keys.count; i++) {
 		const struct leaks_image *image = &leaks->images[i];
@@ -341,7 +341,8 @@ uint64_t leaks_lost(const struct leaks *leaks)
 bool leaks_is_exact(const struct leaks *leaks)
 {
 	return !leaks->hidden && !leaks->untracked && !leaks->unbegun && !leaks->calls.dropped &&
-			!leaks->walk.damaged && !leaks_lost(leaks);
+			!leaks->walk.damaged && !leaks_lost(leaks) && !leaks->lost_packets &&
+			!leaks->lost_bytes;
 }
 
 /* An exec ends an image: the last image of a process is the one whose blocks are reported. */

@@ -88,6 +88,8 @@ static void leaks_json_summary(struct leaks *leaks, struct view_out *out)
 	leaks_json_number(out, "untracked", leaks->untracked);
 	leaks_json_number(out, "hidden", leaks->hidden);
 	leaks_json_number(out, "lost", leaks_lost(leaks));
+	leaks_json_number(out, "lost_packets", leaks->lost_packets);
+	leaks_json_number(out, "lost_bytes", leaks->lost_bytes);
 	leaks_json_print(out, ",\"exact\":%s", leaks_is_exact(leaks) ? "true" : "false");
 	leaks_json_end(out);
 }

@@ -265,15 +265,31 @@ static void leaks_text_print_frees(struct leaks *leaks, struct view_out *out)
 
 /* ---- the summary ---- */
 
+static void leaks_text_print_losses(const struct leaks *leaks, struct view_out *out)
+{
+	uint64_t events = leaks_lost(leaks), packets = leaks->lost_packets;
+	char number[FORMAT_NUMBER_MAX];
+
+	if (!events && !packets && !leaks->lost_bytes)
+		return;
+	leaks_text_print(out,
+			"Approximate: some of these blocks may be freed, and other blocks may be missing.\n");
+	if (events)
+		leaks_text_print(out, "  %s event%s lost\n", format_number(events, number),
+				events == 1 ? " was" : "s were");
+	if (packets)
+		leaks_text_print(out, "  %s packet%s missing\n", format_number(packets, number),
+				packets == 1 ? " is" : "s are");
+	if (leaks->lost_bytes)
+		leaks_text_print(out, "  %s of events could not be written\n",
+				format_size(leaks->lost_bytes, number));
+}
+
 static void leaks_text_doubts(const struct leaks *leaks, struct view_out *out)
 {
 	char number[FORMAT_NUMBER_MAX], text[128];
 
-	if (leaks_lost(leaks))
-		leaks_text_print(out,
-				"Approximate: %s event%s were lost. Some of these blocks may be freed.\n",
-				format_number(leaks_lost(leaks), number),
-				leaks_text_plural(leaks_lost(leaks)));
+	leaks_text_print_losses(leaks, out);
 	if (leaks->untracked)
 		leaks_text_print(out, "Incomplete: %s allocations exceed the limit of %u blocks.\n",
 				format_number(leaks->untracked, number), LEAKS_BLOCKS_MAX);

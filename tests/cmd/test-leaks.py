@@ -114,6 +114,17 @@ def test_stacks():
     expect_equal(answer.of("texts"), (4, 13 + 5 + len("1 and 2") + 1 + 120), "texts")
 
 
+def test_no_debug_information():
+    """Calls on different lines of one function are different stacks, also if the lines are not known."""
+    bare = os.path.join(work.name, "bare")
+    subprocess.run(["strip", "--strip-debug", "-o", bare, program], check=True)
+    wanted, answer = leaks("realloc"), Answer(run(side, "leaks", "--json", "--", bare, "realloc"))
+    expect(not any("line" in frame for leak in answer.leaks for frame in leak["stack"] if frame.get("module") == bare), "lines")
+    for function in ("resizes", "main"):
+        expect_equal(sum(function in answer.functions(leak) for leak in answer.leaks),
+                     sum(function in wanted.functions(leak) for leak in wanted.leaks), f"stacks of {function}")
+
+
 def test_processes():
     """A child's blocks are its own; those that it inherits count once. An exec ends the blocks of a program."""
     answer = leaks("fork")
@@ -126,6 +137,9 @@ def test_processes():
     expect_equal(answer.of("executes"), (0, 0), "exec")
     expect_equal(answer.of("layers")[0], 30, "exec")
     expect(answer.summary["bytes_replaced"] >= 12345, f"exec: {answer.summary}")
+    answer = Answer(run(side, "leaks", "--json", "--", "sh", "-c", f"exec {program} layers"))
+    expect_equal(answer.of("layers")[0], 30, "exec of another program")
+    expect_equal({process["procname"] for process in answer.processes}, {os.path.basename(program)}, "its name")
 
 
 def test_double_free():
@@ -154,6 +168,8 @@ def test_text():
     expect(layers and layers[3] == "30", f"{layers} {done.stdout}")
     again = run(side, "leaks", trace)
     expect_equal((again.returncode, again.stdout), (0, done.stdout), again.stderr)
+    again = run(side, "leaks", "-o", trace, "--", program, "nothing")
+    expect((again.returncode, again.stdout) == (1, "") and f"{trace}: it is not empty" in again.stderr, f"a second recording: {again}")
     few = run(side, "leaks", "--frames", "2", trace).stdout
     expect("… and 5 more frames" in few and "layer4" in few and "layer3" not in few, few)
     few = run(side, "leaks", "--rows", "1", "--", program, "objects").stdout
@@ -265,12 +281,33 @@ def test_errors():
     expect("has no call of the allocator" in done.stdout, f"no allocator: {done}")
 
 
+def test_full_disk():
+    """Bytes that could not be written are no events; the answer is approximate."""
+    disk = os.path.join(work.name, "disk")
+    os.mkdir(disk)
+    if run("mount", "-t", "tmpfs", "-o", "size=128k", "none", disk).returncode:
+        print("mounting needs root")
+        return
+    try:
+        trace = os.path.join(disk, "trace")
+        run(side, "leaks", "--json", "-o", trace, "--", sys.executable, "-S", "-c", "print(len([bytes(1000) for _ in range(50000)]))")
+        overview = json.loads(run(side, "report", "--json", trace).stdout.splitlines()[0])
+        expect(overview["lost_bytes"] > 1 << 20, f"the disk is full: {overview}")
+        summary = Answer(run(side, "leaks", "--json", trace)).summary
+        expect_equal({name: summary[name] for name in ("lost", "lost_packets", "lost_bytes", "exact")},
+                     {**{name: overview[name] for name in ("lost", "lost_packets", "lost_bytes")}, "exact": False}, "losses")
+        text = run(side, "leaks", trace).stdout
+        expect("\nApproximate: some of these blocks may be freed" in text and "iB of events could not be written\n" in text, text)
+    finally:
+        run("umount", "-l", disk)
+
+
 if sys.argv[3] == "valgrind":
     if not shutil.which("valgrind"):
         print("skipped: no valgrind")
         sys.exit(77)
     test_as_valgrind()
 else:
-    for test in (test_stacks, test_processes, test_double_free, test_text, test_running, test_allocators, test_redis, test_errors):
+    for test in (test_stacks, test_no_debug_information, test_processes, test_double_free, test_text, test_running, test_allocators, test_redis, test_errors, test_full_disk):
         test()
 finish()
