@@ -12,11 +12,9 @@
 #include "symbolize/module.h"
 
 #include "symbolize/demangle.h"
-#include "base/inside/search.h"
 
 #include <dwarf.h>
 
-#define FUNCTIONS_MAX ((size_t)16 << 20)
 #define NAME_MAX_SIZE 4096 /* Longer names are not demangled. */
 
 struct module *module_create(const struct module_name *name)
@@ -40,9 +38,9 @@ void module_free(struct module *module)
 	/* The strings are malloc'ed; free() takes no pointer to const. */
 	free((void *)(uintptr_t)module->name.path);
 	free((void *)(uintptr_t)module->name.debug_link);
-	free(module->functions);
+	symbol_table_free(&module->functions);
+	symbol_table_free(&module->variables);
 	inlined_free(module->inlined);
-	data_free(module->data);
 	if (module->dwarf)
 		dwarf_end(module->dwarf);
 	file_close(&module->debug);
@@ -98,82 +96,24 @@ static void symbol_module_open_own_file(
 		module->name.build_id_size = file_build_id(module->file.elf, module->name.build_id);
 }
 
-/* ---- functions ---- */
+/* ---- symbols ---- */
 
-static int symbol_module_compare_begin(const void *one, const void *other)
+static bool symbol_module_is_function(int type)
 {
-	const struct module_function *left = one, *right = other;
-
-	if (left->begin != right->begin)
-		return left->begin < right->begin ? -1 : 1;
-	return left->size < right->size ? 1 : left->size > right->size ? -1 : 0;
+	return type == STT_FUNC || type == STT_GNU_IFUNC;
 }
 
-static bool add_function(struct module *module, const GElf_Sym *symbol, const char *name)
+static bool symbol_module_is_variable(int type)
 {
-	size_t count = module->count;
-	struct module_function *grown;
-
-	if (!(count & (count - 1))) { /* Grows at 0, 1, 2, 4, … */
-		grown = realloc(module->functions, (count ? count * 2 : 1) * sizeof(*grown));
-		if (!grown)
-			return false;
-		module->functions = grown;
-	}
-	module->functions[module->count++] = (struct module_function){
-			symbol->st_value,
-			symbol->st_size,
-			name,
-	};
-	return module->count < FUNCTIONS_MAX;
+	return type == STT_OBJECT || type == STT_COMMON;
 }
 
-static void symbol_module_read_table(
-		struct module *module, Elf *elf, Elf_Scn *section, const GElf_Shdr *header)
+static void symbol_module_read_table(const struct module *module, struct symbol_table *table,
+		bool (*is_wanted)(int type))
 {
-	Elf_Data *data = elf_getdata(section, NULL);
-	GElf_Sym symbol;
-
-	for (int i = 0; gelf_getsym(data, i, &symbol); i++) {
-		const char *name;
-
-		if (GELF_ST_TYPE(symbol.st_info) != STT_FUNC &&
-				GELF_ST_TYPE(symbol.st_info) != STT_GNU_IFUNC)
-			continue;
-		name = symbol.st_shndx != SHN_UNDEF
-				? elf_strptr(elf, header->sh_link, symbol.st_name)
-				: NULL;
-		if (name && *name && !add_function(module, &symbol, name))
-			return;
-	}
-}
-
-static void read_functions(struct module *module, Elf *elf)
-{
-	Elf_Scn *section = NULL;
-
-	while (elf && (section = elf_nextscn(elf, section))) {
-		GElf_Shdr header;
-
-		if (gelf_getshdr(section, &header) &&
-				(header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM))
-			symbol_module_read_table(module, elf, section, &header);
-	}
-}
-
-static const struct module_function *function_at(const struct module *module, uint64_t address)
-{
-	/* The first function that begins behind the address. */
-	size_t low = search_leading(i, module->count, module->functions[i].begin <= address);
-
-	/* Of several that begin before the address, the nearest that contains it. */
-	for (size_t i = low; i-- > 0 && low - i <= 64;) {
-		const struct module_function *function = &module->functions[i];
-
-		if (address - function->begin < function->size)
-			return function;
-	}
-	return NULL;
+	symbol_table_read(table, module->file.elf, is_wanted);
+	symbol_table_read(table, module->debug.elf, is_wanted);
+	symbol_table_sort(table);
 }
 
 /* ---- segments ---- */
@@ -242,11 +182,7 @@ void module_open(struct module *module, const struct symbols_options *options)
 	symbol_module_open_own_file(module, options);
 	open_dwarf(module, options);
 	symbol_module_find_first(module);
-	read_functions(module, module->file.elf);
-	read_functions(module, module->debug.elf);
-	if (module->count)
-		qsort(module->functions, module->count, sizeof(*module->functions),
-				symbol_module_compare_begin);
+	symbol_module_read_table(module, &module->functions, symbol_module_is_function);
 }
 
 /* Find the unit by the index of addresses, or (clang writes no index) in all units. */
@@ -311,7 +247,7 @@ char *module_readable(const char *name)
 
 void module_find(struct module *module, uint64_t address, struct symbol *ret_symbol)
 {
-	const struct module_function *function = function_at(module, address);
+	const struct table_symbol *function = symbol_table_find(&module->functions, address);
 	Dwarf_Die unit;
 
 	if (function) {
@@ -322,4 +258,18 @@ void module_find(struct module *module, uint64_t address, struct symbol *ret_sym
 		return;
 	symbol_module_find_line(&unit, address, ret_symbol);
 	inlined_find(module, &unit, address, ret_symbol);
+}
+
+void module_find_variable(struct module *module, uint64_t address, struct symbol *ret_symbol)
+{
+	const struct table_symbol *variable;
+
+	if (!module->has_variables)
+		symbol_module_read_table(module, &module->variables, symbol_module_is_variable);
+	module->has_variables = true;
+	variable = symbol_table_find(&module->variables, address);
+	if (!variable)
+		return;
+	ret_symbol->function = module_readable(variable->name);
+	ret_symbol->inside = address - variable->begin;
 }

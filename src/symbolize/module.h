@@ -5,6 +5,7 @@
 /* One file with code, and its functions and lines. Private to the module symbolize. */
 
 #include "symbolize/symbols.h"
+#include "symbolize/symbol-table.h"
 
 #include <elfutils/libdw.h>
 #include <gelf.h>
@@ -24,24 +25,19 @@ struct module_name {
 	const char *debug_link;
 };
 
-struct module_function {
-	uint64_t begin, size;
-	const char *name; /* points into the file's string table */
-};
-
 struct module {
 	struct module *next;
 	uint32_t number;
 	struct module_name name; /* owns its strings */
 	bool opened;
 	bool first_known;
-	uint64_t first;                    /* the address that is mapped at the base */
-	struct symbols_file file, debug;   /* elf NULL: no usable file */
-	Dwarf *dwarf;                      /* NULL: no lines */
-	struct module_function *functions; /* sorted by begin */
-	size_t count;
+	uint64_t first;                  /* the address that is mapped at the base */
+	struct symbols_file file, debug; /* elf NULL: no usable file */
+	Dwarf *dwarf;                    /* NULL: no lines */
+	struct symbol_table functions;
+	struct symbol_table variables; /* read at the first lookup of one */
+	bool has_variables;
 	struct inlined_index *inlined; /* NULL: no address was looked up yet */
-	struct data_index *data;       /* NULL: no variable was looked up yet */
 };
 
 /* Copies the name. NULL: out of memory. Opens no file. */
@@ -54,6 +50,8 @@ void module_open(struct module *module, const struct symbols_options *options);
 bool module_address(const struct module *module, uint64_t offset, uint64_t *ret_address);
 /* Fill in the function, the line and the inlined functions of an address; all is malloc'ed. */
 void module_find(struct module *module, uint64_t address, struct symbol *ret_symbol);
+/* Fill in `function` and `inside` for an address of data; the name is malloc'ed. */
+void module_find_variable(struct module *module, uint64_t address, struct symbol *ret_symbol);
 /* The name without the version, demangled if it is mangled; malloc'ed. NULL: out of memory. */
 char *module_readable(const char *name);
 /* The unit of the debug information that has the code at the address. */
@@ -65,10 +63,6 @@ char *module_whole_path(Dwarf_Die *unit, const char *file);
 void inlined_find(struct module *module, Dwarf_Die *unit, uint64_t address,
 		struct symbol *ret_symbol);
 void inlined_free(struct inlined_index *index);
-
-/* data.c: fills in `function` and `inside` for an address of data; the name is malloc'ed. */
-void data_find(struct module *module, uint64_t address, struct symbol *ret_symbol);
-void data_free(struct data_index *index);
 
 /* symbol.c */
 #define SYMBOL_BYTES_MAX 16384

@@ -124,7 +124,7 @@ static void symbol_worker_answer(const struct symbol_query *question, struct mod
 	if (!known || address < call)
 		return;
 	if (question->data)
-		data_find(module, address, &symbol);
+		module_find_variable(module, address, &symbol);
 	else
 		module_find(module, address - call, &symbol);
 	answer.line = symbol.file ? symbol.line : 0;

@@ -17,86 +17,66 @@
 
 #include "../failing-calls.h"
 #include "symbolize/module.c" /* NOLINT(bugprone-suspicious-include): reaches static functions */
-#include "symbolize/data.c"   /* NOLINT(bugprone-suspicious-include): reaches static functions */
+#include "symbolize/symbol-table.c" /* NOLINT(bugprone-suspicious-include): the same */
 
 static char directory[] = "/tmp/side-test-file-XXXXXX";
 
-/* ---- functions ---- */
+/* ---- symbols ---- */
 
 static void test_order(void **unused)
 {
-	const struct module_function functions[] = {
-			{1, 9, "a"}, {2, 9, "b"}, {2, 8, "c"}, {2, 8, "d"}};
+	const struct table_symbol symbols[] = {{1, 9, "a"}, {2, 9, "b"}, {2, 8, "c"}, {2, 8, "d"}};
 
 	(void)unused;
-	assert_int_equal(symbol_module_compare_begin(&functions[0], &functions[1]), -1);
-	assert_int_equal(symbol_module_compare_begin(&functions[1], &functions[0]), 1);
+	assert_int_equal(symbol_table_compare(&symbols[0], &symbols[1]), -1);
+	assert_int_equal(symbol_table_compare(&symbols[1], &symbols[0]), 1);
 	/* The smaller one is behind the larger one, because the search goes backwards. */
-	assert_int_equal(symbol_module_compare_begin(&functions[1], &functions[2]), -1);
-	assert_int_equal(symbol_module_compare_begin(&functions[2], &functions[1]), 1);
-	assert_int_equal(symbol_module_compare_begin(&functions[2], &functions[3]), 0);
+	assert_int_equal(symbol_table_compare(&symbols[1], &symbols[2]), -1);
+	assert_int_equal(symbol_table_compare(&symbols[2], &symbols[1]), 1);
+	assert_int_equal(symbol_table_compare(&symbols[2], &symbols[3]), 0);
 }
 
 static void test_growth(void **unused)
 {
-	const struct module_name name = {.path = "/a"};
-	struct module *module = module_create(&name);
+	struct symbol_table table = {.count = 0};
 	GElf_Sym symbol;
 
 	(void)unused;
-	/* Memory for 1, 2, 4, 8, 16 functions. */
+	/* Memory for 1, 2, 4, 8, 16 symbols. */
 	failing_arm(6);
 	for (unsigned int i = 0; i < 16; i++) {
 		symbol = (GElf_Sym){.st_value = 100 + i, .st_size = 200 + i};
-		assert_true(add_function(module, &symbol, "f"));
+		assert_true(symbol_table_add(&table, &symbol, "f"));
 	}
 	assert_false(failing_has_failed());
 	failing_arm(1);
-	assert_false(add_function(module, &symbol, "f"));
+	assert_false(symbol_table_add(&table, &symbol, "f"));
 	assert_true(failing_has_failed());
-	assert_int_equal(module->count, 16);
+	assert_int_equal(table.count, 16);
 	for (unsigned int i = 0; i < 16; i++) {
-		assert_int_equal(module->functions[i].begin, 100 + i);
-		assert_int_equal(module->functions[i].size, 200 + i);
-		assert_string_equal(module->functions[i].name, "f");
+		assert_int_equal(table.symbols[i].begin, 100 + i);
+		assert_int_equal(table.symbols[i].size, 200 + i);
+		assert_string_equal(table.symbols[i].name, "f");
 	}
-	module_free(module);
+	symbol_table_free(&table);
 }
 
-/* The functions before the last ones are never read, so they need no memory. */
-static void test_most_functions(void **unused)
+/* The symbols before the last ones are never read, so they need no memory. */
+static void test_most_symbols(void **unused)
 {
-	const size_t most = (size_t)1 << 24, size = most * sizeof(struct module_function);
-	struct module module = {.count = most - 2};
-	const GElf_Sym symbol = {.st_value = 5};
-
-	(void)unused;
-	module.functions = mmap(NULL, size, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	assert_ptr_not_equal(module.functions, MAP_FAILED);
-	assert_true(add_function(&module, &symbol, "f"));
-	assert_false(add_function(&module, &symbol, "f"));
-	assert_int_equal(module.count, most);
-	assert_int_equal(module.functions[most - 1].begin, 5);
-	munmap(module.functions, size);
-}
-
-static void test_most_variables(void **unused)
-{
-	size_t most = (size_t)16 << 20, size = most * sizeof(struct data_variable);
+	const size_t most = (size_t)1 << 24, size = most * sizeof(struct table_symbol);
+	struct symbol_table table = {.count = most - 2};
 	const GElf_Sym symbol = {.st_value = 5, .st_size = 1};
-	struct data_index index = {.count = most - 2};
 
 	(void)unused;
-	/* Pages that are not written need no memory. */
-	index.variables = mmap(NULL, size, PROT_READ | PROT_WRITE,
+	table.symbols = mmap(NULL, size, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	assert_ptr_not_equal(index.variables, MAP_FAILED);
-	assert_true(data_add(&index, &symbol, "v"));
-	assert_false(data_add(&index, &symbol, "v"));
-	assert_int_equal(index.count, most);
-	assert_int_equal(index.variables[most - 1].begin, 5);
-	munmap(index.variables, size);
+	assert_ptr_not_equal(table.symbols, MAP_FAILED);
+	assert_true(symbol_table_add(&table, &symbol, "f"));
+	assert_false(symbol_table_add(&table, &symbol, "f"));
+	assert_int_equal(table.count, most);
+	assert_int_equal(table.symbols[most - 1].begin, 5);
+	munmap(table.symbols, size);
 }
 
 static void test_creation(void **unused)
@@ -307,7 +287,7 @@ static void test_missing(void **unused)
 
 		module_open(module, &options);
 		assert_null(module->file.elf);
-		assert_int_equal(module->count, 0);
+		assert_int_equal(module->functions.count, 0);
 		assert_int_equal(nr_sentences, 0);
 		module_free(module);
 	}
@@ -327,10 +307,10 @@ static void test_no_memory(void **unused)
 		failing_arm(number);
 		module_open(module, &options);
 		if (!number)
-			count_of_all = module->count;
+			count_of_all = module->functions.count;
 		if (failing_has_failed() && !strcmp(failing_name, "realloc")) {
 			assert_true(count_of_all > 64);
-			assert_true(module->count < count_of_all / 2);
+			assert_true(module->functions.count < count_of_all / 2);
 			number = 100;
 		}
 		assert_true(number || count_of_all);
@@ -434,8 +414,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(test_order),
 			cmocka_unit_test(test_growth),
-			cmocka_unit_test(test_most_functions),
-			cmocka_unit_test(test_most_variables),
+			cmocka_unit_test(test_most_symbols),
 			cmocka_unit_test(test_creation),
 			cmocka_unit_test(test_readable),
 			cmocka_unit_test(test_sizes),

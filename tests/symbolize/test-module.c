@@ -329,7 +329,7 @@ static void test_functions(void **unused)
 	write_file(path, &image, sizeof(image));
 	module = open_module(&name, NULL);
 	assert_int_equal(nr_reported, 0);
-	assert_int_equal(module->count, 7 - 1);
+	assert_int_equal(module->functions.count, 7 - 1);
 	assert_function(module, 0x1ff, NULL, 0);
 	assert_function(module, 0x200, "first", 0);
 	assert_function(module, 0x20f, "first", 0xf);

@@ -287,7 +287,7 @@ static char *describe_module(const struct module *module, uint64_t address)
 	return text;
 }
 
-void data_find(struct module *module, uint64_t address, struct symbol *symbol)
+void module_find_variable(struct module *module, uint64_t address, struct symbol *symbol)
 {
 	char *text;
 
