@@ -125,7 +125,6 @@ static int function_table_print_text(
 			form->columns, form->nr_columns, report->colour, NULL, 0, 0, false};
 	uint32_t *order = form->by_self ? calls_self_order(calls) : calls_function_order(calls);
 	uint32_t count = calls->functions.count, shown = text_rows_shown(report, count);
-	int ret;
 
 	if (!order)
 		return -ENOMEM;
@@ -137,11 +136,7 @@ static int function_table_print_text(
 		table_print(&table, &text.out);
 	text_print_remainder(&text, shown, count);
 	free(order);
-	ret = text.out.failed || table.failed ? -ENOMEM : 0;
-	if (!ret)
-		fwrite(text.out.begin, 1, view_out_size(&text.out), out);
-	view_out_free(&text.out);
-	return ret;
+	return view_out_end(&text.out, out, table.failed ? -ENOMEM : 0);
 }
 
 int function_table_print(struct report *report, enum function_table table, FILE *out)

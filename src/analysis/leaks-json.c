@@ -2,36 +2,20 @@
 /* The answer about leaks as JSON: docs/spec/report-json.md. */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/leaks.h"
 #include "analysis/view-sink.h"
 
-static void leaks_json_print(struct view_out *out, const char *format, ...)
-		__attribute__((format(printf, 2, 3)));
-
-static void leaks_json_print(struct view_out *out, const char *format, ...)
-{
-	char line[512];
-	va_list arguments;
-	int size;
-
-	va_start(arguments, format);
-	size = vsnprintf(line, sizeof(line), format, arguments);
-	va_end(arguments);
-	view_out_put(out, line, size < (int)sizeof(line) ? (size_t)size : sizeof(line) - 1);
-}
-
 static void leaks_json_begin(struct view_out *out, const char *type)
 {
-	leaks_json_print(out, "{\"schema\":%d,\"type\":\"%s\"", LEAKS_JSON_SCHEMA, type);
+	view_out_format(out, "{\"schema\":%d,\"type\":\"%s\"", LEAKS_JSON_SCHEMA, type);
 }
 
 static void leaks_json_number(struct view_out *out, const char *name, uint64_t number)
 {
-	leaks_json_print(out, ",\"%s\":%" PRIu64, name, number);
+	view_out_format(out, ",\"%s\":%" PRIu64, name, number);
 }
 
 static void leaks_json_end(struct view_out *out)
@@ -41,7 +25,7 @@ static void leaks_json_end(struct view_out *out)
 
 static void leaks_json_text(struct view_out *out, const char *name, const char *text)
 {
-	leaks_json_print(out, ",\"%s\":", name);
+	view_out_format(out, ",\"%s\":", name);
 	view_json_quoted(out, text, strlen(text));
 }
 
@@ -55,14 +39,14 @@ static void leaks_json_process(struct leaks *leaks, struct view_out *out, uint32
 	if (process->name)
 		leaks_json_text(out, "procname", process->name);
 	if (process->pid >= 0)
-		leaks_json_print(out, ",\"vpid\":%" PRId64, process->pid);
+		view_out_format(out, ",\"vpid\":%" PRId64, process->pid);
 }
 
 /* An array of frames, innermost first. */
 static void leaks_json_stack(
 		struct leaks *leaks, struct view_out *out, const char *name, uint32_t named)
 {
-	leaks_json_print(out, ",\"%s\":", name);
+	view_out_format(out, ",\"%s\":", name);
 	stacks_print_json(&leaks->stacks, named, out);
 }
 
@@ -90,7 +74,7 @@ static void leaks_json_summary(struct leaks *leaks, struct view_out *out)
 	leaks_json_number(out, "lost", leaks_lost(leaks));
 	leaks_json_number(out, "lost_packets", leaks->lost_packets);
 	leaks_json_number(out, "lost_bytes", leaks->lost_bytes);
-	leaks_json_print(out, ",\"exact\":%s", leaks_is_exact(leaks) ? "true" : "false");
+	view_out_format(out, ",\"exact\":%s", leaks_is_exact(leaks) ? "true" : "false");
 	leaks_json_end(out);
 }
 
@@ -102,13 +86,13 @@ static void leaks_json_images(struct leaks *leaks, struct view_out *out)
 		leaks_json_begin(out, "leaks_process");
 		leaks_json_process(leaks, out, i);
 		if (image->parent >= 0)
-			leaks_json_print(out, ",\"forked_from\":%" PRId64, image->parent);
+			view_out_format(out, ",\"forked_from\":%" PRId64, image->parent);
 		leaks_json_number(out, "allocations", image->allocations);
 		leaks_json_number(out, "allocated_bytes", image->allocated_bytes);
 		leaks_json_number(out, "blocks", image->blocks);
 		leaks_json_number(out, "bytes", image->bytes);
 		leaks_json_number(out, "unknown_frees", image->unknown_frees);
-		leaks_json_print(out, ",\"replaced\":%s", image->replaced ? "true" : "false");
+		view_out_format(out, ",\"replaced\":%s", image->replaced ? "true" : "false");
 		leaks_json_end(out);
 	}
 }
@@ -125,11 +109,11 @@ static void leaks_json_site(
 	leaks_json_number(out, "bytes", site->bytes);
 	leaks_json_number(out, "allocations", site->allocations);
 	leaks_json_number(out, "allocated_bytes", site->allocated_bytes);
-	leaks_json_print(out, ",\"oldest_ns\":%" PRId64 ",\"newest_ns\":%" PRId64, site->oldest_ns,
+	view_out_format(out, ",\"oldest_ns\":%" PRId64 ",\"newest_ns\":%" PRId64, site->oldest_ns,
 			site->newest_ns);
 	view_out_text(out, ",\"growth\":[");
 	for (unsigned int part = 0; part < LEAKS_GROWTH; part++)
-		leaks_json_print(out, "%s%" PRIu64, part ? "," : "", site->growth[part]);
+		view_out_format(out, "%s%" PRIu64, part ? "," : "", site->growth[part]);
 	view_out_char(out, ']');
 	leaks_json_stack(leaks, out, "stack", site->named);
 	leaks_json_end(out);
@@ -178,8 +162,5 @@ int leaks_print_json(struct leaks *leaks, FILE *out)
 	leaks_json_images(leaks, &text);
 	leaks_json_sites(leaks, &text);
 	leaks_json_frees(leaks, &text);
-	if (!text.failed)
-		fwrite(text.begin, 1, view_out_size(&text), out);
-	view_out_free(&text);
-	return text.failed ? -ENOMEM : 0;
+	return view_out_end(&text, out, 0);
 }

@@ -2,7 +2,6 @@
 /* The answer about leaks as text. */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,21 +11,6 @@
 
 #define LEAKS_ROWS_SHOWN 20  /* rows of a table if the options have no number */
 #define LEAKS_FRAMES_SHOWN 8 /* frames of a stack if the options have no number */
-
-static void leaks_text_print(struct view_out *out, const char *format, ...)
-		__attribute__((format(printf, 2, 3)));
-
-static void leaks_text_print(struct view_out *out, const char *format, ...)
-{
-	char line[1024];
-	va_list arguments;
-	int size;
-
-	va_start(arguments, format);
-	size = vsnprintf(line, sizeof(line), format, arguments);
-	va_end(arguments);
-	view_out_put(out, line, size < (int)sizeof(line) ? (size_t)size : sizeof(line) - 1);
-}
 
 static const char *leaks_text_plural(uint64_t count)
 {
@@ -171,7 +155,7 @@ static void leaks_text_remainder(const struct leaks *leaks, struct view_out *out
 		bytes += leaks->groups[i].bytes;
 	}
 	if (shown < count)
-		leaks_text_print(out, "… and %u more stack%s with %s\n", count - shown,
+		view_out_format(out, "… and %u more stack%s with %s\n", count - shown,
 				leaks_text_plural(count - shown),
 				leaks_text_blocks(blocks, bytes, text));
 }
@@ -250,14 +234,14 @@ static void leaks_text_print_frees(struct leaks *leaks, struct view_out *out)
 	char number[FORMAT_NUMBER_MAX];
 
 	if (leaks->double_frees && leaks_is_exact(leaks)) {
-		leaks_text_print(out, "\n%s free%s of a block that was already freed\n",
+		view_out_format(out, "\n%s free%s of a block that was already freed\n",
 				format_number(leaks->double_frees, number),
 				leaks_text_plural(leaks->double_frees));
 		leaks_text_double_frees(leaks, out);
 	}
 	if (!leaks->unknown_frees)
 		return;
-	leaks_text_print(out,
+	view_out_format(out,
 			"\n%s free%s of blocks whose allocation is not in the recording; `--json` lists them\n",
 			format_number(leaks->unknown_frees, number),
 			leaks_text_plural(leaks->unknown_frees));
@@ -272,16 +256,16 @@ static void leaks_text_print_losses(const struct leaks *leaks, struct view_out *
 
 	if (!events && !packets && !leaks->lost_bytes)
 		return;
-	leaks_text_print(out,
+	view_out_format(out,
 			"Approximate: some of these blocks may be freed, and other blocks may be missing.\n");
 	if (events)
-		leaks_text_print(out, "  %s event%s lost\n", format_number(events, number),
+		view_out_format(out, "  %s event%s lost\n", format_number(events, number),
 				events == 1 ? " was" : "s were");
 	if (packets)
-		leaks_text_print(out, "  %s packet%s missing\n", format_number(packets, number),
+		view_out_format(out, "  %s packet%s missing\n", format_number(packets, number),
 				packets == 1 ? " is" : "s are");
 	if (leaks->lost_bytes)
-		leaks_text_print(out, "  %s of events could not be written\n",
+		view_out_format(out, "  %s of events could not be written\n",
 				format_size(leaks->lost_bytes, number));
 }
 
@@ -291,15 +275,15 @@ static void leaks_text_doubts(const struct leaks *leaks, struct view_out *out)
 
 	leaks_text_print_losses(leaks, out);
 	if (leaks->untracked)
-		leaks_text_print(out, "Incomplete: %s allocations exceed the limit of %u blocks.\n",
+		view_out_format(out, "Incomplete: %s allocations exceed the limit of %u blocks.\n",
 				format_number(leaks->untracked, number), LEAKS_BLOCKS_MAX);
 	if (leaks->hidden)
-		leaks_text_print(out,
+		view_out_format(out,
 				"Incomplete: the trace has no blocks of posix_memalign(), which was called %s time%s.\n",
 				format_number(leaks->hidden, number),
 				leaks_text_plural(leaks->hidden));
 	if (leaks->blocks_replaced)
-		leaks_text_print(out, "Not counted: %s of programs that an exec replaced.\n",
+		view_out_format(out, "Not counted: %s of programs that an exec replaced.\n",
 				leaks_text_blocks(leaks->blocks_replaced, leaks->bytes_replaced,
 						text));
 }
@@ -310,16 +294,16 @@ static void leaks_text_summary(const struct leaks *leaks, struct view_out *out)
 	char text[128], number[FORMAT_NUMBER_MAX], size[FORMAT_NUMBER_MAX];
 
 	if (!leaks->events && !leaks->hidden)
-		leaks_text_print(out, "The recording has no call of the allocator.\n");
-	leaks_text_print(out, "%s alive at the end, of %s allocation%s (%s) in %u process%s",
+		view_out_format(out, "The recording has no call of the allocator.\n");
+	view_out_format(out, "%s alive at the end, of %s allocation%s (%s) in %u process%s",
 			leaks_text_blocks(leaks->blocks_alive, leaks->bytes_alive, text),
 			format_number(leaks->allocations, number),
 			leaks_text_plural(leaks->allocations),
 			format_size(leaks->allocated_bytes, size), processes,
 			processes == 1 ? "" : "es");
-	leaks_text_print(out, "; peak %s\n", format_size(leaks->peak_bytes, size));
+	view_out_format(out, "; peak %s\n", format_size(leaks->peak_bytes, size));
 	if (leaks->options->older_ns)
-		leaks_text_print(out, "%s of these %s at least %s old\n",
+		view_out_format(out, "%s of these %s at least %s old\n",
 				leaks_text_blocks(
 						leaks->blocks_counted, leaks->bytes_counted, text),
 				leaks->blocks_counted == 1 ? "is" : "are",
@@ -334,8 +318,5 @@ int leaks_print_text(struct leaks *leaks, FILE *out)
 	leaks_text_summary(leaks, &text);
 	leaks_text_sites(leaks, &text);
 	leaks_text_print_frees(leaks, &text);
-	if (!text.failed)
-		fwrite(text.begin, 1, view_out_size(&text), out);
-	view_out_free(&text);
-	return text.failed ? -ENOMEM : 0;
+	return view_out_end(&text, out, 0);
 }

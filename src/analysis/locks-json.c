@@ -2,7 +2,6 @@
 /* The answer about locks as JSON: docs/spec/report-json.md. */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,40 +13,25 @@ struct locks_json {
 	struct view_out out;
 };
 
-static void locks_json_print(struct locks_json *json, const char *format, ...)
-		__attribute__((format(printf, 2, 3)));
-
-static void locks_json_print(struct locks_json *json, const char *format, ...)
-{
-	char line[512];
-	va_list arguments;
-	int size;
-
-	va_start(arguments, format);
-	size = vsnprintf(line, sizeof(line), format, arguments);
-	va_end(arguments);
-	view_out_put(&json->out, line, size < (int)sizeof(line) ? (size_t)size : sizeof(line) - 1);
-}
-
 static void locks_json_begin(struct locks_json *json, const char *type)
 {
-	locks_json_print(json, "{\"schema\":%d,\"type\":\"%s\"", LOCKS_JSON_SCHEMA, type);
+	view_out_format(&json->out, "{\"schema\":%d,\"type\":\"%s\"", LOCKS_JSON_SCHEMA, type);
 }
 
 static void locks_json_number(struct locks_json *json, const char *name, uint64_t number)
 {
-	locks_json_print(json, ",\"%s\":%" PRIu64, name, number);
+	view_out_format(&json->out, ",\"%s\":%" PRIu64, name, number);
 }
 
 static void locks_json_text(struct locks_json *json, const char *name, const char *text)
 {
-	locks_json_print(json, ",\"%s\":", name);
+	view_out_format(&json->out, ",\"%s\":", name);
 	view_json_quoted(&json->out, text, strlen(text));
 }
 
 static void locks_json_time(struct locks_json *json, const char *name, int64_t ns)
 {
-	locks_json_print(json, ",\"%s_ns\":%" PRId64 ",\"%s_time\":\"", name, ns, name);
+	view_out_format(&json->out, ",\"%s_ns\":%" PRId64 ",\"%s_time\":\"", name, ns, name);
 	walk_put_time(&json->out, ns, true);
 	view_out_char(&json->out, '"');
 }
@@ -61,7 +45,7 @@ static void locks_json_process(struct locks_json *json, uint32_t number)
 	if (process->name)
 		locks_json_text(json, "procname", process->name);
 	if (process->pid >= 0)
-		locks_json_print(json, ",\"vpid\":%" PRId64, process->pid);
+		view_out_format(&json->out, ",\"vpid\":%" PRId64, process->pid);
 }
 
 /* A list of frames, the innermost first. `named` is a number of stacks_named(). */
@@ -69,7 +53,7 @@ static void locks_json_stack(struct locks_json *json, const char *name, uint32_t
 {
 	if (named == STACK_NONE)
 		return;
-	locks_json_print(json, ",\"%s\":", name);
+	view_out_format(&json->out, ",\"%s\":", name);
 	stacks_print_json(&json->locks->stacks, named, &json->out);
 }
 
@@ -85,7 +69,7 @@ static void locks_json_stats(struct locks_json *json, const char *name, const st
 		uint32_t thousandths;
 	} percentiles[] = {{"p50_ns", 50000}, {"p90_ns", 90000}, {"p99_ns", 99000}};
 
-	locks_json_print(json, ",\"%s\":{\"count\":%" PRIu64, name, stats->count);
+	view_out_format(&json->out, ",\"%s\":{\"count\":%" PRIu64, name, stats->count);
 	if (stats->count) {
 		locks_json_number(json, "total_ns", (uint64_t)stats->sum);
 		locks_json_number(json, "min_ns", (uint64_t)stats->least);
@@ -94,7 +78,7 @@ static void locks_json_stats(struct locks_json *json, const char *name, const st
 					report_stats_percentile(stats, percentiles[i].thousandths));
 		locks_json_number(json, "max_ns", (uint64_t)stats->most);
 	}
-	locks_json_print(json, "}");
+	view_out_format(&json->out, "}");
 }
 
 /* ---- objects ---- */
@@ -119,8 +103,8 @@ static void locks_json_overview(struct locks_json *json)
 	locks_json_number(json, "not_followed", locks->not_followed);
 	locks_json_number(json, "unknown_ends", locks->unknown_ends);
 	locks_json_number(json, "contradictory", locks->contradictory);
-	locks_json_print(json, ",\"damaged\":%s", locks->walk.damaged ? "true" : "false");
-	locks_json_print(json, "}\n");
+	view_out_format(&json->out, ",\"damaged\":%s", locks->walk.damaged ? "true" : "false");
+	view_out_format(&json->out, "}\n");
 }
 
 static void locks_json_lock(struct locks_json *json, const struct locks_row *row)
@@ -144,19 +128,19 @@ static void locks_json_pairs(struct locks_json *json, uint32_t row, const uint32
 	const struct locks *locks = json->locks;
 	uint32_t count, first = locks_pairs_of(locks, pairs, row, &count);
 
-	locks_json_print(json, ",\"stacks\":[");
+	view_out_format(&json->out, ",\"stacks\":[");
 	for (uint32_t i = 0; i < count; i++) {
 		const struct locks_pair *pair = &locks->pairs[pairs[first + i]];
 
-		locks_json_print(json, "%s{\"count\":%" PRIu64, i ? "," : "", pair->count);
+		view_out_format(&json->out, "%s{\"count\":%" PRIu64, i ? "," : "", pair->count);
 		locks_json_number(json, "total_ns", pair->ns);
 		locks_json_number(json, "max_ns", pair->max_ns);
 		locks_json_stack(json, "waiter", pair->waiter);
 		locks_json_stack(json, locks_has_owner(locks->rows[row].kind) ? "holder" : "waker",
 				pair->holder);
-		locks_json_print(json, "}");
+		view_out_format(&json->out, "}");
 	}
-	locks_json_print(json, "]");
+	view_out_format(&json->out, "]");
 }
 
 static void locks_json_row(struct locks_json *json, uint32_t number, const uint32_t *pairs)
@@ -180,14 +164,14 @@ static void locks_json_row(struct locks_json *json, uint32_t number, const uint3
 	if (locks_has_owner(row->kind))
 		locks_json_stats(json, "hold", &row->hold);
 	locks_json_pairs(json, number, pairs);
-	locks_json_print(json, "}\n");
+	view_out_format(&json->out, "}\n");
 }
 
 static void locks_json_thread(
 		struct locks_json *json, const char *name, const struct locks_thread *thread)
 {
 	/* Without the context vtid, the number is that of a thread among the probes. */
-	locks_json_print(json, ",\"%s\":%" PRId64, name, thread->id & INT64_C(0xffffffff));
+	view_out_format(&json->out, ",\"%s\":%" PRId64, name, thread->id & INT64_C(0xffffffff));
 	if (*thread->name)
 		locks_json_text(json, strcmp(name, "holder") ? "thread_name" : "holder_name",
 				thread->name);
@@ -200,7 +184,7 @@ static void locks_json_edge(struct locks_json *json, const struct locks_edge *ed
 	const struct locks_thread *thread = &locks->threads[edge->thread];
 	const struct locks_pending *pending = &thread->pending[thread->depth - 1];
 
-	locks_json_print(json, "{\"call\":\"%s\"", pending->operation->function);
+	view_out_format(&json->out, "{\"call\":\"%s\"", pending->operation->function);
 	locks_json_thread(json, "thread", thread);
 	locks_json_lock(json, &locks->rows[locks->all[hold->lock].row]);
 	locks_json_time(json, "since", pending->ns);
@@ -208,7 +192,7 @@ static void locks_json_edge(struct locks_json *json, const struct locks_edge *ed
 	locks_json_thread(json, "holder", &locks->threads[hold->thread]);
 	locks_json_time(json, "held_since", hold->ns);
 	locks_json_raw_stack(json, "holder_stack", hold->stack);
-	locks_json_print(json, "}");
+	view_out_format(&json->out, "}");
 }
 
 static void locks_json_deadlock(struct locks_json *json, const struct locks_deadlock *deadlock)
@@ -217,13 +201,13 @@ static void locks_json_deadlock(struct locks_json *json, const struct locks_dead
 
 	locks_json_begin(json, "deadlock");
 	locks_json_process(json, json->locks->threads[edges->thread].process);
-	locks_json_print(json, ",\"threads\":[");
+	view_out_format(&json->out, ",\"threads\":[");
 	for (uint32_t i = 0; i < deadlock->count; i++) {
 		if (i)
-			locks_json_print(json, ",");
+			view_out_format(&json->out, ",");
 		locks_json_edge(json, &edges[i]);
 	}
-	locks_json_print(json, "]}\n");
+	view_out_format(&json->out, "]}\n");
 }
 
 static void locks_json_waiting(struct locks_json *json, const struct locks_thread *thread)
@@ -237,7 +221,7 @@ static void locks_json_waiting(struct locks_json *json, const struct locks_threa
 	locks_json_number(json, "address", pending->address);
 	locks_json_time(json, "since", pending->ns);
 	locks_json_raw_stack(json, "waiter_stack", pending->stack);
-	locks_json_print(json, "}\n");
+	view_out_format(&json->out, "}\n");
 }
 
 static int locks_json_rows(struct locks_json *json, bool has_owner, const uint32_t *pairs)
@@ -280,10 +264,5 @@ int locks_print_json(struct locks *locks, FILE *out)
 	if (!ret)
 		ret = locks_json_print_waiting(&json);
 	free(pairs);
-	if (!ret && json.out.failed)
-		ret = -ENOMEM;
-	if (!ret)
-		fwrite(json.out.begin, 1, view_out_size(&json.out), out);
-	view_out_free(&json.out);
-	return ret;
+	return view_out_end(&json.out, out, ret);
 }

@@ -2,7 +2,6 @@
 /* The answer about locks as text: deadlocks, tables, and the stacks of waiting and holding threads. */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 
 #include "analysis/locks-state.h"
@@ -21,21 +20,6 @@ struct locks_text {
 	bool any;
 };
 
-static void locks_print_line(struct locks_text *text, const char *format, ...)
-		__attribute__((format(printf, 2, 3)));
-
-static void locks_print_line(struct locks_text *text, const char *format, ...)
-{
-	char line[4096];
-	va_list arguments;
-	int size;
-
-	va_start(arguments, format);
-	size = vsnprintf(line, sizeof(line), format, arguments);
-	va_end(arguments);
-	view_out_put(&text->out, line, size < (int)sizeof(line) ? (size_t)size : sizeof(line) - 1);
-}
-
 static void locks_begin_section(struct locks_text *text)
 {
 	if (text->any)
@@ -53,7 +37,7 @@ static uint32_t locks_shown(const struct locks *locks, uint32_t count)
 static void locks_print_remainder(struct locks_text *text, uint32_t shown, uint32_t count)
 {
 	if (shown < count)
-		locks_print_line(text, "… and %u more (see them all with `--rows %u`)\n",
+		view_out_format(&text->out, "… and %u more (see them all with `--rows %u`)\n",
 				count - shown, count);
 }
 
@@ -123,19 +107,20 @@ static void locks_print_stack(struct locks_text *text, const char *title, uint32
 	const uint32_t *frames = stacks_frames(&text->locks->stacks, named, &count);
 
 	if (!count)
-		locks_print_line(text, "    %-8s  unknown code\n", title);
+		view_out_format(&text->out, "    %-8s  unknown code\n", title);
 	for (uint32_t i = 0; i < count && i < LOCKS_FRAMES_SHOWN; i++) {
-		locks_print_line(text, "    %-8s  ", i ? "" : title);
+		view_out_format(&text->out, "    %-8s  ", i ? "" : title);
 		stacks_print_frame(stacks_frame(&text->locks->stacks, frames[i]), &text->out);
 		view_out_char(&text->out, '\n');
 	}
 	if (count > LOCKS_FRAMES_SHOWN)
-		locks_print_line(text, "    %-8s  … and %u more\n", "", count - LOCKS_FRAMES_SHOWN);
+		view_out_format(&text->out, "    %-8s  … and %u more\n", "",
+				count - LOCKS_FRAMES_SHOWN);
 }
 
 static void locks_print_time(struct locks_text *text, const char *title, int64_t ns)
 {
-	locks_print_line(text, "%s", title);
+	view_out_format(&text->out, "%s", title);
 	walk_put_time(&text->out, ns, false);
 }
 
@@ -161,13 +146,13 @@ static void locks_print_overview(struct locks_text *text)
 				locks->rows[i].waited_ns;
 	locks_begin_section(text);
 	locks_put_processes(locks, processes, sizeof(processes));
-	locks_print_line(text, "%s: %s of %u thread%s in %s\n", processes,
+	view_out_format(&text->out, "%s: %s of %u thread%s in %s\n", processes,
 			format_events(locks->events, number), locks->thread_keys.count,
 			locks_plural(locks->thread_keys.count),
 			text_duration((double)(locks_end_ns(locks) - locks->first_ns), duration));
-	locks_print_line(text, "  waited     %s for locks, ",
+	view_out_format(&text->out, "  waited     %s for locks, ",
 			text_duration((double)owned_ns, duration));
-	locks_print_line(text, "%s for conditions, semaphores, barriers and threads\n",
+	view_out_format(&text->out, "%s for conditions, semaphores, barriers and threads\n",
 			text_duration((double)others_ns, duration));
 }
 
@@ -180,24 +165,24 @@ static void locks_print_notes(struct locks_text *text)
 	for (uint32_t i = 0; i < locks->row_keys.count; i++)
 		uncertain += locks->rows[i].uncertain;
 	if (locks->lost_packets)
-		locks_print_line(text, "  incomplete %s packet%s lost\n",
+		view_out_format(&text->out, "  incomplete %s packet%s lost\n",
 				format_number(locks->lost_packets, number),
 				locks->lost_packets == 1 ? " is" : "s are");
 	if (locks->lost || uncertain)
-		locks_print_line(text,
+		view_out_format(&text->out,
 				"  incomplete %s lost; %s duration%s not counted, because the end may be among the lost events\n",
 				format_events(locks->lost, number), format_number(uncertain, other),
 				uncertain == 1 ? " is" : "s are");
 	if (locks->uncertain_deadlocks)
-		locks_print_line(text,
+		view_out_format(&text->out,
 				"  incomplete %s waiting threads that may be a deadlock, or may have lost a release\n",
 				locks->uncertain_deadlocks == 1 ? "a cycle of" : "cycles of");
 	if (locks->without_thread)
-		locks_print_line(text,
+		view_out_format(&text->out,
 				"  incomplete %s without a thread; record with `--context vtid`\n",
 				format_events(locks->without_thread, number));
 	if (locks->not_followed)
-		locks_print_line(text, "  incomplete %s beyond the limits of this analysis\n",
+		view_out_format(&text->out, "  incomplete %s beyond the limits of this analysis\n",
 				format_events(locks->not_followed, number));
 }
 
@@ -215,12 +200,12 @@ static void locks_print_edge(struct locks_text *text, const struct locks_edge *e
 	locks_put_thread(thread, waiter, sizeof(waiter));
 	locks_put_thread(&locks->threads[hold->thread], holder, sizeof(holder));
 	locks_put_row(locks, &locks->rows[lock->row], name);
-	locks_print_line(text, "  %s waits for %s %s, held by %s\n", waiter,
+	view_out_format(&text->out, "  %s waits for %s %s, held by %s\n", waiter,
 			locks_kind_name(lock->kind), name,
 			hold->thread == edge->thread ? "itself" : holder);
 	locks_print_time(text, "    since ", pending->ns);
 	locks_print_time(text, ", held since ", hold->ns);
-	locks_print_line(text, "\n");
+	view_out_format(&text->out, "\n");
 	locks_print_stack(text, "waits at", stacks_named(&locks->stacks, pending->stack));
 	locks_print_stack(text, "taken at", stacks_named(&locks->stacks, hold->stack));
 }
@@ -237,7 +222,7 @@ static void locks_print_deadlocks(struct locks_text *text)
 		locks_begin_section(text);
 		identity_text(&locks->identity, locks->threads[edges->thread].process, process,
 				sizeof(process));
-		locks_print_line(text, "%sDEADLOCK%s of %u thread%s of %s\n",
+		view_out_format(&text->out, "%sDEADLOCK%s of %u thread%s of %s\n",
 				locks->colour ? VIEW_COLOUR_LOST : "",
 				locks->colour ? VIEW_COLOUR_END : "", deadlock->count,
 				locks_plural(deadlock->count), process);
@@ -329,7 +314,7 @@ static void locks_print_pair(struct locks_text *text, const struct locks_pair *p
 	const struct locks_row *row = &text->locks->rows[pair->row];
 	char number[FORMAT_NUMBER_MAX], duration[FORMAT_NUMBER_MAX], longest[FORMAT_NUMBER_MAX];
 
-	locks_print_line(text, "  %s in %s wait%s, at most %s\n",
+	view_out_format(&text->out, "  %s in %s wait%s, at most %s\n",
 			text_duration((double)pair->ns, duration),
 			format_number(pair->count, number), locks_plural(pair->count),
 			text_duration((double)pair->max_ns, longest));
@@ -350,11 +335,11 @@ static void locks_print_pairs_of(struct locks_text *text, uint32_t row, const ui
 		return;
 	locks_begin_section(text);
 	locks_put_row(locks, &locks->rows[row], name);
-	locks_print_line(text, "%s %s\n", locks_kind_name(locks->rows[row].kind), name);
+	view_out_format(&text->out, "%s %s\n", locks_kind_name(locks->rows[row].kind), name);
 	for (uint32_t i = 0; i < count && i < LOCKS_STACKS_SHOWN; i++)
 		locks_print_pair(text, &locks->pairs[order[first + i]]);
 	if (count > LOCKS_STACKS_SHOWN)
-		locks_print_line(text, "  … and %u more pairs of stacks (all with `--json`)\n",
+		view_out_format(&text->out, "  … and %u more pairs of stacks (all with `--json`)\n",
 				count - LOCKS_STACKS_SHOWN);
 }
 
@@ -456,10 +441,5 @@ int locks_print_text(struct locks *locks, FILE *out)
 	free(owned);
 	free(others);
 	free(pairs);
-	if (!ret && text.out.failed)
-		ret = -ENOMEM;
-	if (!ret)
-		fwrite(text.out.begin, 1, view_out_size(&text.out), out);
-	view_out_free(&text.out);
-	return ret;
+	return view_out_end(&text.out, out, ret);
 }

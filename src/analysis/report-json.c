@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,32 +14,17 @@ struct report_json_writer {
 	struct view_out out;
 };
 
-static void report_json_print_results(struct report_json_writer *json, const char *format, ...)
-		__attribute__((format(printf, 2, 3)));
-
-static void report_json_print_results(struct report_json_writer *json, const char *format, ...)
-{
-	char line[512];
-	va_list arguments;
-	int size;
-
-	va_start(arguments, format);
-	size = vsnprintf(line, sizeof(line), format, arguments);
-	va_end(arguments);
-	view_out_put(&json->out, line, size < (int)sizeof(line) ? (size_t)size : sizeof(line) - 1);
-}
-
 static void report_json_add_text(
 		struct report_json_writer *json, const char *name, const char *text)
 {
-	report_json_print_results(json, ",\"%s\":", name);
+	view_out_format(&json->out, ",\"%s\":", name);
 	view_json_quoted(&json->out, text, strlen(text));
 }
 
 static void report_json_add_number(
 		struct report_json_writer *json, const char *name, uint64_t number)
 {
-	report_json_print_results(json, ",\"%s\":%" PRIu64, name, number);
+	view_out_format(&json->out, ",\"%s\":%" PRIu64, name, number);
 }
 
 static void put_real(struct report_json_writer *json, const char *name, double number)
@@ -51,9 +35,9 @@ static void put_real(struct report_json_writer *json, const char *name, double n
 	memcpy(value.bytes, &number, sizeof(number));
 	view_real_digits(&value, digits);
 	if (isfinite(number))
-		report_json_print_results(json, ",\"%s\":%s", name, digits);
+		view_out_format(&json->out, ",\"%s\":%s", name, digits);
 	else
-		report_json_print_results(json, ",\"%s\":\"%s\"", name, digits);
+		view_out_format(&json->out, ",\"%s\":\"%s\"", name, digits);
 }
 
 /* Writes null if the first and the last event have the same time. */
@@ -62,21 +46,21 @@ static void put_rate(struct report_json_writer *json, uint64_t count)
 	double rate = report_rate(json->report, count);
 
 	if (rate < 0)
-		report_json_print_results(json, ",\"rate\":null");
+		view_out_format(&json->out, ",\"rate\":null");
 	else
 		put_real(json, "rate", rate);
 }
 
 static void report_json_add_time(struct report_json_writer *json, const char *name, int64_t ns)
 {
-	report_json_print_results(json, ",\"%s_ns\":%" PRId64 ",\"%s_time\":\"", name, ns, name);
+	view_out_format(&json->out, ",\"%s_ns\":%" PRId64 ",\"%s_time\":\"", name, ns, name);
 	walk_put_time(&json->out, ns, true);
 	view_out_char(&json->out, '"');
 }
 
 static void report_json_begin_object(struct report_json_writer *json, const char *type)
 {
-	report_json_print_results(json, "{\"schema\":%d,\"type\":\"%s\"", REPORT_JSON_SCHEMA, type);
+	view_out_format(&json->out, "{\"schema\":%d,\"type\":\"%s\"", REPORT_JSON_SCHEMA, type);
 }
 
 static void report_json_end_object(struct report_json_writer *json)
@@ -93,7 +77,7 @@ static void report_json_add_process(struct report_json_writer *json, uint32_t nu
 	if (process->name)
 		report_json_add_text(json, "procname", process->name);
 	if (process->pid >= 0)
-		report_json_print_results(json, ",\"vpid\":%" PRId64, process->pid);
+		view_out_format(&json->out, ",\"vpid\":%" PRId64, process->pid);
 }
 
 static void put_group(struct report_json_writer *json, uint32_t group)
@@ -119,23 +103,22 @@ static void report_json_print_overview(struct report_json_writer *json)
 	if (timeline->started) {
 		report_json_add_time(json, "begin", report->first_ns);
 		report_json_add_time(json, "end", report->last_ns);
-		report_json_print_results(json, ",\"duration_ns\":%" PRId64,
+		view_out_format(&json->out, ",\"duration_ns\":%" PRId64,
 				report->last_ns - report->first_ns);
 		put_rate(json, report->events);
-		report_json_print_results(json,
+		view_out_format(&json->out,
 				",\"timeline\":{\"begin_ns\":%" PRId64 ",\"width_ns\":%" PRIu64
 				",\"counts\":[",
 				timeline->begin, UINT64_C(1) << timeline->shift);
 		for (uint32_t i = 0; i < timeline->used; i++)
-			report_json_print_results(
-					json, "%s%" PRIu64, i ? "," : "", timeline->bins[i]);
-		report_json_print_results(json, "]}");
+			view_out_format(&json->out, "%s%" PRIu64, i ? "," : "", timeline->bins[i]);
+		view_out_format(&json->out, "]}");
 	}
 	report_json_add_number(json, "untimed", report->untimed);
 	report_json_add_number(json, "lost", report_lost(report));
 	report_json_add_number(json, "lost_packets", report->lost_packets);
 	report_json_add_number(json, "lost_bytes", report->lost_bytes);
-	report_json_print_results(json, ",\"damaged\":%s", report->walk.damaged ? "true" : "false");
+	view_out_format(&json->out, ",\"damaged\":%s", report->walk.damaged ? "true" : "false");
 	report_json_end_object(json);
 }
 
@@ -183,8 +166,7 @@ static int report_json_print_counts(struct report_json_writer *json)
 		report_json_add_number(json, "count", row->count);
 		put_rate(json, row->count);
 		if (row->timed)
-			report_json_print_results(json,
-					",\"begin_ns\":%" PRId64 ",\"end_ns\":%" PRId64,
+			view_out_format(&json->out, ",\"begin_ns\":%" PRId64 ",\"end_ns\":%" PRId64,
 					row->first_ns, row->last_ns);
 		report_json_end_object(json);
 	}
@@ -208,7 +190,7 @@ static void report_json_add_int128(
 	while (remainder /= 10);
 	if (number < 0)
 		digits[--at] = '-';
-	report_json_print_results(json, ",\"%s\":%s", name, digits + at);
+	view_out_format(&json->out, ",\"%s\":%s", name, digits + at);
 }
 
 #define TWO_POWER_64 "18446744073709551616"
@@ -220,29 +202,27 @@ static void put_buckets(struct report_json_writer *json, const struct stats *sta
 	const char *comma = "";
 
 	report_stats_powers(stats, powers);
-	report_json_print_results(json, ",\"buckets\":[");
+	view_out_format(&json->out, ",\"buckets\":[");
 	if (stats->negative) {
-		report_json_print_results(
-				json, "{\"end\":0,\"count\":%" PRIu64 "}", stats->negative);
+		view_out_format(&json->out, "{\"end\":0,\"count\":%" PRIu64 "}", stats->negative);
 		comma = ",";
 	}
 	for (unsigned int i = 0; i < STATS_POWERS; i++) {
 		if (!powers[i])
 			continue;
-		report_json_print_results(json, "%s{\"begin\":%" PRIu64, comma,
+		view_out_format(&json->out, "%s{\"begin\":%" PRIu64, comma,
 				i ? UINT64_C(1) << (i - 1) : 0);
 		if (i < 64)
-			report_json_print_results(json, ",\"end\":%" PRIu64, UINT64_C(1) << i);
+			view_out_format(&json->out, ",\"end\":%" PRIu64, UINT64_C(1) << i);
 		else
-			report_json_print_results(json, ",\"end\":" TWO_POWER_64);
-		report_json_print_results(json, ",\"count\":%" PRIu64 "}", powers[i]);
+			view_out_format(&json->out, ",\"end\":" TWO_POWER_64);
+		view_out_format(&json->out, ",\"count\":%" PRIu64 "}", powers[i]);
 		comma = ",";
 	}
 	if (stats->above)
-		report_json_print_results(json,
-				"%s{\"begin\":" TWO_POWER_64 ",\"count\":%" PRIu64 "}", comma,
-				stats->above);
-	report_json_print_results(json, "]");
+		view_out_format(&json->out, "%s{\"begin\":" TWO_POWER_64 ",\"count\":%" PRIu64 "}",
+				comma, stats->above);
+	view_out_format(&json->out, "]");
 }
 
 static void report_json_add_range(struct report_json_writer *json, const struct stats *stats)
@@ -327,12 +307,12 @@ static void put_lines(struct report_json_writer *json, const struct report_aroun
 			i++) {
 		const struct report_line *line = &around->lines[i];
 
-		report_json_print_results(json, "%s{\"ns\":%" PRId64 ",\"offset_ns\":%" PRId64,
-				*comma, line->ns, line->ns - slow->begin.ns);
+		view_out_format(&json->out, "%s{\"ns\":%" PRId64 ",\"offset_ns\":%" PRId64, *comma,
+				line->ns, line->ns - slow->begin.ns);
 		if (scope == slow->begin.scope && line->number == slow->begin.number)
-			report_json_print_results(json, ",\"mark\":\"begin\"");
+			view_out_format(&json->out, ",\"mark\":\"begin\"");
 		else if (scope == slow->end_scope && line->number == slow->end_number)
-			report_json_print_results(json, ",\"mark\":\"end\"");
+			view_out_format(&json->out, ",\"mark\":\"end\"");
 		view_out_char(&json->out, ',');
 		view_out_put(&json->out, line->text, strlen(line->text));
 		view_out_char(&json->out, '}');
@@ -351,10 +331,10 @@ static void put_around(struct report_json_writer *json, const struct report_arou
 
 	if (slow->begin.scope == slow->end_scope && end_first <= begin_last)
 		end_first = begin_last + 1;
-	report_json_print_results(json, ",\"around\":[");
+	view_out_format(&json->out, ",\"around\":[");
 	put_lines(json, around, slow->begin.scope, begin_first, begin_last, slow, &comma);
 	put_lines(json, around, slow->end_scope, end_first, slow->end_number + reach, slow, &comma);
-	report_json_print_results(json, "]");
+	view_out_format(&json->out, "]");
 }
 
 static void report_json_print_slow(struct report_json_writer *json, const struct pair_rule *rule,
@@ -369,9 +349,9 @@ static void report_json_print_slow(struct report_json_writer *json, const struct
 	report_json_add_time(json, "end", slow->end_ns);
 	report_json_add_process(json, slow->begin.process);
 	if (slow->begin.thread >= 0)
-		report_json_print_results(json, ",\"thread\":%" PRId64, slow->begin.thread);
+		view_out_format(&json->out, ",\"thread\":%" PRId64, slow->begin.thread);
 	if (slow->begin.cpu >= 0)
-		report_json_print_results(json, ",\"cpu\":%d", slow->begin.cpu);
+		view_out_format(&json->out, ",\"cpu\":%d", slow->begin.cpu);
 	if (json->report->options->around)
 		put_around(json, around, slow);
 	report_json_end_object(json);
@@ -461,7 +441,7 @@ static int report_json_print_losses(struct report_json_writer *json)
 			report_json_add_text(json, "reason", loss->reason);
 		report_json_add_number(json, "count", loss->count);
 		if (loss->bytes)
-			report_json_print_results(json, ",\"in_bytes\":true");
+			view_out_format(&json->out, ",\"in_bytes\":true");
 		report_json_end_object(json);
 	}
 	free(order);
@@ -555,12 +535,7 @@ int report_print_json_functions(struct report *report, bool by_self, FILE *out)
 
 	if (!ret)
 		ret = report_json_print_losses(&json);
-	if (!ret && json.out.failed)
-		ret = -ENOMEM;
-	if (!ret)
-		fwrite(json.out.begin, 1, view_out_size(&json.out), out);
-	view_out_free(&json.out);
-	return ret;
+	return view_out_end(&json.out, out, ret);
 }
 
 int report_print_json(struct report *report, const struct report_around *around, FILE *out)
@@ -585,10 +560,5 @@ int report_print_json(struct report *report, const struct report_around *around,
 		ret = report_json_print_callers(&json);
 	if (!ret && report->losses)
 		ret = report_json_print_losses(&json);
-	if (!ret && json.out.failed)
-		ret = -ENOMEM;
-	if (!ret)
-		fwrite(json.out.begin, 1, view_out_size(&json.out), out);
-	view_out_free(&json.out);
-	return ret;
+	return view_out_end(&json.out, out, ret);
 }

@@ -56,12 +56,6 @@ static size_t report_table_get_width(const char *text)
 	return width;
 }
 
-static void put_blanks(struct view_out *out, size_t count)
-{
-	while (count--)
-		view_out_char(out, ' ');
-}
-
 static void report_table_end_line(struct view_out *out)
 {
 	while (out->at > out->begin && out->at[-1] == ' ')
@@ -81,14 +75,14 @@ static void report_table_print_column(const struct report_table *table, struct v
 	if (column)
 		view_out_text(out, "  ");
 	if (how->right && *text)
-		put_blanks(out, blanks);
+		view_out_fill(out, ' ', blanks);
 	if (colour)
 		view_out_put(out, colour, strlen(colour));
 	view_out_put(out, text, strlen(text));
 	if (colour)
 		view_out_text(out, VIEW_COLOUR_END);
 	if ((!how->right || !*text) && column + 1 < table->count)
-		put_blanks(out, blanks);
+		view_out_fill(out, ' ', blanks);
 }
 
 void table_print(struct report_table *table, struct view_out *out)

@@ -50,7 +50,7 @@ static void print_bar(
 
 	memset(bar, '@', (size_t)width);
 	bar[width] = '\0';
-	text_print(text, "%-16s %10" PRIu64 " |%s%-*s%s|\n", label, count,
+	view_out_format(&text->out, "%-16s %10" PRIu64 " |%s%-*s%s|\n", label, count,
 			text_colour(text, VIEW_COLOUR_NAME), BAR_WIDTH, bar,
 			text_colour(text, VIEW_COLOUR_END));
 }
@@ -88,10 +88,10 @@ static void print_histogram(struct report_text_writer *text, const struct stats 
 static void print_not_finite(struct report_text_writer *text, const struct stats *stats)
 {
 	if (stats->infinite)
-		text_print(text, "not counted: %" PRIu64 " infinite value%s\n", stats->infinite,
-				stats->infinite == 1 ? "" : "s");
+		view_out_format(&text->out, "not counted: %" PRIu64 " infinite value%s\n",
+				stats->infinite, stats->infinite == 1 ? "" : "s");
 	if (stats->nan)
-		text_print(text, "not counted: %" PRIu64 " NaN value%s\n", stats->nan,
+		view_out_format(&text->out, "not counted: %" PRIu64 " NaN value%s\n", stats->nan,
 				stats->nan == 1 ? "" : "s");
 }
 
@@ -102,7 +102,7 @@ static void print_group_name(struct report_text_writer *text, uint32_t group)
 	if (text->report->by == BY_NOTHING)
 		return;
 	report_group_text(text->report, group, name, sizeof(name));
-	text_print(text, " %s[%s]%s", text_colour(text, VIEW_COLOUR_PROCESS),
+	view_out_format(&text->out, " %s[%s]%s", text_colour(text, VIEW_COLOUR_PROCESS),
 			format_printable(name, printable, sizeof(printable)),
 			text_colour(text, VIEW_COLOUR_END));
 }
@@ -115,19 +115,19 @@ static void report_text_stats_print_value_stats(
 	char least[48], most[48], count[FORMAT_NUMBER_MAX], printable[1024];
 
 	text_begin_section(text);
-	text_print(text, "%s%s%s", text_colour(text, VIEW_COLOUR_NUMBER),
+	view_out_format(&text->out, "%s%s%s", text_colour(text, VIEW_COLOUR_NUMBER),
 			format_printable(report->histograms[item->which].text, printable,
 					sizeof(printable)),
 			text_colour(text, VIEW_COLOUR_END));
 	print_group_name(text, item->group);
 	if (!stats->count)
-		text_print(text, ": count 0\n");
+		view_out_format(&text->out, ": count 0\n");
 	else if (stats->real)
-		text_print(text, ": count %s, min %g, mean %g, max %g\n",
+		view_out_format(&text->out, ": count %s, min %g, mean %g, max %g\n",
 				format_number(stats->count, count), stats->real_least,
 				report_stats_mean(stats), stats->real_most);
 	else
-		text_print(text, ": count %s, min %s, mean %.1f, max %s\n",
+		view_out_format(&text->out, ": count %s, min %s, mean %.1f, max %s\n",
 				format_number(stats->count, count), wide_text(stats->least, least),
 				report_stats_mean(stats), wide_text(stats->most, most));
 	print_histogram(text, stats);
@@ -154,7 +154,7 @@ static void print_pair_name(struct report_text_writer *text, const struct pair_r
 {
 	char begin[512], end[512];
 
-	text_print(text, "%s%s → %s%s", text_colour(text, VIEW_COLOUR_EVENT),
+	view_out_format(&text->out, "%s%s → %s%s", text_colour(text, VIEW_COLOUR_EVENT),
 			format_printable(rule->begin_text, begin, sizeof(begin)),
 			format_printable(rule->end_text, end, sizeof(end)),
 			text_colour(text, VIEW_COLOUR_END));
@@ -173,17 +173,17 @@ static void report_text_stats_print_durations(
 	text_begin_section(text);
 	print_pair_name(text, &text->report->pairs.rules[item->which]);
 	print_group_name(text, item->group);
-	text_print(text, ": %s pair%s\n", format_number(stats->count, number),
+	view_out_format(&text->out, ": %s pair%s\n", format_number(stats->count, number),
 			stats->count == 1 ? "" : "s");
-	text_print(text, "  min %s", text_duration((double)stats->least, number));
-	text_print(text, "  mean %s", text_duration(report_stats_mean(stats), number));
+	view_out_format(&text->out, "  min %s", text_duration((double)stats->least, number));
+	view_out_format(&text->out, "  mean %s", text_duration(report_stats_mean(stats), number));
 	for (unsigned int i = 0; i < 4; i++)
-		text_print(text, "  %s %s", points[i].name,
+		view_out_format(&text->out, "  %s %s", points[i].name,
 				text_duration((double)report_stats_percentile(
 							      stats, points[i].thousandths),
 						number));
-	text_print(text, "  max %s\n", text_duration((double)stats->most, number));
-	text_print(text, "nanoseconds\n");
+	view_out_format(&text->out, "  max %s\n", text_duration((double)stats->most, number));
+	view_out_format(&text->out, "nanoseconds\n");
 	print_histogram(text, stats);
 }
 
@@ -193,10 +193,11 @@ static void print_line(struct report_text_writer *text, const struct report_line
 	char offset[FORMAT_NUMBER_MAX];
 
 	text_duration((double)(line->ns - from), offset);
-	text_print(text, "  %s %s%12s%s  ", mark ? ">" : " ", text_colour(text, VIEW_COLOUR_TIME),
-			offset, text_colour(text, VIEW_COLOUR_END));
+	view_out_format(&text->out, "  %s %s%12s%s  ", mark ? ">" : " ",
+			text_colour(text, VIEW_COLOUR_TIME), offset,
+			text_colour(text, VIEW_COLOUR_END));
 	view_out_put(&text->out, line->text, strlen(line->text));
-	text_print(text, "\n");
+	view_out_format(&text->out, "\n");
 }
 
 static void print_around(struct report_text_writer *text, const struct report_around *around,
@@ -219,7 +220,7 @@ static void print_around(struct report_text_writer *text, const struct report_ar
 				line->number + reach < slow->end_number)
 			continue;
 		if (before && line->number > before + 1)
-			text_print(text, "               … %" PRIu64 " more\n",
+			view_out_format(&text->out, "               … %" PRIu64 " more\n",
 					line->number - before - 1);
 		before = line->number;
 		print_line(text, line, slow->begin.ns,
@@ -228,7 +229,7 @@ static void print_around(struct report_text_writer *text, const struct report_ar
 	}
 	if (one)
 		return;
-	text_print(text, "               … in another thread\n");
+	view_out_format(&text->out, "               … in another thread\n");
 	first = slow->end_number > reach ? slow->end_number - reach : 1;
 	for (size_t i = report_around_find(around, slow->end_scope, first);
 			i < around->count && around->lines[i].scope == slow->end_scope &&
@@ -244,18 +245,19 @@ static void report_text_stats_print_slow(struct report_text_writer *text,
 	char name[512], number[FORMAT_NUMBER_MAX], printable[2048];
 
 	identity_text(&text->report->identity, slow->begin.process, name, sizeof(name));
-	text_print(text, "  #%-3u %s%10s%s  at ", rank, text_colour(text, VIEW_COLOUR_NUMBER),
+	view_out_format(&text->out, "  #%-3u %s%10s%s  at ", rank,
+			text_colour(text, VIEW_COLOUR_NUMBER),
 			text_duration((double)slow->duration, number),
 			text_colour(text, VIEW_COLOUR_END));
 	text_put_time(text, slow->begin.ns);
-	text_print(text, "  %s%s%s", text_colour(text, VIEW_COLOUR_PROCESS),
+	view_out_format(&text->out, "  %s%s%s", text_colour(text, VIEW_COLOUR_PROCESS),
 			format_printable(name, printable, sizeof(printable)),
 			text_colour(text, VIEW_COLOUR_END));
 	if (slow->begin.thread >= 0)
-		text_print(text, " thread %" PRId64, slow->begin.thread);
+		view_out_format(&text->out, " thread %" PRId64, slow->begin.thread);
 	if (slow->begin.cpu >= 0)
-		text_print(text, " cpu%d", slow->begin.cpu);
-	text_print(text, "\n");
+		view_out_format(&text->out, " cpu%d", slow->begin.cpu);
+	view_out_format(&text->out, "\n");
 	if (text->report->options->around)
 		print_around(text, around, slow);
 }
@@ -272,28 +274,28 @@ static void report_text_stats_print_rule(struct report_text_writer *text, unsign
 	if (!any) {
 		text_begin_section(text);
 		print_pair_name(text, rule);
-		text_print(text, ": no pair\n");
+		view_out_format(&text->out, ": no pair\n");
 	}
 	if (rule->unfinished)
-		text_print(text, "%" PRIu64 " of `%s` did not end\n", rule->unfinished,
+		view_out_format(&text->out, "%" PRIu64 " of `%s` did not end\n", rule->unfinished,
 				rule->begin_text);
 	if (rule->unbegun)
-		text_print(text, "%" PRIu64 " of `%s` had not begun\n", rule->unbegun,
+		view_out_format(&text->out, "%" PRIu64 " of `%s` had not begun\n", rule->unbegun,
 				rule->end_text);
 	if (rule->no_thread)
-		text_print(text, "%s\n", PAIRS_NO_THREAD);
+		view_out_format(&text->out, "%s\n", PAIRS_NO_THREAD);
 	if (rule->across_loss)
-		text_print(text,
+		view_out_format(&text->out,
 				"%" PRIu64
 				" pairs span lost events: an end and the next begin may be among them\n",
 				rule->across_loss);
 	if (rule->negative)
-		text_print(text,
+		view_out_format(&text->out,
 				"%" PRIu64
 				" ended before they began (the clocks differ); they count as 0\n",
 				rule->negative);
 	if (slowest->count)
-		text_print(text, "The slowest:\n");
+		view_out_format(&text->out, "The slowest:\n");
 	for (uint32_t i = 0; i < slowest->count; i++)
 		report_text_stats_print_slow(text, &slowest->items[i], i + 1, around);
 }

@@ -3,24 +3,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/report-table.h"
 #include "analysis/report-text.h"
-
-void text_print(struct report_text_writer *text, const char *format, ...)
-{
-	char line[4096];
-	va_list arguments;
-	int size;
-
-	va_start(arguments, format);
-	size = vsnprintf(line, sizeof(line), format, arguments);
-	va_end(arguments);
-	view_out_put(&text->out, line, size < (int)sizeof(line) ? (size_t)size : sizeof(line) - 1);
-}
 
 const char *text_colour(const struct report_text_writer *text, const char *code)
 {
@@ -98,16 +85,16 @@ static void print_timeline(struct report_text_writer *text)
 		most = timeline->bins[i] > most ? timeline->bins[i] : most;
 	if (timeline->used < 2)
 		return;
-	text_print(text, "  events/s   |");
+	view_out_format(&text->out, "  events/s   |");
 	for (uint32_t i = 0; i < timeline->used; i++) {
 		uint64_t count = timeline->bins[i];
 		double part = (double)count * 8 / (double)most;
 		/* 1 to 8: the scaled value is below 8 before 1 is added. */
 		unsigned int level = count ? 1 + (unsigned int)(part * 0.9999) : 0;
 
-		text_print(text, "%s", ramp[level]);
+		view_out_format(&text->out, "%s", ramp[level]);
 	}
-	text_print(text, "| at most %s, each column %s\n",
+	view_out_format(&text->out, "| at most %s, each column %s\n",
 			rate_text((double)most * 1e9 / step, number), text_duration(step, width));
 }
 
@@ -124,7 +111,7 @@ static void report_text_print_overview(struct report_text_writer *text)
 	uint32_t processes = report_process_count(report);
 
 	text_begin_section(text);
-	text_print(text, "%s%s%s: %s event%s of %u process%s",
+	view_out_format(&text->out, "%s%s%s: %s event%s of %u process%s",
 			text_colour(text, VIEW_COLOUR_NUMBER),
 			format_printable(report->walk.options.dir, printable, sizeof(printable)),
 			text_colour(text, VIEW_COLOUR_END), format_number(report->events, number),
@@ -132,29 +119,30 @@ static void report_text_print_overview(struct report_text_writer *text)
 	if (report->timeline.started) {
 		double duration = (double)(report->last_ns - report->first_ns);
 
-		text_print(text, " in %s", text_duration(duration, number));
+		view_out_format(&text->out, " in %s", text_duration(duration, number));
 		if (duration > 0)
-			text_print(text, ", %s events/s",
+			view_out_format(&text->out, ", %s events/s",
 					rate_text(report_rate(report, report->events), other));
-		text_print(text, "\n  from       ");
+		view_out_format(&text->out, "\n  from       ");
 		text_put_time(text, report->first_ns);
-		text_print(text, " to ");
+		view_out_format(&text->out, " to ");
 		text_put_time(text, report->last_ns);
 	}
-	text_print(text, "\n");
+	view_out_format(&text->out, "\n");
 	print_timeline(text);
 	if (lost)
-		text_print(text, "  %slost       %s event%s; `--losses` lists them%s\n",
+		view_out_format(&text->out, "  %slost       %s event%s; `--losses` lists them%s\n",
 				text_colour(text, VIEW_COLOUR_LOST), format_number(lost, number),
 				lost == 1 ? "" : "s", text_colour(text, VIEW_COLOUR_END));
 	if (report->lost_packets)
-		text_print(text, "  %slost       %s packet%s%s\n",
+		view_out_format(&text->out, "  %slost       %s packet%s%s\n",
 				text_colour(text, VIEW_COLOUR_LOST),
 				format_number(report->lost_packets, number),
 				report->lost_packets == 1 ? "" : "s",
 				text_colour(text, VIEW_COLOUR_END));
 	if (report->lost_bytes)
-		text_print(text, "  %slost       %s of events that could not be written%s\n",
+		view_out_format(&text->out,
+				"  %slost       %s of events that could not be written%s\n",
 				text_colour(text, VIEW_COLOUR_LOST),
 				format_size(report->lost_bytes, number),
 				text_colour(text, VIEW_COLOUR_END));
@@ -172,7 +160,7 @@ uint32_t text_rows_shown(const struct report *report, uint32_t count)
 void text_print_remainder(struct report_text_writer *text, uint32_t shown, uint32_t count)
 {
 	if (shown < count)
-		text_print(text, "… and %u more\n", count - shown);
+		view_out_format(&text->out, "… and %u more\n", count - shown);
 }
 
 static void put_share(struct report_table *table, uint64_t part, uint64_t all)
@@ -293,7 +281,7 @@ static int report_text_print_losses(struct report_text_writer *text)
 	if (count)
 		table_print(&table, &text->out);
 	else
-		text_print(text, "Nothing was lost.\n");
+		view_out_format(&text->out, "Nothing was lost.\n");
 	text_print_remainder(text, shown, count);
 	free(order);
 	return 0;
@@ -392,10 +380,5 @@ int report_print_text(struct report *report, const struct report_around *around,
 		ret = report_text_print_callers(&text);
 	if (!ret && report->losses)
 		ret = report_text_print_losses(&text);
-	if (!ret && text.out.failed)
-		ret = -ENOMEM;
-	if (!ret)
-		fwrite(text.out.begin, 1, view_out_size(&text.out), out);
-	view_out_free(&text.out);
-	return ret;
+	return view_out_end(&text.out, out, ret);
 }

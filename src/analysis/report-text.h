@@ -13,8 +13,6 @@ struct report_text_writer {
 	bool any; /* a section was printed: an empty line precedes the next one */
 };
 
-void text_print(struct report_text_writer *text, const char *format, ...)
-		__attribute__((format(printf, 2, 3)));
 /* The escape sequence, or "" without colours. */
 const char *text_colour(const struct report_text_writer *text, const char *code);
 void text_begin_section(struct report_text_writer *text);

@@ -281,27 +281,19 @@ const struct stack_frame *stacks_frame(const struct stacks *stacks, uint32_t fra
 
 /* ---- printing ---- */
 
-static void stacks_put_hexadecimal(struct view_out *out, uint64_t number)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "0x%" PRIx64, number);
-	view_out_text(out, text);
-}
-
 static void stacks_put_name(struct view_out *out, const char *name, uint64_t inside, bool is_exact)
 {
 	view_text_plain(out, name, strlen(name));
 	if (!is_exact)
 		return;
 	view_out_char(out, '+');
-	stacks_put_hexadecimal(out, inside);
+	view_out_hexadecimal(out, inside);
 }
 
 void stacks_print_frame(const struct stack_frame *frame, struct view_out *out)
 {
 	if (!frame->module) {
-		stacks_put_hexadecimal(out, frame->address);
+		view_out_hexadecimal(out, frame->address);
 		return;
 	}
 	if (frame->function)

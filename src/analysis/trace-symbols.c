@@ -164,14 +164,6 @@ int trace_symbols_read(struct symbols *symbols, const char *dir)
 
 /* ---- showing ---- */
 
-static void put_hexadecimal(struct view_out *out, uint64_t number)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "0x%" PRIx64, number);
-	view_out_text(out, text);
-}
-
 /* " [inlined: inner, outer]" */
 static void trace_symbols_put_inlined(struct view_out *out, const struct symbol *symbol)
 {
@@ -194,7 +186,7 @@ bool trace_symbol_text(struct view_sink *sink, const struct symbol *symbol)
 		return false;
 	view_text_plain(out, name, strlen(name));
 	view_out_char(out, '+');
-	put_hexadecimal(out, symbol->function ? symbol->inside : symbol->offset);
+	view_out_hexadecimal(out, symbol->function ? symbol->inside : symbol->offset);
 	if (symbol->file) {
 		view_out_text(out, " (");
 		view_text_plain(out, symbol->file, strlen(symbol->file));

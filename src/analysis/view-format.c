@@ -107,14 +107,6 @@ static bool view_format_read_conversion(
 
 /* ---- padding ---- */
 
-static void view_format_fill(struct view_out *out, char c, size_t count)
-{
-	if (!view_out_reserve(out, count))
-		return;
-	memset(out->at, c, count);
-	out->at += count;
-}
-
 static void view_format_put_number(struct view_out *out, const struct view_conversion *conversion,
 		const struct view_number *number, bool zeros)
 {
@@ -122,13 +114,13 @@ static void view_format_put_number(struct view_out *out, const struct view_conve
 	size_t fill = conversion->width > size ? conversion->width - size : 0;
 
 	if (!conversion->left && !zeros)
-		view_format_fill(out, ' ', fill);
+		view_out_fill(out, ' ', fill);
 	view_out_put(out, number->prefix, number->prefix_size);
 	if (!conversion->left && zeros)
-		view_format_fill(out, '0', fill);
+		view_out_fill(out, '0', fill);
 	view_out_put(out, number->digits, number->digits_size);
 	if (conversion->left)
-		view_format_fill(out, ' ', fill);
+		view_out_fill(out, ' ', fill);
 }
 
 static void view_format_put_text(struct view_out *out, const struct view_conversion *conversion,
@@ -140,10 +132,10 @@ static void view_format_put_text(struct view_out *out, const struct view_convers
 		size = (size_t)conversion->precision;
 	fill = conversion->width > size ? conversion->width - size : 0;
 	if (!conversion->left)
-		view_format_fill(out, ' ', fill);
+		view_out_fill(out, ' ', fill);
 	view_out_put(out, text, size);
 	if (conversion->left)
-		view_format_fill(out, ' ', fill);
+		view_out_fill(out, ' ', fill);
 }
 
 /* ---- numbers ---- */

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* A growing buffer for output, and digits. */
+#include <errno.h>
+#include <stdarg.h>
 #include <stdlib.h>
 
 #include "analysis/view-out.h"
+
+#define VIEW_OUT_FORMAT_SIZE 256 /* most formatted texts fit */
 
 void view_out_free(struct view_out *out)
 {
@@ -98,4 +102,56 @@ void view_out_signed(struct view_out *out, int64_t number)
 	if (number < 0)
 		view_out_char(out, '-');
 	view_out_unsigned(out, number < 0 ? 0 - (uint64_t)number : (uint64_t)number);
+}
+
+void view_out_hexadecimal(struct view_out *out, uint64_t number)
+{
+	if (!view_out_reserve(out, 2 + 16))
+		return;
+	*out->at++ = '0';
+	*out->at++ = 'x';
+	out->at = view_hexadecimal(out->at, number);
+}
+
+void view_out_fill(struct view_out *out, char c, size_t count)
+{
+	if (!view_out_reserve(out, count))
+		return;
+	memset(out->at, c, count);
+	out->at += count;
+}
+
+void view_out_format(struct view_out *out, const char *format, ...)
+{
+	size_t wanted = VIEW_OUT_FORMAT_SIZE;
+
+	/* A longer text is written again, into more space. */
+	while (view_out_reserve(out, wanted)) {
+		size_t space = (size_t)(out->end - out->at);
+		va_list arguments;
+		int size;
+
+		va_start(arguments, format);
+		size = vsnprintf(out->at, space, format, arguments);
+		va_end(arguments);
+		if (size >= 0 && (size_t)size < space) {
+			out->at += size;
+			return;
+		}
+		if (size < 0) {
+			out->failed = true;
+			return;
+		}
+		wanted = (size_t)size + 1;
+	}
+}
+
+int view_out_end(struct view_out *out, FILE *stream, int ret)
+{
+	if (!ret && out->failed)
+		ret = -ENOMEM;
+	if (!ret)
+		fwrite(out->begin, 1, view_out_size(out), stream);
+	view_out_free(out);
+	return ret;
 }

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 struct view_out {
@@ -65,5 +66,18 @@ char *view_nine_digits(char *to, uint32_t number);
 
 void view_out_unsigned(struct view_out *out, uint64_t number);
 void view_out_signed(struct view_out *out, int64_t number);
+/* "0x7f" */
+void view_out_hexadecimal(struct view_out *out, uint64_t number);
+void view_out_fill(struct view_out *out, char c, size_t count);
+
+/* The slow functions below are for answers, not for each event. */
+
+void view_out_format(struct view_out *out, const char *format, ...)
+		__attribute__((format(printf, 2, 3)));
+/*
+ * Writes the buffer to a stream without flushing it, unless `ret` is an error, and frees it.
+ * Returns `ret`, or -ENOMEM if bytes are missing.
+ */
+int view_out_end(struct view_out *out, FILE *stream, int ret);
 
 #endif /* SIDE_ANALYSIS_VIEW_OUT_H */

@@ -16,7 +16,6 @@
 
 struct tree_frame {
 	uint64_t call;
-	int64_t ns;
 	uint32_t name; /* KEYS_NONE: too many names */
 };
 
@@ -167,14 +166,6 @@ static void tree_put_colour(const struct view_tree *tree, struct view_out *out, 
 		view_out_put(out, colour, strlen(colour));
 }
 
-static void tree_put_spaces(struct view_out *out, unsigned int count)
-{
-	if (!view_out_reserve(out, count))
-		return;
-	memset(out->at, ' ', count);
-	out->at += count;
-}
-
 /* The columns of a text, without colours and the later bytes of UTF-8 characters. */
 static unsigned int tree_width_of(const char *text, size_t size)
 {
@@ -201,14 +192,14 @@ static void tree_put_margin(struct view_tree *tree, const struct tree_thread *th
 	view_out_put(out, time, time_size);
 	tree_put_colour(tree, out, time_size ? VIEW_COLOUR_END : "");
 	if (!time_size)
-		tree_put_spaces(out, TREE_TIME_WIDTH);
+		view_out_fill(out, ' ', TREE_TIME_WIDTH);
 	view_out_put(out, thread->origin, thread->origin_size);
 	if (width > tree->width && width <= TREE_ORIGIN_WIDTH)
 		tree->width = width;
 	if (width < tree->width)
-		tree_put_spaces(out, tree->width - width);
+		view_out_fill(out, ' ', tree->width - width);
 	view_out_text(out, " | ");
-	tree_put_spaces(out, 2 * (depth < VIEW_TREE_INDENT_MAX ? depth : VIEW_TREE_INDENT_MAX));
+	view_out_fill(out, ' ', 2 * (depth < VIEW_TREE_INDENT_MAX ? depth : VIEW_TREE_INDENT_MAX));
 	if (depth > VIEW_TREE_INDENT_MAX) {
 		view_out_char(out, '[');
 		view_out_unsigned(out, depth);
@@ -343,8 +334,8 @@ static void tree_leave(struct view_tree *tree, struct tree_thread *thread, const
 	view_tree_end_line(tree);
 }
 
-static void tree_enter(struct view_tree *tree, struct tree_thread *thread,
-		const struct view_entry *entry, const struct tree_parts *parts)
+static void tree_enter(
+		struct view_tree *tree, struct tree_thread *thread, const struct tree_parts *parts)
 {
 	const struct view_tree_record *record = &parts->record;
 	/* Without a number, the return of the call cannot be recorded. */
@@ -375,7 +366,6 @@ static void tree_enter(struct view_tree *tree, struct tree_thread *thread,
 	thread->pending = true;
 	thread->line = tree->next - 1;
 	thread->frames[thread->depth++] = (struct tree_frame){.call = record->call,
-			.ns = entry->ns,
 			.name = keys_add(&tree->names, parts->name, record->name_size)};
 	tree->open++;
 	tree_limit_held(tree);
@@ -492,7 +482,7 @@ void view_tree_take(struct view_tree *tree, const struct view_entry *entry, cons
 		tree_return(tree, thread, entry, &parts);
 	} else {
 		tree_open_pending(tree, thread);
-		tree_enter(tree, thread, entry, &parts);
+		tree_enter(tree, thread, &parts);
 	}
 	thread->last_ns = entry->ns;
 }

@@ -8,7 +8,6 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,21 +21,6 @@ struct chrome {
 	int64_t start_ns;
 	int64_t last_ns;
 };
-
-static void export_chrome_print_json(struct export *export, const char *format, ...)
-		__attribute__((format(printf, 2, 3)));
-
-static void export_chrome_print_json(struct export *export, const char *format, ...)
-{
-	char text[512];
-	va_list arguments;
-	int size;
-
-	va_start(arguments, format);
-	size = vsnprintf(text, sizeof(text), format, arguments);
-	va_end(arguments);
-	view_out_put(&export->out, text, (size_t)size);
-}
 
 static void export_chrome_write_text(struct export *export, const char *text)
 {
@@ -58,8 +42,8 @@ static void export_chrome_begin_event(
 	if (state->any)
 		view_out_text(&export->out, ",\n");
 	state->any = true;
-	export_chrome_print_json(export, "{\"ph\":\"%s\",\"pid\":%" PRId64 ",\"tid\":%" PRId64,
-			kind, pid, tid);
+	view_out_format(&export->out, "{\"ph\":\"%s\",\"pid\":%" PRId64 ",\"tid\":%" PRId64, kind,
+			pid, tid);
 }
 
 static void export_chrome_print_time(struct export *export, int64_t ns)
@@ -67,8 +51,7 @@ static void export_chrome_print_time(struct export *export, int64_t ns)
 	const struct chrome *state = export->state;
 	uint64_t since = (uint64_t)ns - (uint64_t)state->start_ns;
 
-	export_chrome_print_json(
-			export, ",\"ts\":%" PRIu64 ".%03" PRIu64, since / 1000, since % 1000);
+	view_out_format(&export->out, ",\"ts\":%" PRIu64 ".%03" PRIu64, since / 1000, since % 1000);
 }
 
 static void export_chrome_write_time(struct export *export, const struct ctf_item *item)
@@ -98,7 +81,7 @@ static int export_chrome_write_name(struct export *export, const char *what, int
 	if (number < known)
 		return 0;
 	export_chrome_begin_event(export, "M", pid, tid);
-	export_chrome_print_json(export, ",\"name\":\"%s\",\"args\":{\"name\":", what);
+	view_out_format(&export->out, ",\"name\":\"%s\",\"args\":{\"name\":", what);
 	view_json_quoted(&export->out, name, size);
 	view_out_text(&export->out, "}}");
 	return 0;
@@ -238,7 +221,7 @@ static int export_chrome_write_loss(
 
 	export_chrome_begin_event(export, "i", export_pid(export, process), 0);
 	export_chrome_write_time(export, item);
-	export_chrome_print_json(export,
+	view_out_format(&export->out,
 			",\"s\":\"p\",\"cat\":\"side\",\"name\":\"%s\",\"args\":{\"count\":%" PRIu64,
 			class                                                 ? "lost"
 					: item->kind == CTF_ITEM_LOST_PACKETS ? "lost packets"
@@ -246,7 +229,7 @@ static int export_chrome_write_loss(
 			class ? walk_lost_count(item) : item->count);
 	for (unsigned int i = 0; class && i < 3; i++) {
 		text = walk_lost_text(item, names[i], &size);
-		export_chrome_print_json(export, ",\"%s\":", names[i]);
+		view_out_format(&export->out, ",\"%s\":", names[i]);
 		view_json_quoted(&export->out, text, size);
 	}
 	if (!class) {
@@ -261,7 +244,7 @@ static int export_chrome_finish(struct export *export)
 {
 	struct chrome *state = export->state;
 
-	export_chrome_print_json(export, "\n],\"otherData\":{\"start_ns\":\"%" PRId64 "\"}}\n",
+	view_out_format(&export->out, "\n],\"otherData\":{\"start_ns\":\"%" PRId64 "\"}}\n",
 			state->start_ns);
 	return 0;
 }
