@@ -5,77 +5,43 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/json-line.h"
 #include "analysis/leaks.h"
-#include "analysis/view-sink.h"
-
-static void leaks_json_begin(struct view_out *out, const char *type)
-{
-	view_out_format(out, "{\"schema\":%d,\"type\":\"%s\"", LEAKS_JSON_SCHEMA, type);
-}
-
-static void leaks_json_number(struct view_out *out, const char *name, uint64_t number)
-{
-	view_out_format(out, ",\"%s\":%" PRIu64, name, number);
-}
-
-static void leaks_json_end(struct view_out *out)
-{
-	view_out_text(out, "}\n");
-}
-
-static void leaks_json_text(struct view_out *out, const char *name, const char *text)
-{
-	view_out_format(out, ",\"%s\":", name);
-	view_json_quoted(out, text, strlen(text));
-}
-
-static void leaks_json_process(struct leaks *leaks, struct view_out *out, uint32_t image)
-{
-	const struct identity_process *process =
-			&leaks->identity.processes[leaks->images[image].process];
-
-	if (process->hostname)
-		leaks_json_text(out, "hostname", process->hostname);
-	if (process->name)
-		leaks_json_text(out, "procname", process->name);
-	if (process->pid >= 0)
-		view_out_format(out, ",\"vpid\":%" PRId64, process->pid);
-}
 
 /* An array of frames, innermost first. */
 static void leaks_json_stack(
 		struct leaks *leaks, struct view_out *out, const char *name, uint32_t named)
 {
-	view_out_format(out, ",\"%s\":", name);
+	json_line_member(out, name);
 	stacks_print_json(&leaks->stacks, named, out);
 }
 
 static void leaks_json_summary(struct leaks *leaks, struct view_out *out)
 {
-	leaks_json_begin(out, "leaks");
-	leaks_json_text(out, "dir", leaks->walk.options.dir);
-	leaks_json_number(out, "processes", leaks->identity.keys.count);
-	leaks_json_number(out, "allocations", leaks->allocations);
-	leaks_json_number(out, "allocated_bytes", leaks->allocated_bytes);
-	leaks_json_number(out, "frees", leaks->nr_frees);
-	leaks_json_number(out, "failed", leaks->failed);
-	leaks_json_number(out, "peak_bytes", leaks->peak_bytes);
-	leaks_json_number(out, "blocks_alive", leaks->blocks_alive);
-	leaks_json_number(out, "bytes_alive", leaks->bytes_alive);
-	leaks_json_number(out, "older_ns", leaks->options->older_ns);
-	leaks_json_number(out, "blocks", leaks->blocks_counted);
-	leaks_json_number(out, "bytes", leaks->bytes_counted);
-	leaks_json_number(out, "blocks_replaced", leaks->blocks_replaced);
-	leaks_json_number(out, "bytes_replaced", leaks->bytes_replaced);
-	leaks_json_number(out, "double_frees", leaks->double_frees);
-	leaks_json_number(out, "unknown_frees", leaks->unknown_frees);
-	leaks_json_number(out, "untracked", leaks->untracked);
-	leaks_json_number(out, "hidden", leaks->hidden);
-	leaks_json_number(out, "lost", leaks_lost(leaks));
-	leaks_json_number(out, "lost_packets", leaks->lost_packets);
-	leaks_json_number(out, "lost_bytes", leaks->lost_bytes);
-	view_out_format(out, ",\"exact\":%s", leaks_is_exact(leaks) ? "true" : "false");
-	leaks_json_end(out);
+	json_line_begin(out, "leaks");
+	json_line_text(out, "dir", leaks->walk.options.dir);
+	json_line_number(out, "processes", leaks->identity.keys.count);
+	json_line_number(out, "allocations", leaks->allocations);
+	json_line_number(out, "allocated_bytes", leaks->allocated_bytes);
+	json_line_number(out, "frees", leaks->nr_frees);
+	json_line_number(out, "failed", leaks->failed);
+	json_line_number(out, "peak_bytes", leaks->peak_bytes);
+	json_line_number(out, "blocks_alive", leaks->blocks_alive);
+	json_line_number(out, "bytes_alive", leaks->bytes_alive);
+	json_line_number(out, "older_ns", leaks->options->older_ns);
+	json_line_number(out, "blocks", leaks->blocks_counted);
+	json_line_number(out, "bytes", leaks->bytes_counted);
+	json_line_number(out, "blocks_replaced", leaks->blocks_replaced);
+	json_line_number(out, "bytes_replaced", leaks->bytes_replaced);
+	json_line_number(out, "double_frees", leaks->double_frees);
+	json_line_number(out, "unknown_frees", leaks->unknown_frees);
+	json_line_number(out, "untracked", leaks->untracked);
+	json_line_number(out, "hidden", leaks->hidden);
+	json_line_number(out, "lost", leaks_lost(leaks));
+	json_line_number(out, "lost_packets", leaks->lost_packets);
+	json_line_number(out, "lost_bytes", leaks->lost_bytes);
+	json_line_bool(out, "exact", leaks_is_exact(leaks));
+	json_line_end(out);
 }
 
 static void leaks_json_images(struct leaks *leaks, struct view_out *out)
@@ -83,40 +49,41 @@ static void leaks_json_images(struct leaks *leaks, struct view_out *out)
 	for (uint32_t i = 0; i < leaks->image_keys.count; i++) {
 		const struct leaks_image *image = &leaks->images[i];
 
-		leaks_json_begin(out, "leaks_process");
-		leaks_json_process(leaks, out, i);
+		json_line_begin(out, "leaks_process");
+		json_line_process(out, &leaks->identity, leaks->images[i].process);
 		if (image->parent >= 0)
-			view_out_format(out, ",\"forked_from\":%" PRId64, image->parent);
-		leaks_json_number(out, "allocations", image->allocations);
-		leaks_json_number(out, "allocated_bytes", image->allocated_bytes);
-		leaks_json_number(out, "blocks", image->blocks);
-		leaks_json_number(out, "bytes", image->bytes);
-		leaks_json_number(out, "unknown_frees", image->unknown_frees);
-		view_out_format(out, ",\"replaced\":%s", image->replaced ? "true" : "false");
-		leaks_json_end(out);
+			json_line_signed(out, "forked_from", image->parent);
+		json_line_number(out, "allocations", image->allocations);
+		json_line_number(out, "allocated_bytes", image->allocated_bytes);
+		json_line_number(out, "blocks", image->blocks);
+		json_line_number(out, "bytes", image->bytes);
+		json_line_number(out, "unknown_frees", image->unknown_frees);
+		json_line_bool(out, "replaced", image->replaced);
+		json_line_end(out);
 	}
 }
 
 static void leaks_json_site(
 		struct leaks *leaks, struct view_out *out, const struct leaks_site *site)
 {
-	leaks_json_begin(out, "leak");
+	json_line_begin(out, "leak");
 	if (site->is_shared)
-		view_out_text(out, ",\"shared\":true");
+		json_line_bool(out, "shared", true);
 	else
-		leaks_json_process(leaks, out, site->image);
-	leaks_json_number(out, "blocks", site->blocks);
-	leaks_json_number(out, "bytes", site->bytes);
-	leaks_json_number(out, "allocations", site->allocations);
-	leaks_json_number(out, "allocated_bytes", site->allocated_bytes);
-	view_out_format(out, ",\"oldest_ns\":%" PRId64 ",\"newest_ns\":%" PRId64, site->oldest_ns,
-			site->newest_ns);
-	view_out_text(out, ",\"growth\":[");
+		json_line_process(out, &leaks->identity, leaks->images[site->image].process);
+	json_line_number(out, "blocks", site->blocks);
+	json_line_number(out, "bytes", site->bytes);
+	json_line_number(out, "allocations", site->allocations);
+	json_line_number(out, "allocated_bytes", site->allocated_bytes);
+	json_line_signed(out, "oldest_ns", site->oldest_ns);
+	json_line_signed(out, "newest_ns", site->newest_ns);
+	json_line_member(out, "growth");
+	view_out_char(out, '[');
 	for (unsigned int part = 0; part < LEAKS_GROWTH; part++)
 		view_out_format(out, "%s%" PRIu64, part ? "," : "", site->growth[part]);
 	view_out_char(out, ']');
 	leaks_json_stack(leaks, out, "stack", site->named);
-	leaks_json_end(out);
+	json_line_end(out);
 }
 
 static void leaks_json_sites(struct leaks *leaks, struct view_out *out)
@@ -140,9 +107,9 @@ static void leaks_json_frees(struct leaks *leaks, struct view_out *out)
 
 		if (!entry->count)
 			continue;
-		leaks_json_begin(out, twice ? "double_free" : "unknown_free");
-		leaks_json_process(leaks, out, entry->image);
-		leaks_json_number(out, "count", entry->count);
+		json_line_begin(out, twice ? "double_free" : "unknown_free");
+		json_line_process(out, &leaks->identity, leaks->images[entry->image].process);
+		json_line_number(out, "count", entry->count);
 		leaks_json_stack(leaks, out, "stack", leaks_stack_named(leaks, entry->stack));
 		if (twice)
 			leaks_json_stack(leaks, out, "freed_by",
@@ -150,7 +117,7 @@ static void leaks_json_frees(struct leaks *leaks, struct view_out *out)
 		if (entry->allocated_by != LEAKS_STACK_NONE)
 			leaks_json_stack(leaks, out, "allocated_by",
 					leaks_stack_named(leaks, entry->allocated_by));
-		leaks_json_end(out);
+		json_line_end(out);
 	}
 }
 

@@ -20,9 +20,6 @@
 #include "analysis/report-walk.h"
 #include "analysis/stacks.h"
 
-/* Version of the JSON, in each of its lines (docs/spec/report-json.md). */
-#define LEAKS_JSON_SCHEMA 1
-
 /* Different pairs of stacks in the tables of double and unknown frees. */
 #define LEAKS_FREES_MAX 10000
 /* Numbers of stacks: that of `stacks` plus one, or one of these. */

@@ -28,9 +28,6 @@
 #include "analysis/stacks.h"
 #include "analysis/trace-symbols.h"
 
-/* Version of the JSON, in each of its lines (docs/spec/report-json.md). */
-#define LOCKS_JSON_SCHEMA 1
-
 #define LOCKS_ROWS_MAX 8192      /* rows of single locks; further locks share rows */
 #define LOCKS_PER_PLACE 256      /* locks first used by one caller that have rows of their own */
 #define LOCKS_ALIVE_MAX 1000000  /* locks that exist at a time */

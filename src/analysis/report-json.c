@@ -7,25 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/json-line.h"
 #include "analysis/report.h"
 
 struct report_json_writer {
 	const struct report *report;
 	struct view_out out;
 };
-
-static void report_json_add_text(
-		struct report_json_writer *json, const char *name, const char *text)
-{
-	view_out_format(&json->out, ",\"%s\":", name);
-	view_json_quoted(&json->out, text, strlen(text));
-}
-
-static void report_json_add_number(
-		struct report_json_writer *json, const char *name, uint64_t number)
-{
-	view_out_format(&json->out, ",\"%s\":%" PRIu64, name, number);
-}
 
 static void put_real(struct report_json_writer *json, const char *name, double number)
 {
@@ -51,40 +39,11 @@ static void put_rate(struct report_json_writer *json, uint64_t count)
 		put_real(json, "rate", rate);
 }
 
-static void report_json_add_time(struct report_json_writer *json, const char *name, int64_t ns)
-{
-	view_out_format(&json->out, ",\"%s_ns\":%" PRId64 ",\"%s_time\":\"", name, ns, name);
-	walk_put_time(&json->out, ns, true);
-	view_out_char(&json->out, '"');
-}
-
-static void report_json_begin_object(struct report_json_writer *json, const char *type)
-{
-	view_out_format(&json->out, "{\"schema\":%d,\"type\":\"%s\"", REPORT_JSON_SCHEMA, type);
-}
-
-static void report_json_end_object(struct report_json_writer *json)
-{
-	view_out_text(&json->out, "}\n");
-}
-
-static void report_json_add_process(struct report_json_writer *json, uint32_t number)
-{
-	const struct identity_process *process = &json->report->identity.processes[number];
-
-	if (process->hostname)
-		report_json_add_text(json, "hostname", process->hostname);
-	if (process->name)
-		report_json_add_text(json, "procname", process->name);
-	if (process->pid >= 0)
-		view_out_format(&json->out, ",\"vpid\":%" PRId64, process->pid);
-}
-
 static void put_group(struct report_json_writer *json, uint32_t group)
 {
 	if (json->report->by == BY_NOTHING)
 		return;
-	view_out_text(&json->out, ",\"by\":");
+	json_line_member(&json->out, "by");
 	report_group_json(json->report, group, &json->out);
 }
 
@@ -95,16 +54,15 @@ static void report_json_print_overview(struct report_json_writer *json)
 	const struct report *report = json->report;
 	const struct timeline *timeline = &report->timeline;
 
-	report_json_begin_object(json, "overview");
-	report_json_add_text(json, "dir", report->walk.options.dir);
-	report_json_add_number(json, "events", report->events);
-	report_json_add_number(json, "processes", report_process_count(report));
-	report_json_add_number(json, "traces", ctf_reader_trace_count(report->walk.reader));
+	json_line_begin(&json->out, "overview");
+	json_line_text(&json->out, "dir", report->walk.options.dir);
+	json_line_number(&json->out, "events", report->events);
+	json_line_number(&json->out, "processes", report_process_count(report));
+	json_line_number(&json->out, "traces", ctf_reader_trace_count(report->walk.reader));
 	if (timeline->started) {
-		report_json_add_time(json, "begin", report->first_ns);
-		report_json_add_time(json, "end", report->last_ns);
-		view_out_format(&json->out, ",\"duration_ns\":%" PRId64,
-				report->last_ns - report->first_ns);
+		json_line_time(&json->out, "begin", report->first_ns);
+		json_line_time(&json->out, "end", report->last_ns);
+		json_line_signed(&json->out, "duration_ns", report->last_ns - report->first_ns);
 		put_rate(json, report->events);
 		view_out_format(&json->out,
 				",\"timeline\":{\"begin_ns\":%" PRId64 ",\"width_ns\":%" PRIu64
@@ -114,12 +72,12 @@ static void report_json_print_overview(struct report_json_writer *json)
 			view_out_format(&json->out, "%s%" PRIu64, i ? "," : "", timeline->bins[i]);
 		view_out_format(&json->out, "]}");
 	}
-	report_json_add_number(json, "untimed", report->untimed);
-	report_json_add_number(json, "lost", report_lost(report));
-	report_json_add_number(json, "lost_packets", report->lost_packets);
-	report_json_add_number(json, "lost_bytes", report->lost_bytes);
-	view_out_format(&json->out, ",\"damaged\":%s", report->walk.damaged ? "true" : "false");
-	report_json_end_object(json);
+	json_line_number(&json->out, "untimed", report->untimed);
+	json_line_number(&json->out, "lost", report_lost(report));
+	json_line_number(&json->out, "lost_packets", report->lost_packets);
+	json_line_number(&json->out, "lost_bytes", report->lost_bytes);
+	json_line_bool(&json->out, "damaged", report->walk.damaged);
+	json_line_end(&json->out);
 }
 
 static void report_json_print_processes(struct report_json_writer *json)
@@ -133,12 +91,12 @@ static void report_json_print_processes(struct report_json_writer *json)
 
 		if (!report_is_process(report, i))
 			continue;
-		report_json_begin_object(json, "process");
-		report_json_add_process(json, i);
-		report_json_add_number(json, "events", process->events);
+		json_line_begin(&json->out, "process");
+		json_line_process(&json->out, &json->report->identity, i);
+		json_line_number(&json->out, "events", process->events);
 		put_rate(json, process->events);
-		report_json_add_number(json, "lost", report_process_lost(process));
-		report_json_end_object(json);
+		json_line_number(&json->out, "lost", report_process_lost(process));
+		json_line_end(&json->out);
 	}
 }
 
@@ -159,16 +117,16 @@ static int report_json_print_counts(struct report_json_writer *json)
 	for (uint32_t i = 0; i < rows_shown(report, report->row_keys.count); i++) {
 		const struct report_row *row = &report->rows[order[i]];
 
-		report_json_begin_object(json, "count");
-		report_json_add_text(json, "event",
+		json_line_begin(&json->out, "count");
+		json_line_text(&json->out, "event",
 				(const char *)report->names.entries[row->name].bytes);
 		put_group(json, row->group);
-		report_json_add_number(json, "count", row->count);
+		json_line_number(&json->out, "count", row->count);
 		put_rate(json, row->count);
 		if (row->timed)
-			view_out_format(&json->out, ",\"begin_ns\":%" PRId64 ",\"end_ns\":%" PRId64,
-					row->first_ns, row->last_ns);
-		report_json_end_object(json);
+			json_line_signed(&json->out, "begin_ns", row->first_ns);
+		json_line_signed(&json->out, "end_ns", row->last_ns);
+		json_line_end(&json->out);
 	}
 	free(order);
 	return 0;
@@ -251,17 +209,17 @@ static int print_histograms(struct report_json_writer *json)
 		const struct report_stats *item = &report->histogram_stats[order[i]];
 		const struct stats *stats = &item->stats;
 
-		report_json_begin_object(json, "histogram");
-		report_json_add_text(json, "value", report->histograms[item->which].text);
+		json_line_begin(&json->out, "histogram");
+		json_line_text(&json->out, "value", report->histograms[item->which].text);
 		put_group(json, item->group);
-		report_json_add_number(json, "count", stats->count);
+		json_line_number(&json->out, "count", stats->count);
 		report_json_add_range(json, stats);
 		if (stats->infinite)
-			report_json_add_number(json, "infinite", stats->infinite);
+			json_line_number(&json->out, "infinite", stats->infinite);
 		if (stats->nan)
-			report_json_add_number(json, "nan", stats->nan);
+			json_line_number(&json->out, "nan", stats->nan);
 		put_buckets(json, stats);
-		report_json_end_object(json);
+		json_line_end(&json->out);
 	}
 	free(order);
 	return 0;
@@ -269,8 +227,8 @@ static int print_histograms(struct report_json_writer *json)
 
 static void put_rule(struct report_json_writer *json, const struct pair_rule *rule)
 {
-	report_json_add_text(json, "begin", rule->begin_text);
-	report_json_add_text(json, "end", rule->end_text);
+	json_line_text(&json->out, "begin", rule->begin_text);
+	json_line_text(&json->out, "end", rule->end_text);
 }
 
 static void report_json_print_durations(
@@ -282,18 +240,18 @@ static void report_json_print_durations(
 	} points[] = {{"p50_ns", 50000}, {"p90_ns", 90000}, {"p99_ns", 99000}, {"p99_9_ns", 99900}};
 	const struct stats *stats = &item->stats;
 
-	report_json_begin_object(json, "durations");
+	json_line_begin(&json->out, "durations");
 	put_rule(json, &json->report->pairs.rules[item->which]);
 	put_group(json, item->group);
-	report_json_add_number(json, "count", stats->count);
+	json_line_number(&json->out, "count", stats->count);
 	report_json_add_int128(json, "min_ns", stats->least);
 	put_real(json, "mean_ns", report_stats_mean(stats));
 	for (unsigned int i = 0; i < 4; i++)
-		report_json_add_number(json, points[i].name,
+		json_line_number(&json->out, points[i].name,
 				report_stats_percentile(stats, points[i].thousandths));
 	report_json_add_int128(json, "max_ns", stats->most);
 	put_buckets(json, stats);
-	report_json_end_object(json);
+	json_line_end(&json->out);
 }
 
 /* ---- the slowest ---- */
@@ -340,21 +298,21 @@ static void put_around(struct report_json_writer *json, const struct report_arou
 static void report_json_print_slow(struct report_json_writer *json, const struct pair_rule *rule,
 		const struct report_slow *slow, uint32_t rank, const struct report_around *around)
 {
-	report_json_begin_object(json, "slow");
+	json_line_begin(&json->out, "slow");
 	put_rule(json, rule);
-	report_json_add_number(json, "rank", rank);
+	json_line_number(&json->out, "rank", rank);
 	put_group(json, slow->begin.group);
-	report_json_add_number(json, "duration_ns", slow->duration);
-	report_json_add_time(json, "begin", slow->begin.ns);
-	report_json_add_time(json, "end", slow->end_ns);
-	report_json_add_process(json, slow->begin.process);
+	json_line_number(&json->out, "duration_ns", slow->duration);
+	json_line_time(&json->out, "begin", slow->begin.ns);
+	json_line_time(&json->out, "end", slow->end_ns);
+	json_line_process(&json->out, &json->report->identity, slow->begin.process);
 	if (slow->begin.thread >= 0)
-		view_out_format(&json->out, ",\"thread\":%" PRId64, slow->begin.thread);
+		json_line_signed(&json->out, "thread", slow->begin.thread);
 	if (slow->begin.cpu >= 0)
-		view_out_format(&json->out, ",\"cpu\":%d", slow->begin.cpu);
+		json_line_signed(&json->out, "cpu", slow->begin.cpu);
 	if (json->report->options->around)
 		put_around(json, around, slow);
-	report_json_end_object(json);
+	json_line_end(&json->out);
 }
 
 static int print_pairs(struct report_json_writer *json, const struct report_around *around)
@@ -372,16 +330,16 @@ static int print_pairs(struct report_json_writer *json, const struct report_arou
 		const struct pair_rule *rule = &report->pairs.rules[i];
 		const struct report_slowest *slowest = &report->slowest[i];
 
-		report_json_begin_object(json, "pair");
+		json_line_begin(&json->out, "pair");
 		put_rule(json, rule);
-		report_json_add_number(json, "unfinished", rule->unfinished);
-		report_json_add_number(json, "not_begun", rule->unbegun);
-		report_json_add_number(json, "not_followed", rule->not_kept);
-		report_json_add_number(json, "without_key", rule->no_key);
-		report_json_add_number(json, "without_thread", rule->no_thread);
-		report_json_add_number(json, "across_loss", rule->across_loss);
-		report_json_add_number(json, "backwards", rule->negative);
-		report_json_end_object(json);
+		json_line_number(&json->out, "unfinished", rule->unfinished);
+		json_line_number(&json->out, "not_begun", rule->unbegun);
+		json_line_number(&json->out, "not_followed", rule->not_kept);
+		json_line_number(&json->out, "without_key", rule->no_key);
+		json_line_number(&json->out, "without_thread", rule->no_thread);
+		json_line_number(&json->out, "across_loss", rule->across_loss);
+		json_line_number(&json->out, "backwards", rule->negative);
+		json_line_end(&json->out);
 		for (uint32_t k = 0; k < slowest->count; k++)
 			report_json_print_slow(json, rule, &slowest->items[k], k + 1, around);
 	}
@@ -399,24 +357,24 @@ static int report_json_print_callers(struct report_json_writer *json)
 		const struct report_caller *caller = &report->callers[order[i]];
 		const struct symbol *symbol = address_symbol(report->symbols, &caller->address);
 
-		report_json_begin_object(json, "caller");
-		report_json_add_number(json, "address", caller->address.address);
-		report_json_add_number(json, "count", caller->count);
-		report_json_add_process(json, caller->process);
+		json_line_begin(&json->out, "caller");
+		json_line_number(&json->out, "address", caller->address.address);
+		json_line_number(&json->out, "count", caller->count);
+		json_line_process(&json->out, &json->report->identity, caller->process);
 		if (symbol->module) {
-			report_json_add_text(json, "module", symbol->module);
-			report_json_add_number(json, "offset", symbol->offset);
+			json_line_text(&json->out, "module", symbol->module);
+			json_line_number(&json->out, "offset", symbol->offset);
 		}
 		if (symbol->function) {
-			report_json_add_text(json, "function", symbol->function);
-			report_json_add_number(json, "function_offset", symbol->inside);
+			json_line_text(&json->out, "function", symbol->function);
+			json_line_number(&json->out, "function_offset", symbol->inside);
 		}
 		if (symbol->file) {
-			report_json_add_text(json, "file", symbol->file);
-			report_json_add_number(json, "line", symbol->line);
+			json_line_text(&json->out, "file", symbol->file);
+			json_line_number(&json->out, "line", symbol->line);
 		}
 		trace_symbol_inlined_json(&json->out, symbol);
-		report_json_end_object(json);
+		json_line_end(&json->out);
 	}
 	free(order);
 	return order ? 0 : -ENOMEM;
@@ -432,17 +390,17 @@ static int report_json_print_losses(struct report_json_writer *json)
 	for (uint32_t i = 0; i < rows_shown(report, count); i++) {
 		const struct report_loss *loss = &report->loss_items[order[i]];
 
-		report_json_begin_object(json, loss->packets ? "lost_packets" : "lost");
-		report_json_add_process(json, loss->process);
-		report_json_add_text(json, "ring", loss->ring);
+		json_line_begin(&json->out, loss->packets ? "lost_packets" : "lost");
+		json_line_process(&json->out, &json->report->identity, loss->process);
+		json_line_text(&json->out, "ring", loss->ring);
 		if (*loss->event)
-			report_json_add_text(json, "event", loss->event);
+			json_line_text(&json->out, "event", loss->event);
 		if (*loss->reason)
-			report_json_add_text(json, "reason", loss->reason);
-		report_json_add_number(json, "count", loss->count);
+			json_line_text(&json->out, "reason", loss->reason);
+		json_line_number(&json->out, "count", loss->count);
 		if (loss->bytes)
 			view_out_format(&json->out, ",\"in_bytes\":true");
-		report_json_end_object(json);
+		json_line_end(&json->out);
 	}
 	free(order);
 	return 0;
@@ -452,20 +410,20 @@ static int report_json_print_losses(struct report_json_writer *json)
 
 static void put_calls(struct report_json_writer *json, const struct calls_stats *stats)
 {
-	report_json_add_number(json, "calls", stats->calls);
+	json_line_number(&json->out, "calls", stats->calls);
 	if (stats->timed) {
-		report_json_add_number(json, "total_ns", stats->total_ns);
-		report_json_add_number(json, "self_ns", stats->self_ns);
-		report_json_add_number(json, "min_ns", stats->min_ns);
+		json_line_number(&json->out, "total_ns", stats->total_ns);
+		json_line_number(&json->out, "self_ns", stats->self_ns);
+		json_line_number(&json->out, "min_ns", stats->min_ns);
 		put_real(json, "mean_ns", (double)stats->sum_ns / (double)stats->timed);
-		report_json_add_number(json, "max_ns", stats->max_ns);
+		json_line_number(&json->out, "max_ns", stats->max_ns);
 	}
 	if (stats->unfinished)
-		report_json_add_number(json, "unfinished", stats->unfinished);
+		json_line_number(&json->out, "unfinished", stats->unfinished);
 	if (stats->lost)
-		report_json_add_number(json, "lost_return", stats->lost);
+		json_line_number(&json->out, "lost_return", stats->lost);
 	if (stats->timed + stats->lost < stats->calls)
-		report_json_add_number(json, "untimed", stats->calls - stats->timed - stats->lost);
+		json_line_number(&json->out, "untimed", stats->calls - stats->timed - stats->lost);
 }
 
 /* What only the answers about functions count. */
@@ -475,18 +433,18 @@ static void report_json_add_detail(
 	if (!detail)
 		return;
 	if (detail->durations.count) {
-		report_json_add_number(
-				json, "p50_ns", report_stats_percentile(&detail->durations, 50000));
-		report_json_add_number(
-				json, "p90_ns", report_stats_percentile(&detail->durations, 90000));
-		report_json_add_number(
-				json, "p99_ns", report_stats_percentile(&detail->durations, 99000));
+		json_line_number(&json->out, "p50_ns",
+				report_stats_percentile(&detail->durations, 50000));
+		json_line_number(&json->out, "p90_ns",
+				report_stats_percentile(&detail->durations, 90000));
+		json_line_number(&json->out, "p99_ns",
+				report_stats_percentile(&detail->durations, 99000));
 	}
 	if (detail->results)
-		report_json_add_number(json, "errors", detail->errors);
+		json_line_number(&json->out, "errors", detail->errors);
 	if (detail->measured_ns) {
-		report_json_add_number(json, "measured_ns", detail->measured_ns);
-		report_json_add_number(json, "off_cpu_ns", detail->off_cpu_ns);
+		json_line_number(&json->out, "measured_ns", detail->measured_ns);
+		json_line_number(&json->out, "off_cpu_ns", detail->off_cpu_ns);
 	}
 }
 
@@ -499,11 +457,11 @@ static int print_calls(struct report_json_writer *json, bool by_self)
 	for (uint32_t i = 0; order && i < count; i++) {
 		if (!calls->stats[order[i]].calls)
 			continue;
-		report_json_begin_object(json, "function");
-		report_json_add_text(json, "function", calls_name(calls, order[i]));
+		json_line_begin(&json->out, "function");
+		json_line_text(&json->out, "function", calls_name(calls, order[i]));
 		put_calls(json, &calls->stats[order[i]]);
 		report_json_add_detail(json, calls->stats[order[i]].detail);
-		report_json_end_object(json);
+		json_line_end(&json->out);
 	}
 	free(order);
 	return order ? 0 : -ENOMEM;
@@ -518,11 +476,11 @@ static int print_tree(struct report_json_writer *json)
 	for (uint32_t i = 0; order && i < count; i++) {
 		const struct calls_branch *branch = &calls->branches[order[i]];
 
-		report_json_begin_object(json, "branch");
-		report_json_add_number(json, "depth", branch->depth);
-		report_json_add_text(json, "function", calls_name(calls, branch->function));
+		json_line_begin(&json->out, "branch");
+		json_line_number(&json->out, "depth", branch->depth);
+		json_line_text(&json->out, "function", calls_name(calls, branch->function));
 		put_calls(json, &branch->stats);
-		report_json_end_object(json);
+		json_line_end(&json->out);
 	}
 	free(order);
 	return order ? 0 : -ENOMEM;

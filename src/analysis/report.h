@@ -22,9 +22,6 @@
 #include "analysis/report-identity.h"
 #include "analysis/trace-symbols.h"
 
-/* Version of the JSON report, in each of its lines (docs/spec/report-json.md). */
-#define REPORT_JSON_SCHEMA 1
-
 #define REPORT_GROUPS_MAX 10000 /* values of --by; all further values are one group */
 #define REPORT_CALLERS_MAX 500000
 #define REPORT_SLOWEST_MAX 10000

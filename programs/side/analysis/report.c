@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The verb `report`: check the options, run the report, print it. */
+#include "analysis/json-line.h"
 #include "analysis/report.h"
 
 #include <string.h>
@@ -12,7 +13,7 @@
 #include "programs/side/analysis/report-notes.h"
 #include "programs/side/cli/confine.h"
 
-_Static_assert(REPORT_JSON_SCHEMA == OUTPUT_JSON_SCHEMA, "all JSON of `side` has one version");
+_Static_assert(JSON_LINE_SCHEMA == OUTPUT_JSON_SCHEMA, "all JSON of `side` has one version");
 _Static_assert(REPORT_CALLERS_DEFAULT == OPTION_BARE, "`--callers` without a number");
 
 static int report_check_options(const struct report_options *options)

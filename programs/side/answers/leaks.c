@@ -16,8 +16,6 @@
 #include "programs/side/cli/confine.h"
 #include "programs/side/session/helper-program.h"
 
-_Static_assert(LEAKS_JSON_SCHEMA == OUTPUT_JSON_SCHEMA, "all JSON of `side` has one version");
-
 /* Wrappers see each call of a command from the first on. Elsewhere, each event has its caller. */
 /* clang-format off */
 static const char *const leaks_command_args[] = {

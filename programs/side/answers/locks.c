@@ -12,8 +12,6 @@
 #include "programs/side/answers/run.h"
 #include "programs/side/cli/confine.h"
 
-_Static_assert(LOCKS_JSON_SCHEMA == OUTPUT_JSON_SCHEMA, "all JSON of `side` has one version");
-
 /* The object is the first argument, the mutex of a condition the second one. */
 #define LOCKS_PROBE(functions, object) \
 	"--function", "libc:" functions, "--arg", "x64:" object ":%rdi"
