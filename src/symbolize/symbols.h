@@ -7,9 +7,9 @@
  *
  *   address-space.c   which library was mapped where in a process, and when: from base address
  *                     records (side:library_load) or from lines of /proc/PID/maps
- *   module.c          one file: is it still the file that was mapped? its functions and lines
+ *   module.c          one file: is it still the file that was mapped? its source lines
+ *   symbol-table.c    the functions and variables of a file
  *   inlined.c         the functions that the compiler copied into a function
- *   data.c            the variables of a file
  *   symbol.c          the inlined functions of a symbol as bytes of a message
  *   debug-file.c      finds the debug information of a file
  *   worker.c          the process that reads the files
