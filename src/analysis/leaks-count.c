@@ -340,9 +340,9 @@ uint64_t leaks_lost(const struct leaks *leaks)
 
 bool leaks_is_exact(const struct leaks *leaks)
 {
-	return !leaks->hidden && !leaks->untracked && !leaks->unbegun && !leaks->calls.dropped &&
-			!leaks->walk.damaged && !leaks_lost(leaks) && !leaks->lost_packets &&
-			!leaks->lost_bytes;
+	return !leaks->cut && !leaks->hidden && !leaks->untracked && !leaks->unbegun &&
+			!leaks->calls.dropped && !leaks->walk.damaged && !leaks_lost(leaks) &&
+			!leaks->lost_packets && !leaks->lost_bytes;
 }
 
 /* An exec ends an image: the last image of a process is the one whose blocks are reported. */

@@ -274,6 +274,8 @@ static void leaks_text_doubts(const struct leaks *leaks, struct view_out *out)
 	char number[FORMAT_NUMBER_MAX], text[128];
 
 	leaks_text_print_losses(leaks, out);
+	if (leaks->cut)
+		view_out_format(out, "Incomplete: the recording ended before the program.\n");
 	if (leaks->untracked)
 		view_out_format(out, "Incomplete: %s allocations exceed the limit of %u blocks.\n",
 				format_number(leaks->untracked, number), LEAKS_BLOCKS_MAX);

@@ -72,6 +72,7 @@ struct leaks_class {
 struct leaks {
 	const struct leaks_options *options;
 	bool json, colour;
+	bool cut; /* the recording ended before the program */
 	struct report_walk walk;
 	struct identity identity;
 	struct leaks_blocks blocks;
@@ -109,7 +110,7 @@ struct leaks {
 
 /*
  * leaks.c: from the first step to the last one, in the same order as those of a report (report.h).
- * The caller sets `json` and `colour` in a zeroed structure. leaks_free() in any case.
+ * The caller sets `json`, `colour` and `cut` in a zeroed structure. leaks_free() in any case.
  */
 int leaks_prepare(struct leaks *leaks, const struct leaks_options *options, const char *dir,
 		const struct analysis_listener *listener, struct error *error);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -292,6 +293,35 @@ static NOINLINE void runs()
 	}
 }
 
+/* ---- what a recording must not change ---- */
+
+/* Prints "begun"; after a line of input, allocates and frees until long after the rings are full. */
+static NOINLINE void busy()
+{
+	char line[16];
+
+	kept[0] = malloc(100);
+	puts("begun");
+	fflush(stdout);
+	if (!fgets(line, sizeof(line), stdin))
+		return;
+	for (int i = 0; i < 300000; i++)
+		free(layer1(16 + i % 100));
+	puts("ended");
+}
+
+/* Limits its address space and then uses half of it. Prints the blocks of 1 MiB that it has got. */
+static NOINLINE void limited()
+{
+	const struct rlimit limit = {160 << 20, 160 << 20};
+	int count = 0;
+
+	setrlimit(RLIMIT_AS, &limit);
+	while (count < 80 && (kept[count] = malloc(1 << 20)))
+		count++;
+	printf("%d\n", count);
+}
+
 int main(int, char **argv)
 {
 	static char output[4096];
@@ -320,6 +350,10 @@ int main(int, char **argv)
 		twice();
 	else if (mode == "run")
 		runs();
+	else if (mode == "busy")
+		busy();
+	else if (mode == "limited")
+		limited();
 	else if (mode != "nothing")
 		return 2;
 	return 7;

@@ -90,6 +90,7 @@ static int leaks_answer(const struct parsed *parsed, const char *dir)
 	const struct leaks_options *options = &parsed->options.leaks.answer;
 	struct leaks leaks = {
 			.json = parsed->common.json,
+			.cut = answer_is_cut(),
 			.colour = !parsed->common.json &&
 					output_has_color(stdout, parsed->common.color),
 	};
@@ -112,6 +113,7 @@ int cmd_leaks(const struct parsed *parsed)
 	const struct answer_plan plan = {
 			.command_args = leaks_command_args,
 			.process_args = leaks_process_args,
+			.command_blocks = true,
 			.add_args = leaks_add_args,
 			.answer = leaks_answer,
 	};

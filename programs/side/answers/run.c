@@ -14,12 +14,9 @@
 #include <unistd.h>
 
 #include "programs/common/message.h"
+#include "programs/side/answers/rings.h"
 #include "programs/side/cli/temporary-directory.h"
 #include "programs/side/session/helper-program.h"
-
-#define ANSWER_RING_LARGE (UINT64_C(32) << 20)
-#define ANSWER_RING_SMALL (UINT64_C(1) << 20)
-#define ANSWER_RINGS_SIZE (UINT64_C(128) << 20)
 
 static const int answer_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 #define ANSWER_SIGNALS (sizeof(answer_signals) / sizeof(*answer_signals))
@@ -29,6 +26,7 @@ static volatile pid_t answer_child;
 static volatile sig_atomic_t answer_signal;
 /* When the signal came, or else when the recording had ended. */
 static int64_t answer_recorded_ns;
+static bool answer_recorder_killed;
 
 static int64_t answer_now_ns(void)
 {
@@ -41,6 +39,11 @@ static int64_t answer_now_ns(void)
 int64_t answer_end_ns(void)
 {
 	return answer_recorded_ns;
+}
+
+bool answer_is_cut(void)
+{
+	return answer_recorder_killed;
 }
 
 /* ---- signals ---- */
@@ -101,17 +104,20 @@ static pid_t answer_fork(const struct sigaction before[ANSWER_SIGNALS])
 	return pid;
 }
 
-/* Returns the exit status in the form of a shell. */
-static int answer_wait(pid_t pid)
+/* Returns the exit status in the form of a shell. `ret_signal`: the signal that ended it, or 0. */
+static int answer_wait(pid_t pid, int *ret_signal)
 {
 	int status;
 
+	*ret_signal = 0;
 	if (pid < 0)
 		return message_error(COMMAND_FAILED, NULL, "cannot start a process: %s",
 				strerror(errno));
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	answer_child = 0;
+	if (WIFSIGNALED(status))
+		*ret_signal = WTERMSIG(status);
 	return WIFSIGNALED(status) ? COMMAND_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
@@ -134,27 +140,13 @@ static bool answer_add_time(char ***args, uint64_t ns)
 	return !ns || helper_add(args, "--duration", text);
 }
 
-/*
- * The rings hold bursts: up to 32 MiB for each CPU, but at most 128 MiB for a process, so that
- * several processes fit in the limit of a recording.
- */
-static uint64_t answer_ring_size(const struct answer_options *options)
-{
-	long cpus = sysconf(_SC_NPROCESSORS_CONF);
-	uint64_t size = ANSWER_RING_LARGE;
-
-	if (options->buffer_size)
-		return options->buffer_size;
-	while (size > ANSWER_RING_SMALL &&
-			size * (uint64_t)(cpus > 0 ? cpus : 1) > ANSWER_RINGS_SIZE)
-		size /= 2;
-	return size;
-}
-
 /* The command line of the process that records. NULL: out of memory. */
 static char **answer_args(const struct parsed *parsed, const struct answer_options *options,
 		const struct answer_plan *plan, const char *dir)
 {
+	const bool blocks = !options->pid && plan->command_blocks;
+	const uint64_t size = options->buffer_size ? options->buffer_size
+						   : rings_size(options->pid, blocks);
 	char **args = NULL;
 	bool added = helper_add(&args, "side", NULL) &&
 			answer_add_args(&args,
@@ -165,7 +157,8 @@ static char **answer_args(const struct parsed *parsed, const struct answer_optio
 
 	if (added && plan->add_args)
 		added = plan->add_args(parsed, &args);
-	added = added && helper_add_number(&args, "--buffer-size", answer_ring_size(options));
+	added = added && helper_add_number(&args, "--buffer-size", size) &&
+			(!blocks || helper_add(&args, "--mode", "block"));
 	if (options->pid)
 		added = added && helper_add_number(&args, "-p", options->pid) &&
 				answer_add_time(&args, options->duration);
@@ -181,13 +174,22 @@ static char **answer_args(const struct parsed *parsed, const struct answer_optio
 static int answer_record(char **args, const struct sigaction before[ANSWER_SIGNALS])
 {
 	pid_t pid = answer_fork(before);
+	int status, killed;
 
 	if (!pid) {
 		execv("/proc/self/exe", args);
 		_exit(message_error(COMMAND_FAILED, "mount -t proc proc /proc",
 				"cannot start the recording: %s", strerror(errno)));
 	}
-	return answer_wait(pid);
+	status = answer_wait(pid, &killed);
+	/* A signal that this process was sent, too, ends the recording as its user requested. */
+	if (killed && killed != answer_signal) {
+		answer_recorder_killed = true;
+		message_error(COMMAND_FAILED, NULL,
+				"the recording is incomplete: signal %d ended the recorder",
+				killed);
+	}
+	return status;
 }
 
 /* The answer runs in a process of its own: it confines itself and cannot remove the directory. */
@@ -195,6 +197,7 @@ static int answer_analyse(const struct parsed *parsed, const struct answer_plan 
 		const char *dir, const struct sigaction before[ANSWER_SIGNALS])
 {
 	pid_t pid = answer_fork(before);
+	int killed;
 
 	if (!pid) {
 		int status = plan->answer(parsed, dir);
@@ -202,7 +205,7 @@ static int answer_analyse(const struct parsed *parsed, const struct answer_plan 
 		fflush(NULL);
 		_exit(status);
 	}
-	return answer_wait(pid);
+	return answer_wait(pid, &killed);
 }
 
 static int answer_record_and_analyse(const struct parsed *parsed,

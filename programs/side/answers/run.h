@@ -15,6 +15,11 @@ struct answer_plan {
 	/* The verb that records, `record` or `trace`, and its options; ends with NULL. */
 	const char *const *command_args; /* for a command */
 	const char *const *process_args; /* for a running process */
+	/*
+	 * A command waits while a ring is full, instead of losing events. Not for verbs that
+	 * measure times, which would contain these waits, nor for a process that is in use.
+	 */
+	bool command_blocks;
 	/* Adds options from the command line; NULL: none. False: out of memory. */
 	bool (*add_args)(const struct parsed *parsed, char ***args);
 	/* Answers from the trace. Returns an exit status. For a recording, in another process. */
@@ -23,6 +28,9 @@ struct answer_plan {
 
 /* When the recording was ended, in ns since 1970; 0: not known, because a trace was given. */
 int64_t answer_end_ns(void);
+
+/* True if a signal ended the recorder: the recording ends before the program. */
+bool answer_is_cut(void);
 
 /* Returns the exit status of the command, or of the answer if that is not 0. */
 int answer_run(const struct parsed *parsed, const struct answer_options *options,

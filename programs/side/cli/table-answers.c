@@ -6,8 +6,11 @@
 /* A table: laid out by hand. */
 /* clang-format off */
 
+#define ANSWER_LARGE_RINGS "32M, but at most 128M for all rings of a process"
+#define ANSWER_LEAKS_RINGS "1M, and with `-p` 32M; at most 32M and 128M for all rings of a process"
+
 /* Options of all of these verbs: what is recorded. `of` begins with a struct answer_options. */
-#define ANSWER_OPTIONS(of)                                                                       \
+#define ANSWER_OPTIONS(of, size)                                                                     \
 	{                                                                                        \
 		.letter = 'p',                                                                   \
 		.name = "pid",                                                                   \
@@ -40,7 +43,7 @@
 		.argument = "SIZE",                                                              \
 		.kind = OPTION_SIZE,                                                             \
 		.offset = offsetof(struct of, run.buffer_size),                                  \
-		.standard = "32M, but at most 128M for all rings of a process",                    \
+		.standard = size,                                                                \
 		.sentence = "Give each CPU of each process a ring of SIZE bytes, rounded to a power of two.", \
 	}
 
@@ -63,7 +66,7 @@
 /* leaks */
 
 const struct option command_leaks_options[] = {
-	ANSWER_OPTIONS(leaks_arguments),
+	ANSWER_OPTIONS(leaks_arguments, ANSWER_LEAKS_RINGS),
 	{
 		.name = "older",
 		.argument = "TIME",
@@ -100,6 +103,7 @@ const char *const command_leaks_paragraphs[] = {
 	"Records the calls of the allocator and lists the blocks of memory that are alive at the end, by the stack that allocated them. "
 	"It also lists blocks that were freed twice.",
 	"With COMMAND, the answer comes after its end. "
+	"A command waits while its ring is full, so that no event is lost; if the recorder dies, it waits for a second at most. "
 	"With `-p`, only blocks that were allocated during the recording count. "
 	"With DIR, the answer comes from a trace that `-o` has kept. "
 	"Other recordings of `side record -w libc` also serve; without `--context backtrace`, their stacks have one function.",
@@ -130,7 +134,7 @@ const struct example command_leaks_examples[] = {
 /* locks */
 
 const struct option command_locks_options[] = {
-	ANSWER_OPTIONS(locks_arguments),
+	ANSWER_OPTIONS(locks_arguments, ANSWER_LARGE_RINGS),
 	{
 		.name = "rows",
 		.argument = "COUNT",
@@ -198,7 +202,7 @@ const struct option table_calls_options[] = {
 		.sentence = "Count calls of all functions of the libraries. The default is the functions that the executable imports.",
 	},
 	ANSWER_ROWS_OPTION(function_arguments),
-	ANSWER_OPTIONS(function_arguments),
+	ANSWER_OPTIONS(function_arguments, ANSWER_LARGE_RINGS),
 	{ .name = NULL },
 };
 
@@ -251,7 +255,7 @@ const struct option table_slow_options[] = {
 		.sentence = "Also measure for which share of its time a function did not run on a processor, because it waited or other threads ran. This adds a system call to each entry and return.",
 	},
 	ANSWER_ROWS_OPTION(function_arguments),
-	ANSWER_OPTIONS(function_arguments),
+	ANSWER_OPTIONS(function_arguments, ANSWER_LARGE_RINGS),
 	{ .name = NULL },
 };
 
