@@ -15,8 +15,10 @@ struct report_call_frame {
 	int64_t ns;
 	uint64_t inner_ns; /* time of its callees */
 	uint64_t cpu_ns;   /* processor time of the thread at the entry, or CALLS_CPU_UNKNOWN */
+	/* Time of calls of the same function in it, which only counts if it has no return itself. */
+	uint64_t again_ns;
 	uint32_t function, branch;
-	bool again; /* an outer call of the same function is open */
+	uint32_t outer; /* the next outer frame of the same function; KEYS_NONE: none */
 };
 
 /* The open calls of a thread, the outermost first. */
@@ -184,8 +186,7 @@ static uint32_t branch_of(struct report_calls *calls, uint32_t parent, uint32_t 
 
 /* ---- calls ---- */
 
-static void add_time(
-		struct calls_stats *stats, uint64_t duration, uint64_t self, bool outer, bool ended)
+static void add_time(struct calls_stats *stats, uint64_t duration, uint64_t self)
 {
 	if (!stats->timed || duration < stats->min_ns)
 		stats->min_ns = duration;
@@ -194,13 +195,19 @@ static void add_time(
 	stats->timed++;
 	stats->sum_ns += duration;
 	stats->self_ns += self;
-	if (outer)
-		stats->total_ns += duration;
-	if (!ended)
-		stats->unfinished++;
 }
 
-/* `record` is the return; NULL: the call has none. 0 or -ENOMEM. */
+/* Adds the time of calls that `outer` contains; KEYS_NONE: no open call of the function does. */
+static void report_calls_add_total(struct report_calls *calls, struct calls_thread *thread,
+		uint32_t function, uint32_t outer, uint64_t ns)
+{
+	if (outer == KEYS_NONE)
+		calls->stats[function].total_ns += ns;
+	else
+		thread->frames[outer].again_ns += ns;
+}
+
+/* `record` is the return, and `frame` the call; NULL: its entry is not known. 0 or -ENOMEM. */
 static int report_calls_add_detail(struct report_calls *calls, uint32_t function, uint64_t duration,
 		const struct report_call_frame *frame, const struct calls_record *record)
 {
@@ -210,63 +217,69 @@ static int report_calls_add_detail(struct report_calls *calls, uint32_t function
 	if (!detail)
 		return 0;
 	ret = report_stats_add(&detail->durations, duration);
-	if (record && record->has_result)
+	if (record->has_result)
 		calls_detail_add_result(detail, record->result);
-	if (record && frame && !frame->again)
+	if (frame && frame->outer == KEYS_NONE)
 		calls_detail_add_cpu(detail, duration, frame->cpu_ns, record->cpu_ns);
 	return ret;
 }
 
-static int close_top(struct report_calls *calls, struct calls_thread *thread, uint64_t duration,
+static int close_top(struct report_calls *calls, struct calls_thread *thread,
 		const struct calls_record *record)
 {
 	const struct report_call_frame *frame = &thread->frames[--thread->depth];
+	uint64_t duration = record->duration;
 	uint64_t self = duration > frame->inner_ns ? duration - frame->inner_ns : 0;
-	bool ended = record;
 
-	add_time(&calls->stats[frame->function], duration, self, !frame->again, ended);
-	if (frame->branch != KEYS_NONE)
-		add_time(&calls->branches[frame->branch].stats, duration, self, true, ended);
+	add_time(&calls->stats[frame->function], duration, self);
+	report_calls_add_total(calls, thread, frame->function, frame->outer, duration);
+	if (frame->branch != KEYS_NONE) {
+		add_time(&calls->branches[frame->branch].stats, duration, self);
+		calls->branches[frame->branch].stats.total_ns += duration;
+	}
 	if (thread->depth)
 		thread->frames[thread->depth - 1].inner_ns += duration;
 	return report_calls_add_detail(calls, frame->function, duration, frame, record);
 }
 
-/* The lost events may include the return of the innermost call. */
-static void lose_top(struct report_calls *calls, struct calls_thread *thread)
+static void report_calls_count_untimed(struct calls_stats *stats, bool is_lost)
 {
-	const struct report_call_frame *frame = &thread->frames[--thread->depth];
-
-	calls->stats[frame->function].lost++;
-	if (frame->branch != KEYS_NONE)
-		calls->branches[frame->branch].stats.lost++;
+	if (is_lost)
+		stats->lost++;
+	else
+		stats->unfinished++;
 }
 
-/* Calls that were left without a return. */
-static int report_calls_leave_frames(
+/*
+ * Calls without a return. No record shows when longjmp() or an exception left such a call, and the
+ * calls after that have no other caller in the trace. So it has no duration, and the time of its
+ * callees counts as that of callees of the call around it.
+ */
+static void report_calls_leave_frames(
 		struct report_calls *calls, struct calls_thread *thread, uint32_t depth, int64_t ns)
 {
-	int ret = 0;
+	while (thread->depth > depth) {
+		const struct report_call_frame *frame = &thread->frames[--thread->depth];
+		bool is_lost = gaps_overlap(calls->gaps, thread->trace, frame->ns, ns);
 
-	while (thread->depth > depth && !ret) {
-		int64_t begin = thread->frames[thread->depth - 1].ns;
-
-		if (gaps_overlap(calls->gaps, thread->trace, begin, ns)) {
-			lose_top(calls, thread);
-			continue;
-		}
-		ret = close_top(calls, thread, ns > begin ? (uint64_t)(ns - begin) : 0, NULL);
+		report_calls_count_untimed(&calls->stats[frame->function], is_lost);
+		if (frame->branch != KEYS_NONE)
+			report_calls_count_untimed(&calls->branches[frame->branch].stats, is_lost);
+		report_calls_add_total(
+				calls, thread, frame->function, frame->outer, frame->again_ns);
+		if (thread->depth)
+			thread->frames[thread->depth - 1].inner_ns += frame->inner_ns;
 	}
-	return ret;
 }
 
-static bool report_calls_is_open(const struct calls_thread *thread, uint32_t function)
+/* The innermost open call of a function; KEYS_NONE: none. */
+static uint32_t report_calls_find_open(const struct calls_thread *thread, uint32_t function)
 {
 	for (uint32_t i = thread->depth; i-- > 0;) {
 		if (thread->frames[i].function == function)
-			return true;
+			return i;
 	}
-	return false;
+	return KEYS_NONE;
 }
 
 static int report_calls_push_frame(
@@ -309,7 +322,7 @@ static int report_calls_enter_function(struct report_calls *calls, struct calls_
 		calls->too_deep++;
 		return 0;
 	}
-	frame.again = report_calls_is_open(thread, function);
+	frame.outer = report_calls_find_open(thread, function);
 	return report_calls_push_frame(thread, &frame);
 }
 
@@ -317,21 +330,21 @@ static int take_return(struct report_calls *calls, struct calls_thread *thread, 
 		const struct calls_record *record)
 {
 	uint32_t depth = thread->depth;
-	int ret;
 
 	while (depth && thread->frames[depth - 1].call != record->call)
 		depth--;
 	if (depth) {
-		ret = report_calls_leave_frames(calls, thread, depth, record->ns);
-		return ret ? ret : close_top(calls, thread, record->duration, record);
+		report_calls_leave_frames(calls, thread, depth, record->ns);
+		return close_top(calls, thread, record);
 	}
 	/* At the greatest depth, this is the return of a call that `too_deep` counts. */
 	if (thread->depth < CALLS_DEPTH_MAX) {
 		calls->unbegun++;
 		calls->stats[function].calls++;
 	}
-	add_time(&calls->stats[function], record->duration, record->duration,
-			!report_calls_is_open(thread, function), true);
+	add_time(&calls->stats[function], record->duration, record->duration);
+	report_calls_add_total(calls, thread, function, report_calls_find_open(thread, function),
+			record->duration);
 	if (thread->depth)
 		thread->frames[thread->depth - 1].inner_ns += record->duration;
 	return report_calls_add_detail(calls, function, record->duration, NULL, record);
@@ -378,14 +391,10 @@ int calls_take(struct report_calls *calls, struct calls_class *class, const stru
 	return 0;
 }
 
-int calls_finish(struct report_calls *calls)
+void calls_finish(struct report_calls *calls)
 {
-	int ret = 0;
-
-	for (uint32_t i = 0; i < calls->thread_keys.count && !ret; i++)
-		ret = report_calls_leave_frames(
-				calls, &calls->threads[i], 0, calls->threads[i].last_ns);
-	return ret;
+	for (uint32_t i = 0; i < calls->thread_keys.count; i++)
+		report_calls_leave_frames(calls, &calls->threads[i], 0, calls->threads[i].last_ns);
 }
 
 void calls_free(struct report_calls *calls)

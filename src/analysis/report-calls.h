@@ -9,9 +9,9 @@
  *
  * Calls nest within a thread. The upper 16 bits of `call` identify the thread in its process
  * (probe/patch), so that the trace needs no context vtid. If it has this context, the context
- * counts, too. A call without a return (longjmp(), or still running) ends with the call around it,
- * or with the last event of its thread. If the process lost events during the call, the return may
- * be among them, and the duration is unknown.
+ * counts, too. A call without a return (longjmp(), an exception, exit(), or still running) has no
+ * duration, because no event shows when it ended. If the process lost events during the call, the
+ * return may be among them.
  */
 #ifndef SIDE_ANALYSIS_REPORT_CALLS_H
 #define SIDE_ANALYSIS_REPORT_CALLS_H
@@ -31,14 +31,14 @@
 /* Statistics of a function, or of a branch of the tree. Times are in ns. */
 struct calls_stats {
 	uint64_t calls;    /* all calls */
-	uint64_t timed;    /* calls with a known duration … */
+	uint64_t timed;    /* calls with a return, whose duration is known … */
 	uint64_t total_ns; /* … and their time; of recursive calls only the outermost one counts */
 	uint64_t self_ns;  /* the time without callees */
 	uint64_t min_ns, max_ns;
-	uint64_t sum_ns;     /* the time of all calls, recursive ones included: for the mean */
-	uint64_t unfinished; /* timed calls without a return */
-	/* calls that are not timed: they have no return, and events were lost meanwhile */
-	uint64_t lost;
+	uint64_t sum_ns; /* the time of all calls, recursive ones included: for the mean */
+	/* calls that are not timed: they have no return … */
+	uint64_t unfinished;
+	uint64_t lost;               /* … and events were lost meanwhile */
 	struct calls_detail *detail; /* NULL: none. Branches have none. */
 };
 
@@ -88,8 +88,8 @@ struct calls_class {
 /* Counts one event. `thread` is -1 if it is not recorded. 0 or -ENOMEM. */
 int calls_take(struct report_calls *calls, struct calls_class *class, const struct ctf_item *item,
 		uint32_t process, int64_t thread);
-/* Ends all open calls. After the last event. 0 or -ENOMEM. */
-int calls_finish(struct report_calls *calls);
+/* Counts all open calls as calls without a return. After the last event. */
+void calls_finish(struct report_calls *calls);
 void calls_free(struct report_calls *calls);
 
 const char *calls_name(const struct report_calls *calls, uint32_t function);

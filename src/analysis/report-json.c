@@ -410,6 +410,8 @@ static int report_json_print_losses(struct report_json_writer *json)
 
 static void put_calls(struct report_json_writer *json, const struct calls_stats *stats)
 {
+	uint64_t known = stats->timed + stats->unfinished + stats->lost;
+
 	json_line_number(&json->out, "calls", stats->calls);
 	if (stats->timed) {
 		json_line_number(&json->out, "total_ns", stats->total_ns);
@@ -422,8 +424,8 @@ static void put_calls(struct report_json_writer *json, const struct calls_stats 
 		json_line_number(&json->out, "unfinished", stats->unfinished);
 	if (stats->lost)
 		json_line_number(&json->out, "lost_return", stats->lost);
-	if (stats->timed + stats->lost < stats->calls)
-		json_line_number(&json->out, "untimed", stats->calls - stats->timed - stats->lost);
+	if (known < stats->calls)
+		json_line_number(&json->out, "untimed", stats->calls - known);
 }
 
 /* What only the answers about functions count. */

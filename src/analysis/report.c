@@ -180,8 +180,7 @@ int report_read(struct report *report, struct error *error)
 			break;
 	}
 	pairs_finish(&report->pairs);
-	if (!ret)
-		ret = calls_finish(&report->calls);
+	calls_finish(&report->calls);
 	for (unsigned int i = 0; i < report->pairs.rule_count; i++)
 		report_slow_sort(&report->slowest[i]);
 	if (!ret && !has_memory(report))

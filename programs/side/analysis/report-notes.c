@@ -44,7 +44,7 @@ static void report_note_calls(const struct report *report)
 		lost += calls->stats[i].lost;
 	}
 	if (unfinished)
-		message_note("calls without a return (left by a jump, or open at the end): %s; each is assumed to end with its caller, or with the last event of its thread",
+		message_note("calls without a return (left by a jump, or open at the end): %s; they have no times",
 				format_number(unfinished, number));
 	if (lost)
 		message_note("calls whose return may be among the lost events: %s; their times are left out",
