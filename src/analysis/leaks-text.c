@@ -47,19 +47,6 @@ static void leaks_text_frame(const struct stack_frame *frame, char *text, size_t
 		snprintf(text, size, "0x%" PRIx64, frame->address);
 }
 
-/* True for the functions that call main() or the function of a thread. */
-static bool leaks_text_is_starter(const char *function)
-{
-	static const char *const starters[] = {"_start", "__libc_start_main",
-			"__libc_start_main_impl", "__libc_start_call_main", "start_thread",
-			"clone3", "__clone3", "__GI___clone3", "clone", "__clone"};
-
-	for (size_t i = 0; function && i < sizeof(starters) / sizeof(*starters); i++)
-		if (strcmp(function, starters[i]) == 0)
-			return true;
-	return false;
-}
-
 static void leaks_text_skip_columns(struct report_table *table)
 {
 	for (unsigned int column = 0; column + 1 < table->count; column++)
@@ -73,13 +60,9 @@ static void leaks_text_stack(const struct leaks *leaks, struct report_table *tab
 			? (uint32_t)leaks->options->frames
 			: LEAKS_FRAMES_SHOWN;
 	uint32_t depth;
-	const uint32_t *frames = stacks_frames(&leaks->stacks, named, &depth);
+	const uint32_t *frames = stacks_own_frames(&leaks->stacks, named, &depth);
 	char text[4096];
 
-	while (depth > 1 &&
-			leaks_text_is_starter(
-					stacks_frame(&leaks->stacks, frames[depth - 1])->function))
-		depth--;
 	if (!depth)
 		table_put(table, "(other stacks)");
 	for (uint32_t i = 0; i < depth && i < shown; i++) {

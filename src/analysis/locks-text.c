@@ -104,7 +104,7 @@ static void locks_put_thread(const struct locks_thread *thread, char *name, size
 static void locks_print_stack(struct locks_text *text, const char *title, uint32_t named)
 {
 	uint32_t count;
-	const uint32_t *frames = stacks_frames(&text->locks->stacks, named, &count);
+	const uint32_t *frames = stacks_own_frames(&text->locks->stacks, named, &count);
 
 	if (!count)
 		view_out_format(&text->out, "    %-8s  unknown code\n", title);

@@ -274,6 +274,28 @@ const uint32_t *stacks_frames(const struct stacks *stacks, uint32_t named, uint3
 	return (const uint32_t *)(const void *)stacks->lists.entries[named].bytes;
 }
 
+/* True for the functions that call main() or the function of a thread. */
+static bool stacks_is_starter(const struct stack_frame *frame)
+{
+	static const char *const starters[] = {"_start", "__libc_start_main",
+			"__libc_start_main_impl", "__libc_start_call_main", "start_thread",
+			"clone3", "__clone3", "__GI___clone3", "clone", "__clone"};
+
+	for (size_t i = 0; frame->function && i < sizeof(starters) / sizeof(*starters); i++)
+		if (strcmp(frame->function, starters[i]) == 0)
+			return true;
+	return false;
+}
+
+const uint32_t *stacks_own_frames(const struct stacks *stacks, uint32_t named, uint32_t *ret_count)
+{
+	const uint32_t *frames = stacks_frames(stacks, named, ret_count);
+
+	while (*ret_count > 1 && stacks_is_starter(stacks_frame(stacks, frames[*ret_count - 1])))
+		(*ret_count)--;
+	return frames;
+}
+
 const struct stack_frame *stacks_frame(const struct stacks *stacks, uint32_t frame)
 {
 	return &stacks->frames[frame];

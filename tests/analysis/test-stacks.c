@@ -35,13 +35,16 @@ static const struct symbol table[] = {
 		{"/lib", 0x1600, "outer", 0x13, "/src/in\"ner.c", 60, inlined, 2},
 		{"/lib", 0x1501, NULL, 0, NULL, 0, NULL, 0},
 		{"/lib", 0x1700, "deep", 0, NULL, 0, deep, 5},
+		{"/libc", 0x1800, "start_thread", 0x305, NULL, 0, NULL, 0},
+		{"/libc", 0x1900, "__GI___clone3", 0x2c, NULL, 0, NULL, 0},
 };
 
 /* An exact address is one lower than the return address of the same call. */
 static const struct symbol *test_symbols_find(
 		struct symbols *symbols, uint32_t process, int64_t ns, uint64_t address, bool call)
 {
-	static const uint64_t addresses[] = {0x300, 0x301, 0x400, 0x500, 0x600, 0x501, 0x700};
+	static const uint64_t addresses[] = {
+			0x300, 0x301, 0x400, 0x500, 0x600, 0x501, 0x700, 0x800, 0x900};
 
 	CHECK(symbols == SYMBOLS || symbols == OTHER_SYMBOLS);
 	nr_finds++;
@@ -150,6 +153,27 @@ static void test_groups(void)
 	CHECK(stacks_frame(&stacks, frames[0])->function_number !=
 			stacks_frame(&stacks, frames[1])->function_number);
 	CHECK(!stacks_frames(&stacks, STACK_NONE, &count) && !count);
+	stacks_free(&stacks);
+}
+
+/* The frames that start a thread are left out, unless there is no other one. */
+static void test_own_frames(void)
+{
+	struct stacks stacks = {.limit = 0};
+	struct stack whole = STACK(0, 0x300, 0x800, 0x900), inner = STACK(0, 0x800, 0x300),
+		     starter = STACK(0, 0x800, 0x900);
+	uint32_t count, named = stacks_named(&stacks, stacks_add(&stacks, &whole));
+	const uint32_t *frames = stacks_own_frames(&stacks, named, &count);
+
+	CHECK(count == 1 && !strcmp(stacks_frame(&stacks, frames[0])->function, "f3"));
+	named = stacks_named(&stacks, stacks_add(&stacks, &inner));
+	(void)stacks_own_frames(&stacks, named, &count);
+	CHECK(count == 2);
+	named = stacks_named(&stacks, stacks_add(&stacks, &starter));
+	frames = stacks_own_frames(&stacks, named, &count);
+	CHECK(count == 1 && !strcmp(stacks_frame(&stacks, frames[0])->function, "start_thread"));
+	(void)stacks_own_frames(&stacks, STACK_NONE, &count);
+	CHECK(!count);
 	stacks_free(&stacks);
 }
 
@@ -300,6 +324,7 @@ int main(void)
 {
 	test_numbers();
 	test_groups();
+	test_own_frames();
 	test_printing();
 	test_number_limit();
 	test_bytes_limit();
