@@ -13,8 +13,9 @@
 struct report_call_frame {
 	uint64_t call;
 	int64_t ns;
-	uint64_t inner_ns; /* time of its callees */
-	uint64_t cpu_ns;   /* processor time of the thread at the entry, or CALLS_CPU_UNKNOWN */
+	uint64_t inner_ns;     /* time of its callees … */
+	uint64_t inner_cpu_ns; /* … and their known processor time */
+	uint64_t cpu_ns;       /* processor time of the thread at the entry, or CALLS_CPU_UNKNOWN */
 	/* Time of calls of the same function in it, which only counts if it has no return itself. */
 	uint64_t again_ns;
 	uint32_t function, branch;
@@ -93,10 +94,10 @@ static void know(struct report_calls *calls, struct calls_class *class, const st
 	class->function = class->name = KEYS_NONE;
 	if (!report_calls_find_member(type, "function", &class->function))
 		class->name = add_name(calls, item->event->name, class->kind == CALLS_RETURN);
-	if (!calls->detailed)
-		return;
-	report_calls_find_cpu(class, item);
-	(void)report_calls_find_member(type, "return_value", &class->result);
+	if (calls->detailed || calls->with_cpu)
+		report_calls_find_cpu(class, item);
+	if (calls->detailed)
+		(void)report_calls_find_member(type, "return_value", &class->result);
 }
 
 static bool report_calls_read_number(
@@ -169,7 +170,7 @@ static struct calls_thread *thread_of(struct report_calls *calls, uint32_t trace
 /* KEYS_NONE: the table is full. */
 static uint32_t branch_of(struct report_calls *calls, uint32_t parent, uint32_t function)
 {
-	uint32_t key[2] = {parent, function}, number;
+	uint32_t key[3] = {parent, function, calls->root}, number;
 	struct calls_branch *branch;
 
 	calls->branch_keys.limit = CALLS_BRANCHES_MAX;
@@ -180,6 +181,7 @@ static uint32_t branch_of(struct report_calls *calls, uint32_t parent, uint32_t 
 	branch = &calls->branches[number];
 	branch->parent = parent;
 	branch->function = function;
+	branch->root = calls->root;
 	branch->depth = parent == KEYS_NONE ? 0 : calls->branches[parent].depth + 1;
 	return number;
 }
@@ -224,6 +226,31 @@ static int report_calls_add_detail(struct report_calls *calls, uint32_t function
 	return ret;
 }
 
+/*
+ * Divides the time of a branch without its callees. Counters of the kernel and the clock of the
+ * trace differ a little, so that no part is larger than the whole.
+ */
+static void report_calls_add_cpu(struct report_calls *calls, struct calls_thread *thread,
+		uint64_t duration, uint64_t self, const struct calls_record *record)
+{
+	const struct report_call_frame *frame = &thread->frames[thread->depth];
+	uint64_t cpu, own;
+
+	if (frame->cpu_ns == CALLS_CPU_UNKNOWN || record->cpu_ns == CALLS_CPU_UNKNOWN ||
+			record->cpu_ns < frame->cpu_ns)
+		return;
+	cpu = record->cpu_ns - frame->cpu_ns;
+	cpu = cpu < duration ? cpu : duration;
+	own = cpu > frame->inner_cpu_ns ? cpu - frame->inner_cpu_ns : 0;
+	own = own < self ? own : self;
+	if (frame->branch != KEYS_NONE) {
+		calls->branches[frame->branch].on_cpu_ns += own;
+		calls->branches[frame->branch].off_cpu_ns += self - own;
+	}
+	if (thread->depth)
+		thread->frames[thread->depth - 1].inner_cpu_ns += cpu;
+}
+
 static int close_top(struct report_calls *calls, struct calls_thread *thread,
 		const struct calls_record *record)
 {
@@ -239,6 +266,7 @@ static int close_top(struct report_calls *calls, struct calls_thread *thread,
 	}
 	if (thread->depth)
 		thread->frames[thread->depth - 1].inner_ns += duration;
+	report_calls_add_cpu(calls, thread, duration, self, record);
 	return report_calls_add_detail(calls, frame->function, duration, frame, record);
 }
 
@@ -267,8 +295,10 @@ static void report_calls_leave_frames(
 			report_calls_count_untimed(&calls->branches[frame->branch].stats, is_lost);
 		report_calls_add_total(
 				calls, thread, frame->function, frame->outer, frame->again_ns);
-		if (thread->depth)
+		if (thread->depth) {
 			thread->frames[thread->depth - 1].inner_ns += frame->inner_ns;
+			thread->frames[thread->depth - 1].inner_cpu_ns += frame->inner_cpu_ns;
+		}
 	}
 }
 

@@ -46,7 +46,10 @@ struct calls_branch {
 	uint32_t parent;   /* KEYS_NONE: no known caller */
 	uint32_t function; /* index in `functions` */
 	uint32_t depth;
+	uint32_t root; /* the group of its threads */
 	struct calls_stats stats;
+	/* The time without callees, of calls whose processor time is known. */
+	uint64_t on_cpu_ns, off_cpu_ns;
 };
 
 struct calls_thread;
@@ -60,7 +63,13 @@ struct report_calls {
 	struct keys thread_keys;
 	struct calls_thread *threads;
 	const struct gaps *gaps;
-	bool detailed;       /* set by the caller: functions have details */
+	bool detailed; /* set by the caller: functions have details */
+	bool with_cpu; /* set by the caller: branches have processor times */
+	/*
+	 * Set by the caller before each call of calls_take(): the group of the event's thread.
+	 * Calls of different groups have branches of their own.
+	 */
+	uint32_t root;
 	uint32_t nr_details; /* number of functions with details */
 	uint64_t undetailed; /* calls of functions beyond CALLS_DETAILS_MAX */
 	uint64_t unbegun;    /* returns whose entry is not in the trace */

@@ -563,9 +563,11 @@ static void test_tables(void **unused)
 	struct report_text_writer text = {.report = &report};
 	struct calls_stats stats[3] = {
 			report_count_get_stats(7), report_count_get_stats(9), {.calls = 3}};
-	struct calls_branch branches[4] = {{KEYS_NONE, 1, 0, report_count_get_stats(5)},
-			{0, 0, 1, report_count_get_stats(2)}, {1, 2, 40, {.calls = 1}},
-			{2, 1, 41, {.calls = 8}}};
+	struct calls_branch branches[4] = {
+			{.parent = KEYS_NONE, .function = 1, .stats = report_count_get_stats(5)},
+			{.parent = 0, .depth = 1, .stats = report_count_get_stats(2)},
+			{.parent = 1, .function = 2, .depth = 40, .stats = {.calls = 1}},
+			{.parent = 2, .function = 1, .depth = 41, .stats = {.calls = 8}}};
 	char expected[1000];
 
 	(void)unused;
