@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The locks and threads of a trace while it is read. Private to locks*.c. */
+/* The locks and threads of a trace while it is read. Private to locks*.c, except for the classes. */
 #ifndef SIDE_ANALYSIS_LOCKS_STATE_H
 #define SIDE_ANALYSIS_LOCKS_STATE_H
 
