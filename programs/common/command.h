@@ -452,6 +452,8 @@ extern const char *const command_report_paragraphs[], *const command_export_para
 extern const struct example command_report_examples[], command_export_examples[];
 /* In the order of enum export_format; ends with NULL. */
 extern const char *const command_export_formats[];
+/* In the order of enum flame_weight and of enum flame_by; each ends with NULL. */
+extern const char *const command_flame_weights[], *const command_flame_groups[];
 
 /* table.c. Each array ends with an entry whose name is NULL. */
 extern const struct verb command_verbs[];

@@ -15,6 +15,9 @@ enum export_format {
 	EXPORT_JSONL,
 	EXPORT_CTF1,
 	EXPORT_CTF2,
+	EXPORT_FOLDED,
+	EXPORT_SPEEDSCOPE,
+	EXPORT_PPROF,
 };
 
 struct export_options {
@@ -27,6 +30,10 @@ struct export_options {
 	struct text_list pairs; /* patterns: begin, end, begin, end, … */
 	const char *key;        /* of pairs: an expression; NULL: the thread */
 	bool across;            /* a key means the same in all processes */
+	/* of flame graphs: folded, speedscope, pprof */
+	int weight;      /* enum flame_weight */
+	int by;          /* enum flame_by */
+	bool debuginfod; /* servers may be asked for symbols */
 };
 
 #endif /* SIDE_EXPORT_EXPORT_OPTIONS_H */

@@ -266,7 +266,10 @@ static const struct export_ops *export_find_format(const struct export_options *
 	case EXPORT_CSV: return export_is_directory(options->output) ? &export_tables : &export_csv;
 	case EXPORT_JSONL:
 	case EXPORT_CTF1:
-	case EXPORT_CTF2: break;
+	case EXPORT_CTF2:
+	case EXPORT_FOLDED:
+	case EXPORT_SPEEDSCOPE:
+	case EXPORT_PPROF: break;
 	}
 	return NULL;
 }

@@ -25,6 +25,7 @@ event { name = "probe:cook_return"; id = 7; fields := struct { s32 _pid; s32 _ti
 event { name = "pbx:ring"; id = 5; fields := struct { u64 _call; }; };
 """
 CONTEXT = " event.context := struct { s32 _vtid; u64 _ip; };"
+CPU_CONTEXT = " event.context := struct { s32 _vtid; u64 _perf_thread_task_clock; };"
 OTHER = 1 << 48  # the calls of another thread
 
 
@@ -52,18 +53,21 @@ def ring(call):
     return 5, struct.pack("<Q", call)
 
 
-def write(folder, *packets, threads=False):
-    """Packets are lists of (time, event) or, with threads, (time, vtid, event), after a loss or not."""
+def write(folder, *packets, threads=False, context=CONTEXT):
+    """
+    Packets are lists of (time, event), after a loss or not. With threads: (time, vtid, event), or (time, vtid, number, event) with the other
+    value of the context.
+    """
     os.mkdir(folder)
     with open(os.path.join(folder, "metadata"), "w", encoding="ascii") as file:
-        file.write(METADATA % (CONTEXT if threads else ""))
+        file.write(METADATA % (context if threads else ""))
     with open(os.path.join(folder, "ring_0"), "wb") as file:
         begin = lost = 0
         for packet in packets:
             if isinstance(packet, int):
                 lost += packet
                 continue
-            data = b"".join(struct.pack("<BQ", number, time) + (struct.pack("<iQ", thread[0], 0x40) if thread else b"") + fields
+            data = b"".join(struct.pack("<BQ", number, time) + (struct.pack("<iQ", thread[0], thread[1] if len(thread) > 1 else 0x40) if thread else b"") + fields
                             for time, *thread, (number, fields) in packet)
             size = (4 + 40 + len(data)) * 8
             file.write(struct.pack("<IQQQQQ", 0xc1fc1fc1, begin, packet[-1][0], size, size, lost) + data)

@@ -171,7 +171,10 @@ const struct example command_report_examples[] = {
 
 /* export */
 
-const char *const command_export_formats[] = { "perfetto", "chrome", "csv", "jsonl", "ctf1", "ctf2", NULL };
+const char *const command_export_formats[] = { "perfetto", "chrome", "csv", "jsonl", "ctf1", "ctf2", "folded", "speedscope", "pprof", NULL };
+/* In the order of enum flame_weight and of enum flame_by. */
+const char *const command_flame_weights[] = { "auto", "time", "count", "bytes", "wait", "on-cpu", "off-cpu", NULL };
+const char *const command_flame_groups[] = { "nothing", "process", "thread", NULL };
 
 const struct option command_export_options[] = {
 	{
@@ -224,7 +227,7 @@ const struct option command_export_options[] = {
 		.kind = OPTION_LIST,
 		.completion = COMPLETE_EVENT,
 		.offset = offsetof(struct export_options, pairs),
-		.sentence = "For perfetto and chrome: draw a slice from each event that matches the pattern BEGIN to the matching END, as `side report` pairs them. Can be given several times.",
+		.sentence = "For perfetto and chrome: draw a slice from each event that matches the pattern BEGIN to the matching END, as `side report` pairs them. For folded, speedscope and pprof: weigh the stack of BEGIN by this time. Can be given several times.",
 	},
 	{
 		.name = "key",
@@ -240,6 +243,33 @@ const struct option command_export_options[] = {
 		.offset = offsetof(struct export_options, across),
 		.sentence = "With `--key`: the two events can be of different processes.",
 	},
+	{
+		.name = "weight",
+		.argument = "WEIGHT",
+		.kind = OPTION_CHOICE,
+		.completion = COMPLETE_CHOICE,
+		.offset = offsetof(struct export_options, weight),
+		.choices = command_flame_weights,
+		.standard = "auto: time if there are calls, otherwise count",
+		.sentence = "For folded, speedscope and pprof: the weight of a call path: time (of calls, without called functions), count (of events or calls), bytes (allocated), wait (for locks), on-cpu, off-cpu (parts of the time of calls).",
+	},
+	{
+		.letter = 'b',
+		.name = "by",
+		.argument = "WHAT",
+		.kind = OPTION_CHOICE,
+		.completion = COMPLETE_CHOICE,
+		.offset = offsetof(struct export_options, by),
+		.choices = command_flame_groups,
+		.standard = "nothing: equal call paths are one",
+		.sentence = "For folded, speedscope and pprof: keep each process or thread apart.",
+	},
+	{
+		.name = "debuginfod",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct export_options, debuginfod),
+		.sentence = "For folded, speedscope and pprof: get missing debug information from the servers in DEBUGINFOD_URLS.",
+	},
 	{ .name = NULL },
 };
 
@@ -252,9 +282,14 @@ const char *const command_export_paragraphs[] = {
 	"csv: a table (RFC 4180) with the columns ns, time, hostname, procname, vpid, vtid, cpu, event, loglevel, context and fields, the last two as JSON; or one file for each event, with its fields as columns.",
 	"jsonl: one JSON object a line, the same as `side view --json`.",
 	"ctf1, ctf2: a trace in CTF 1.8 or CTF 2 with the selected events; the bytes of the records do not change.",
+	"folded: a line for each call path, `main;outer;inner 12`, for flamegraph.pl, inferno and other programs. "
+	"speedscope: a file for https://www.speedscope.app. "
+	"pprof: a file for `go tool pprof` and others. "
+	"These have no times of events. "
+	"A path comes from the calls of a call trace, otherwise from the stack of each event: the context backtrace, a field caller, or the context ip.",
 	"In perfetto and chrome, calls of functions (`side trace --exit`) are slices with the name of the function, nested in the track of their thread. "
 	"The note `no return` marks a call whose return is not in the trace, and `no entry` a return whose entry is not in it.",
-	"Losses of the recording are in all formats but csv; for csv, standard error has them.",
+	"Losses of the recording are in perfetto, chrome, jsonl, ctf1 and ctf2; for the other formats, standard error has them.",
 	COMMAND_SESSION_TRACE,
 	NULL,
 };
@@ -270,6 +305,10 @@ const struct example command_export_examples[] = {
 		"Write one table for each event." },
 	{ "side export trace --format jsonl --filter 'size > 4096' | jq .fields.size",
 		"Print events for another program." },
+	{ "side export trace --format folded --weight bytes -o bytes.folded",
+		"Write who allocates how many bytes, as folded stacks." },
+	{ "side export trace --format pprof -o trace.pb.gz",
+		"Write a file for `go tool pprof -http : trace.pb.gz`." },
 	{ "side export trace --format ctf2 -o trace2",
 		"Convert a CTF 1.8 trace to CTF 2." },
 	{ .command = NULL },

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The verb `export`: checks the options, and makes the output file or directory. */
 #include "export/export.h"
+#include "export/flame-export.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +18,7 @@
 #include "programs/common/command.h"
 #include "programs/common/message.h"
 #include "programs/common/progress.h"
+#include "programs/side/analysis/flame-notes.h"
 #include "programs/side/analysis/library-messages.h"
 #include "programs/side/analysis/select.h"
 #include "programs/side/cli/confine.h"
@@ -72,6 +74,9 @@ static int export_open_output(struct export_output *output, const struct export_
 		if (options->format == EXPORT_PERFETTO && isatty(STDOUT_FILENO))
 			return message_error(COMMAND_USAGE, "add `-o FILE`",
 					"cannot write a Perfetto trace to a terminal");
+		if (options->format == EXPORT_PPROF && isatty(STDOUT_FILENO))
+			return message_error(COMMAND_USAGE, "add `-o FILE`",
+					"cannot write a profile for pprof to a terminal");
 		return COMMAND_DONE;
 	}
 	output->path = path;
@@ -144,6 +149,53 @@ static int export_items(const struct export_options *options, const char *dir)
 	if (!status && export.walk.damaged)
 		status = COMMAND_FAILED;
 	export_free(&export);
+	return status;
+}
+
+static int export_flame_read(struct flame *flame)
+{
+	struct error error = {.code = 0};
+
+	if (flame_open(flame, &error) || flame_read(flame, &error))
+		return message_library_error(&error);
+	return COMMAND_DONE;
+}
+
+static int export_flame(
+		const struct export_options *options, enum flame_format format, const char *dir)
+{
+	const struct flame_options flame_options = {.patterns = options->patterns,
+			.filter = options->filter,
+			.times = options->times,
+			.pairs = options->pairs,
+			.key = options->key,
+			.across = options->across,
+			.weight = options->weight,
+			.by = options->by,
+			.debuginfod = options->debuginfod};
+	const struct analysis_listener listener = command_listener("export");
+	struct export_output output = {.fd = -1, .keeper = {.socket = -1}};
+	struct flame flame = {0};
+	struct error error = {.code = 0};
+	int status = COMMAND_DONE, closed;
+
+	if (flame_prepare(&flame, &flame_options, "export", dir, &listener, &error))
+		status = message_library_error(&error);
+	if (!status)
+		status = export_open_output(&output, options);
+	confine(dir, NULL);
+	if (!status)
+		status = export_flame_read(&flame);
+	if (!status && flame_export(&flame, format, output.fd, output.path, &error))
+		status = export_print_error(&error);
+	progress_clear();
+	if (!status)
+		flame_notes_print(&flame);
+	closed = export_close_output(&output, !status);
+	status = status ? status : closed;
+	if (!status && flame.walk.damaged)
+		status = COMMAND_FAILED;
+	flame_free(&flame);
 	return status;
 }
 
@@ -275,10 +327,29 @@ static int export_lines(const struct export_options *options, const char *dir)
 
 /* ---- the command line ---- */
 
+static bool export_is_flame(const struct export_options *options)
+{
+	return options->format == EXPORT_FOLDED || options->format == EXPORT_SPEEDSCOPE ||
+			options->format == EXPORT_PPROF;
+}
+
 static int export_check_options(const struct export_options *options)
 {
-	bool drawn = options->format == EXPORT_PERFETTO || options->format == EXPORT_CHROME;
+	bool flame = export_is_flame(options);
+	bool drawn = flame || options->format == EXPORT_PERFETTO ||
+			options->format == EXPORT_CHROME;
 
+	if (!flame && (options->weight || options->by || options->debuginfod))
+		return message_error(COMMAND_USAGE,
+				"use `--format folded`, `--format speedscope` or `--format pprof`",
+				"`--%s` has no effect with this format",
+				options->weight               ? "weight"
+						: options->by ? "by"
+							      : "debuginfod");
+	if (options->pairs.count && options->weight > FLAME_WEIGHT_TIME && flame)
+		return message_error(COMMAND_USAGE, "leave out `--weight`",
+				"`--pair` weighs call paths by the time of pairs, not by `--weight %s`",
+				command_flame_weights[options->weight]);
 	if (options->pairs.count && !drawn)
 		return message_error(COMMAND_USAGE, "use `--format perfetto` or `--format chrome`",
 				"cannot use `--pair` with this format: it has no slices");
@@ -322,7 +393,7 @@ static int export_check_former_format(const struct export_options *options)
 	return message_error(COMMAND_USAGE,
 			nearest_text(&nearest, "--format ", suggestion, sizeof(suggestion))
 					? suggestion
-					: "use `--format` perfetto, chrome, csv, jsonl, ctf1 or ctf2",
+					: "use `--format` perfetto, chrome, csv, jsonl, ctf1, ctf2, folded, speedscope or pprof",
 			"`--to %.128s` is not a time", options->times.to);
 }
 
@@ -335,6 +406,9 @@ static int export_as(const struct export_options *options, const char *dir)
 	case EXPORT_JSONL: return export_lines(options, dir);
 	case EXPORT_CTF1:
 	case EXPORT_CTF2: return export_trace(options, dir);
+	case EXPORT_FOLDED: return export_flame(options, FLAME_FORMAT_FOLDED, dir);
+	case EXPORT_SPEEDSCOPE: return export_flame(options, FLAME_FORMAT_SPEEDSCOPE, dir);
+	case EXPORT_PPROF: return export_flame(options, FLAME_FORMAT_PPROF, dir);
 	}
 	return COMMAND_USAGE;
 }

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* Allocates along known call paths: 20 times 100 bytes by main and 40 times by flame_outer(). */
+#include <stdlib.h>
+
+static void *volatile flame_sink;
+
+__attribute__((noinline)) static void flame_inner(void)
+{
+	flame_sink = malloc(100);
+	free(flame_sink);
+	flame_sink = NULL;
+}
+
+__attribute__((noinline)) static void flame_outer(void)
+{
+	flame_inner();
+	flame_inner();
+	flame_sink = NULL; /* The last call is no jump. */
+}
+
+int main(void)
+{
+	for (int i = 0; i < 20; i++) {
+		flame_outer();
+		flame_inner();
+	}
+	flame_sink = malloc(5000);
+	free(flame_sink);
+	return 0;
+}

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+"""Readers of folded stacks, speedscope and pprof, written from the descriptions of the formats. Each returns {path: weights}, outermost function first."""
+import gzip
+import json
+
+
+def folded(text):
+    result = {}
+    for line in text.splitlines():
+        path, weight = line.rsplit(" ", 1)
+        path = tuple(path.split(";"))
+        assert path not in result, path
+        result[path] = int(weight)
+    return result
+
+
+def speedscope(path):
+    """{name of a profile: {path: weight}}"""
+    with open(path, encoding="utf-8") as file:
+        content = json.load(file)
+    names = [frame["name"] for frame in content["shared"]["frames"]]
+    result = {}
+    for profile in content["profiles"]:
+        assert profile["type"] == "sampled"
+        assert len(profile["samples"]) == len(profile["weights"])
+        assert profile["endValue"] == sum(profile["weights"])
+        result[profile["name"]] = {tuple(names[i] for i in sample): weight
+                                   for sample, weight in zip(profile["samples"], profile["weights"])}
+    return result
+
+
+def varint(data, at):
+    number = shift = 0
+    while True:
+        number |= (data[at] & 0x7f) << shift
+        shift += 7
+        at += 1
+        if not data[at - 1] & 0x80:
+            return number, at
+
+
+def message(data):
+    """{field: [values]}: numbers, or bytes."""
+    fields, at = {}, 0
+    while at < len(data):
+        key, at = varint(data, at)
+        assert key & 7 in (0, 2), key
+        value, at = varint(data, at)
+        if key & 7 == 2:
+            value, at = data[at:at + value], at + value
+            assert at <= len(data)
+        fields.setdefault(key >> 3, []).append(value)
+    return fields
+
+
+def pprof(path):
+    """(types of values, {path: values}, {function: file})"""
+    with gzip.open(path) as file:
+        profile = message(file.read())
+    texts = [text.decode() for text in profile[6]]
+    assert texts[0] == "", "the first text is empty"
+    types = [tuple(texts[message(kind)[field][0]] for field in (1, 2)) for kind in profile[1]]
+    functions = {}
+    for function in map(message, profile[5]):
+        functions[function[1][0]] = texts[function[2][0]], texts[function.get(4, [0])[0]]
+    mappings = {message(mapping)[1][0] for mapping in profile.get(3, [])}
+    locations = {}
+    for location in map(message, profile[4]):
+        assert location.get(2, [0])[0] in mappings | {0}
+        locations[location[1][0]] = functions[message(location[4][0])[1][0]][0]
+    samples = {}
+    for sample in map(message, profile.get(2, [])):
+        path = tuple(locations[number] for number in reversed(sample[1]))
+        assert path not in samples, path
+        samples[path] = sample[2]
+    return types, samples, dict(functions.values())
