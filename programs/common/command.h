@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "analysis/flame-options.h"
 #include "analysis/leaks-options.h"
 #include "analysis/locks-options.h"
 #include "analysis/report-options.h"
@@ -51,6 +52,7 @@ enum verb_id {
 	VERB_LOCKS,
 	VERB_CALLS,
 	VERB_SLOW,
+	VERB_FLAME,
 	VERB_EXPORT,
 	VERB_CREATE,
 	VERB_SET_SESSION,
@@ -417,6 +419,15 @@ struct function_arguments {
 	bool off_cpu;
 };
 
+struct flame_arguments {
+	struct answer_options run;
+	struct flame_options answer;
+	struct text_list names; /* functions */
+	const char *base;       /* a trace to compare with, or NULL */
+	int format;             /* in the order of command_flame_formats */
+	uint64_t rows;          /* 0: not given */
+};
+
 union verb_options {
 	struct record_options record;
 	struct attach_options attach;
@@ -430,6 +441,7 @@ union verb_options {
 	struct leaks_arguments leaks;
 	struct locks_arguments locks;
 	struct function_arguments functions;
+	struct flame_arguments flame;
 	struct export_options export;
 	struct control_options control;
 	struct top_options top;
@@ -454,6 +466,8 @@ extern const struct example command_report_examples[], command_export_examples[]
 extern const char *const command_export_formats[];
 /* In the order of enum flame_weight and of enum flame_by; each ends with NULL. */
 extern const char *const command_flame_weights[], *const command_flame_groups[];
+/* table-answers.c: in the order of enum flame_answer_format. */
+extern const char *const command_flame_formats[];
 
 /* table.c. Each array ends with an entry whose name is NULL. */
 extern const struct verb command_verbs[];
@@ -628,6 +642,7 @@ int cmd_leaks(const struct parsed *parsed);
 int cmd_locks(const struct parsed *parsed);
 int cmd_calls(const struct parsed *parsed);
 int cmd_slow(const struct parsed *parsed);
+int cmd_flame(const struct parsed *parsed);
 int cmd_export(const struct parsed *parsed);
 int cmd_session(const struct parsed *parsed);
 int cmd_regenerate(const struct parsed *parsed);

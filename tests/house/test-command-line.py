@@ -65,8 +65,8 @@ for verb, options in verbs.items():
     expect(len(former) == len(set(former)), f"{verb}: an earlier form is there twice")
     expect("--where" not in names, f"{verb}: an expression that selects events is --filter, not --where")
     expect(("--filter" in names) == (verb in FILTERING), f"{verb}: --filter")
-    # `slow` only measures functions: it records no values.
-    if "--function" in names and verb != "slow":
+    # `slow` and `flame` only measure functions: they record no values.
+    if "--function" in names and verb not in ("slow", "flame"):
         for needed in ("--exit", "--arg", "--args", "--ret"):
             expect(needed in names, f"{verb}: records functions, but has no {needed}")
 for letter, names in sorted(letters.items()):
@@ -76,7 +76,7 @@ for name, forms in sorted(arguments.items()):
 
 # Each --event takes comma lists, and can be given several times: the mistake is in the second pattern of the second one.
 BEFORE = {"attach": ["-p", "1"], "top": ["--no-daemon"], "add-context": ["--no-daemon", "vpid"], "enable-event": ["--no-daemon", "x"]}
-OPERANDS = {"record": ["true"], "list": ["/bin/true"], "view": ["/"], "report": ["/"], "export": ["/"], "enable-channel": ["x", "--no-daemon"],
+OPERANDS = {"record": ["true"], "list": ["/bin/true"], "view": ["/"], "report": ["/"], "flame": ["/"], "export": ["/"], "enable-channel": ["x", "--no-daemon"],
             "trace": ["-c", "true", "--function", "main"]}
 for verb, options in verbs.items():
     names = [option["name"] for option in options]

@@ -12,13 +12,14 @@
 #include "programs/common/progress.h"
 #include "programs/side/analysis/library-messages.h"
 #include "programs/side/answers/allocator.h"
+#include "programs/side/answers/recordings.h"
 #include "programs/side/answers/run.h"
 #include "programs/side/cli/confine.h"
 #include "programs/side/session/helper-program.h"
 
 /* Wrappers see each call of a command from the first on. Elsewhere, each event has its caller. */
 /* clang-format off */
-static const char *const leaks_command_args[] = {
+const char *const recording_leaks_command[] = {
 	"record", "-w", "libc",
 #if defined(__x86_64__) && defined(__LP64__)
 	"--context", "backtrace",
@@ -31,7 +32,7 @@ static const char *const leaks_command_args[] = {
 /* clang-format on */
 
 /* Wrappers cannot be loaded into a running process: probes are set at the allocator. */
-static const char *const leaks_process_args[] = {"trace", "--context", "backtrace", NULL};
+const char *const recording_leaks_process[] = {"trace", "--context", "backtrace", NULL};
 
 static bool leaks_add_probe(char ***args, const struct allocator *allocator,
 		const struct allocator_function *function)
@@ -48,9 +49,8 @@ static bool leaks_add_probe(char ***args, const struct allocator *allocator,
 }
 
 /* For a process: probes of the functions of its allocator. */
-static bool leaks_add_args(const struct parsed *parsed, char ***args)
+bool recording_leaks_add(char ***args, uint64_t pid)
 {
-	const uint64_t pid = parsed->options.leaks.run.pid;
 	struct allocator allocator;
 	bool added = true;
 
@@ -64,6 +64,11 @@ static bool leaks_add_args(const struct parsed *parsed, char ***args)
 		if (allocator.has[i])
 			added = leaks_add_probe(args, &allocator, &allocator_functions[i]);
 	return added;
+}
+
+static bool leaks_add_args(const struct parsed *parsed, char ***args)
+{
+	return recording_leaks_add(args, parsed->options.leaks.run.pid);
 }
 
 /* `is_recording`: without a trace, the program has made no call of the allocator. */
@@ -111,8 +116,8 @@ static int leaks_answer(const struct parsed *parsed, const char *dir)
 int cmd_leaks(const struct parsed *parsed)
 {
 	const struct answer_plan plan = {
-			.command_args = leaks_command_args,
-			.process_args = leaks_process_args,
+			.command_args = recording_leaks_command,
+			.process_args = recording_leaks_process,
 			.command_blocks = true,
 			.add_args = leaks_add_args,
 			.answer = leaks_answer,

@@ -9,6 +9,7 @@
 #include "programs/common/message.h"
 #include "programs/common/progress.h"
 #include "programs/side/analysis/library-messages.h"
+#include "programs/side/answers/recordings.h"
 #include "programs/side/answers/run.h"
 #include "programs/side/cli/confine.h"
 
@@ -23,14 +24,14 @@
 #define LOCKS_CONTEXTS "vtid,thread_name"
 #endif
 
-static const char *const locks_command_args[] = {
+const char *const recording_locks_command[] = {
 		"record", "-w", "pthread", "--context", LOCKS_CONTEXTS, NULL};
 
 /*
  * Patterns where all functions that match have a result, because each option reads the symbols of
  * the C library again. Releases have none, which makes them cheaper.
  */
-static const char *const locks_process_args[] = {"trace", "--context", "vtid,thread_name,backtrace",
+const char *const recording_locks_process[] = {"trace", "--context", "vtid,thread_name,backtrace",
 		LOCKS_PROBE("pthread_mutex_init", "mutex"),
 		LOCKS_PROBE("pthread_mutex_destroy", "mutex"),
 		LOCKS_PROBE("pthread_mutex_lock", "mutex"), "--exit",
@@ -97,8 +98,8 @@ static int locks_answer(const struct parsed *parsed, const char *dir)
 int cmd_locks(const struct parsed *parsed)
 {
 	const struct answer_plan plan = {
-			.command_args = locks_command_args,
-			.process_args = locks_process_args,
+			.command_args = recording_locks_command,
+			.process_args = recording_locks_process,
 			.answer = locks_answer,
 	};
 

@@ -274,8 +274,7 @@ static int answer_check_output(const char *path)
 			"cannot record into %s: it is not empty", path);
 }
 
-/* A directory cannot be executed, so it is a trace. */
-static bool answer_is_trace(const struct parsed *parsed)
+bool answer_is_trace(const struct parsed *parsed)
 {
 	return parsed->operand_count == 1 && !parsed->dashes &&
 			answer_is_directory(parsed->operands[0]);

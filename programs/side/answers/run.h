@@ -31,6 +31,8 @@ int64_t answer_end_ns(void);
 
 /* True if a signal ended the recorder: the recording ends before the program. */
 bool answer_is_cut(void);
+/* Whether the operand is a trace: a directory cannot be executed. */
+bool answer_is_trace(const struct parsed *parsed);
 
 /* Returns the exit status of the command, or of the answer if that is not 0. */
 int answer_run(const struct parsed *parsed, const struct answer_options *options,

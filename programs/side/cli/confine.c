@@ -48,6 +48,17 @@ void confine(const char *input, const char *output)
 	(void)confine_to(&limits);
 }
 
+void confine_readers(const char *first, const char *second)
+{
+	const char *const readable[] = {first, second};
+	const struct isolate_limits limits = {
+			.readable = readable,
+			.nr_readable = second ? 2 : 1,
+	};
+
+	(void)confine_to(&limits);
+}
+
 void confine_output(const char *output)
 {
 	confine("/", output);

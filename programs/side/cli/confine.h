@@ -21,6 +21,9 @@ void confine_enable(void);
  */
 void confine(const char *input, const char *output);
 
+/* The same with reads below two paths, and no writes. `second` may be NULL. */
+void confine_readers(const char *first, const char *second);
+
 /*
  * Permits all reads, but writes only below `output`: buffers contain the path of the trace that
  * their recorder has written.

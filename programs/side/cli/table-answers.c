@@ -8,6 +8,7 @@
 
 #define ANSWER_LARGE_RINGS "32M, but at most 128M for all rings of a process"
 #define ANSWER_LEAKS_RINGS "1M, and with `-p` 32M; at most 32M and 128M for all rings of a process"
+#define ANSWER_FLAME_RINGS "32M, but 1M for the bytes of a command; at most 128M for all rings of a process"
 
 /* Options of all of these verbs: what is recorded. `of` begins with a struct answer_options. */
 #define ANSWER_OPTIONS(of, size)                                                                     \
@@ -285,6 +286,117 @@ const struct example table_slow_examples[] = {
 		"Keep the recording." },
 	{ "side slow --json trace | jq -r 'select(.p99_ns > 1000000) | .function'",
 		"Print functions whose slowest hundredth takes more than a millisecond." },
+	{ .command = NULL },
+};
+
+/* flame */
+
+const char *const command_flame_formats[] = { "text", "folded", "speedscope", "pprof", NULL };
+
+const struct option table_flame_options[] = {
+	{
+		.name = "weight",
+		.argument = "WEIGHT",
+		.kind = OPTION_CHOICE,
+		.completion = COMPLETE_CHOICE,
+		.offset = offsetof(struct flame_arguments, answer.weight),
+		.choices = command_flame_weights,
+		.standard = "auto: time if there are calls, otherwise count",
+		.sentence = "The weight of a call path: time (of calls), count (of events or calls), bytes (allocated), wait (for locks), on-cpu, off-cpu (parts of the time of calls).",
+	},
+	{
+		.letter = 'b',
+		.name = "by",
+		.argument = "WHAT",
+		.kind = OPTION_CHOICE,
+		.completion = COMPLETE_CHOICE,
+		.offset = offsetof(struct flame_arguments, answer.by),
+		.choices = command_flame_groups,
+		.standard = "nothing: equal call paths are one",
+		.sentence = "Keep each process or thread apart.",
+	},
+	{
+		.name = "function",
+		.argument = "LOCATION",
+		.kind = OPTION_LIST,
+		.offset = offsetof(struct flame_arguments, names),
+		.standard = "all functions of the program",
+		.sentence = "For time, on-cpu and off-cpu: record these functions, such as `handle_request`, `'net_*'` or `'libsqlite3:*'`. Can be given several times; see `side help probes`.",
+	},
+	{
+		.letter = 'e',
+		.name = "event",
+		.argument = "PATTERN",
+		.kind = OPTION_LIST,
+		.completion = COMPLETE_EVENT,
+		.offset = offsetof(struct flame_arguments, answer.patterns),
+		.standard = "all events",
+		.sentence = "Use only the events of the trace that match PATTERN. Can be given several times; see `side help patterns`.",
+	},
+	{
+		.name = "base",
+		.argument = "DIR",
+		.kind = OPTION_TEXT,
+		.completion = COMPLETE_DIRECTORY,
+		.offset = offsetof(struct flame_arguments, base),
+		.sentence = "Compare with the trace in DIR: show the weights of both, and the difference.",
+	},
+	{
+		.name = "format",
+		.argument = "FORMAT",
+		.kind = OPTION_CHOICE,
+		.completion = COMPLETE_CHOICE,
+		.offset = offsetof(struct flame_arguments, format),
+		.choices = command_flame_formats,
+		.standard = "text",
+		.sentence = "Print a table (text), or what `side export` writes: folded, speedscope, pprof.",
+	},
+	{
+		.name = "rows",
+		.argument = "COUNT",
+		.kind = OPTION_NUMBER,
+		.offset = offsetof(struct flame_arguments, rows),
+		.standard = "40; with `--json` all",
+		.sentence = "Show the COUNT call paths with the largest weights.",
+	},
+	{
+		.name = "debuginfod",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct flame_arguments, answer.debuginfod),
+		.sentence = "Get missing debug information from the servers in DEBUGINFOD_URLS.",
+	},
+	ANSWER_OPTIONS(flame_arguments, ANSWER_FLAME_RINGS),
+	{ .name = NULL },
+};
+
+const char *const table_flame_paragraphs[] = {
+	"Shows how a program came to use its time, its memory or its locks: each function below the one that called it. "
+	"TOTAL is the weight of a call path with the functions that it called, SELF the weight without them, SHARE its part of all. "
+	"COUNT is the number of calls or events of the path itself.",
+	ANSWER_OPERANDS,
+	"A command or a process is recorded as the weight needs: all of its functions, the calls of its allocator (bytes), or its locks (wait). "
+	"For `--weight count`, give a trace. "
+	"Paths come from the calls of a call trace, otherwise from the stack of each event. "
+	"The path `(others)` has the weight without a known path.",
+	"The cost of measuring a call is part of the time of its caller. "
+	"If events were lost, a note reports it. "
+	"The exit status is that of COMMAND, and 0 for a trace.",
+	NULL,
+};
+
+const struct example table_flame_examples[] = {
+	{ "side flame ./server --once",
+		"Show where a program spends its time, by call path." },
+	{ "side flame --weight bytes ./server --once",
+		"Show which call paths allocate memory." },
+	{ "side flame --weight wait -p 4711 --duration 10s",
+		"Show where a running program waits for locks." },
+	{ "side flame -o after ./server --once",
+		"Keep the recording." },
+	{ "side flame after --base before",
+		"Compare the call paths of two recordings." },
+	{ "side flame after --format folded | flamegraph.pl > after.svg",
+		"Draw a picture with another program." },
 	{ .command = NULL },
 };
 

@@ -316,6 +316,7 @@ static const char *const locks_see_also[] = { "record", "report", "trace", NULL 
 static const char *const report_see_also[] = { "export", "record", "view", NULL };
 static const char *const calls_see_also[] = { "record", "slow", "trace", NULL };
 static const char *const slow_see_also[] = { "calls", "report", "trace", NULL };
+static const char *const flame_see_also[] = { "export", "report", "slow", NULL };
 static const char *const export_see_also[] = { "record", "report", "view", NULL };
 
 /* For the verbs of table-session.c and table-watch.c. */
@@ -429,6 +430,9 @@ const struct verb command_verbs[] = {
 	{ VERBS_FIRST, VERB_SLOW, "slow", "[--] COMMAND [ARGUMENT...] | -p PID | DIR", COMPLETE_COMMAND_OR_FILE, true, 0, 0, NULL,
 		"Find the functions in which a program spends its time.", table_slow_paragraphs, table_slow_options,
 		table_slow_examples, slow_see_also },
+	{ VERBS_FIRST, VERB_FLAME, "flame", "[--] COMMAND [ARGUMENT...] | -p PID | DIR", COMPLETE_COMMAND_OR_FILE, true, 0, 0, NULL,
+		"Show call paths by time, memory or waits, as flame graphs do.", table_flame_paragraphs, table_flame_options,
+		table_flame_examples, flame_see_also },
 	{ VERBS_FIRST, VERB_EXPORT, "export", "[DIR|SESSION]", COMPLETE_DIRECTORY, false, 0, 1, "missing operand: a trace to export",
 		"Convert a trace for Perfetto, Chrome, spreadsheets and other tools.", command_export_paragraphs,
 		command_export_options, command_export_examples, export_see_also },

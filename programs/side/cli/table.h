@@ -24,13 +24,16 @@ extern const struct example table_detach_examples[];
 /* table-record.c: choices for kernel events, in the order of enum kernel_record_backend. */
 extern const char *const table_kernel_backends[];
 
-/* table-answers.c: `calls` and `slow`. */
+/* table-answers.c: `calls`, `slow` and `flame`. */
 extern const struct option table_calls_options[];
 extern const char *const table_calls_paragraphs[];
 extern const struct example table_calls_examples[];
 extern const struct option table_slow_options[];
 extern const char *const table_slow_paragraphs[];
 extern const struct example table_slow_examples[];
+extern const struct option table_flame_options[];
+extern const char *const table_flame_paragraphs[];
+extern const struct example table_flame_examples[];
 
 /* table-kernel.c: `kernel`. */
 extern const struct option table_kernel_options[];

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* The answer of `side flame`: the tree of call paths as text or JSON. */
+#ifndef SIDE_ANALYSIS_FLAME_PRINT_H
+#define SIDE_ANALYSIS_FLAME_PRINT_H
+
+#include <stdio.h>
+
+#include "analysis/flame.h"
+
+/* Version of the JSON, in each of its lines (docs/spec/report-json.md). */
+#define FLAME_JSON_SCHEMA 1
+
+struct flame_print {
+	const struct flame *flame;
+	const char *base; /* the trace whose weights flame_tree_add_base() has added; NULL: none */
+	uint64_t rows;    /* of the text, those with the largest weights; 0: FLAME_ROWS_SHOWN */
+	bool colour;
+};
+
+#define FLAME_ROWS_SHOWN 40
+
+/* Writes to the stream without flushing it. 0 or -ENOMEM. */
+int flame_print_text(const struct flame_print *print, FILE *out);
+int flame_print_json(const struct flame_print *print, FILE *out);
+
+#endif /* SIDE_ANALYSIS_FLAME_PRINT_H */
