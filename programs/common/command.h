@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "analysis/diff-options.h"
 #include "analysis/flame-options.h"
 #include "analysis/leaks-options.h"
 #include "analysis/locks-options.h"
@@ -32,6 +33,7 @@ enum command_status {
 	COMMAND_NOT_PERMITTED = 3,
 	COMMAND_LOST = 4,
 	COMMAND_PENDING = 5,
+	COMMAND_WORSE = 6, /* `diff --fail-above` */
 	/* Of `record` and `list -- COMMAND`, with the values of shells and env(1). */
 	COMMAND_NOT_EXECUTABLE = 126,
 	COMMAND_NOT_FOUND = 127,
@@ -53,6 +55,7 @@ enum verb_id {
 	VERB_CALLS,
 	VERB_SLOW,
 	VERB_FLAME,
+	VERB_DIFF,
 	VERB_EXPORT,
 	VERB_CREATE,
 	VERB_SET_SESSION,
@@ -428,6 +431,13 @@ struct flame_arguments {
 	uint64_t rows;          /* 0: not given */
 };
 
+struct diff_arguments {
+	struct diff_options answer; /* without `above` */
+	const char *above;          /* percentages; NULL: not given */
+	const char *fail_above;
+	uint64_t rows; /* 0: not given */
+};
+
 union verb_options {
 	struct record_options record;
 	struct attach_options attach;
@@ -442,6 +452,7 @@ union verb_options {
 	struct locks_arguments locks;
 	struct function_arguments functions;
 	struct flame_arguments flame;
+	struct diff_arguments diff;
 	struct export_options export;
 	struct control_options control;
 	struct top_options top;
@@ -643,6 +654,7 @@ int cmd_locks(const struct parsed *parsed);
 int cmd_calls(const struct parsed *parsed);
 int cmd_slow(const struct parsed *parsed);
 int cmd_flame(const struct parsed *parsed);
+int cmd_diff(const struct parsed *parsed);
 int cmd_export(const struct parsed *parsed);
 int cmd_session(const struct parsed *parsed);
 int cmd_regenerate(const struct parsed *parsed);

@@ -75,6 +75,7 @@ static int side_more_run_verb(struct parsed *parsed)
 	case VERB_CALLS: return cmd_calls(parsed);
 	case VERB_SLOW: return cmd_slow(parsed);
 	case VERB_FLAME: return cmd_flame(parsed);
+	case VERB_DIFF: return cmd_diff(parsed);
 	case VERB_EXPORT: return cmd_export(parsed);
 	case VERB_TOP: return cmd_top(parsed);
 	case VERB_DOCTOR: return cmd_doctor(parsed);

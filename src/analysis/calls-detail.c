@@ -314,8 +314,10 @@ struct calls_detail *calls_detail_create(const char *function)
 
 void calls_detail_free(struct calls_detail *detail)
 {
-	if (detail)
+	if (detail) {
 		report_stats_free(&detail->durations);
+		report_stats_free(&detail->selves);
+	}
 	free(detail);
 }
 

@@ -22,6 +22,7 @@ enum calls_errors {
 
 struct calls_detail {
 	struct stats durations; /* of all calls with a known duration */
+	struct stats selves;    /* the same without called functions, if they are counted */
 	enum calls_errors convention;
 	uint64_t errors;
 	uint64_t results; /* results that were compared */

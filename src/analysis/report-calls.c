@@ -211,14 +211,16 @@ static void report_calls_add_total(struct report_calls *calls, struct calls_thre
 
 /* `record` is the return, and `frame` the call; NULL: its entry is not known. 0 or -ENOMEM. */
 static int report_calls_add_detail(struct report_calls *calls, uint32_t function, uint64_t duration,
-		const struct report_call_frame *frame, const struct calls_record *record)
+		uint64_t self, const struct report_call_frame *frame,
+		const struct calls_record *record)
 {
 	struct calls_detail *detail = calls->stats[function].detail;
 	int ret;
 
 	if (!detail)
 		return 0;
-	ret = report_stats_add(&detail->durations, duration);
+	ret = calls->with_selves ? report_stats_add(&detail->selves, self)
+				 : report_stats_add(&detail->durations, duration);
 	if (record->has_result)
 		calls_detail_add_result(detail, record->result);
 	if (frame && frame->outer == KEYS_NONE)
@@ -267,7 +269,7 @@ static int close_top(struct report_calls *calls, struct calls_thread *thread,
 	if (thread->depth)
 		thread->frames[thread->depth - 1].inner_ns += duration;
 	report_calls_add_cpu(calls, thread, duration, self, record);
-	return report_calls_add_detail(calls, frame->function, duration, frame, record);
+	return report_calls_add_detail(calls, frame->function, duration, self, frame, record);
 }
 
 static void report_calls_count_untimed(struct calls_stats *stats, bool is_lost)
@@ -377,7 +379,10 @@ static int take_return(struct report_calls *calls, struct calls_thread *thread, 
 			record->duration);
 	if (thread->depth)
 		thread->frames[thread->depth - 1].inner_ns += record->duration;
-	return report_calls_add_detail(calls, function, record->duration, NULL, record);
+	/* What it called before the begin of the trace is not known. */
+	return calls->with_selves ? 0
+				  : report_calls_add_detail(calls, function, record->duration,
+						    record->duration, NULL, record);
 }
 
 /* Makes the details of a function at its first event. 0 or -ENOMEM. */

@@ -76,7 +76,7 @@ for name, forms in sorted(arguments.items()):
 
 # Each --event takes comma lists, and can be given several times: the mistake is in the second pattern of the second one.
 BEFORE = {"attach": ["-p", "1"], "top": ["--no-daemon"], "add-context": ["--no-daemon", "vpid"], "enable-event": ["--no-daemon", "x"]}
-OPERANDS = {"record": ["true"], "list": ["/bin/true"], "view": ["/"], "report": ["/"], "flame": ["/"], "export": ["/"], "enable-channel": ["x", "--no-daemon"],
+OPERANDS = {"record": ["true"], "list": ["/bin/true"], "view": ["/"], "report": ["/"], "flame": ["/"], "diff": ["/", "/"], "export": ["/"], "enable-channel": ["x", "--no-daemon"],
             "trace": ["-c", "true", "--function", "main"]}
 for verb, options in verbs.items():
     names = [option["name"] for option in options]

@@ -64,7 +64,7 @@ MAY_USE = {
     "sessions": {"base", "protocol", "recorder", "recorder/core", "relay"},
     "analysis": {"abi", "base", "base/nearest", "ctf", "filter", "protocol", "sessions", "symbolize"},
     "export": {"analysis", "base", "ctf"},
-    "programs/common": {"analysis/flame-options.h", "analysis/leaks-options.h", "analysis/locks-options.h", "analysis/report-options.h", "analysis/view-time.h", "base", "base/nearest", "export/export-options.h", "protocol",
+    "programs/common": {"analysis/diff-options.h", "analysis/flame-options.h", "analysis/leaks-options.h", "analysis/locks-options.h", "analysis/report-options.h", "analysis/view-time.h", "base", "base/nearest", "export/export-options.h", "protocol",
                         "sessions"},
     "programs/replay": {"base", "ring"},
     "programs/side/cli": {"base", "base/nearest", "isolate", "programs/common", "protocol", "recorder/core"},

@@ -400,4 +400,110 @@ const struct example table_flame_examples[] = {
 	{ .command = NULL },
 };
 
+/* diff */
+
+const struct option table_diff_options[] = {
+	{
+		.letter = 'e',
+		.name = "event",
+		.argument = "PATTERN",
+		.kind = OPTION_LIST,
+		.completion = COMPLETE_EVENT,
+		.offset = offsetof(struct diff_arguments, answer.patterns),
+		.standard = "all events",
+		.sentence = "Compare the events that match PATTERN. Can be given several times; see `side help patterns`.",
+	},
+	{
+		.name = "pair",
+		.argument = "BEGIN END",
+		.two = true,
+		.kind = OPTION_LIST,
+		.completion = COMPLETE_EVENT,
+		.offset = offsetof(struct diff_arguments, answer.pairs),
+		.sentence = "Also compare the time from each event that matches the pattern BEGIN to the next matching END. Can be given several times.",
+	},
+	{
+		.name = "key",
+		.argument = "EXPRESSION",
+		.kind = OPTION_TEXT,
+		.offset = offsetof(struct diff_arguments, answer.key),
+		.standard = "the thread if it was recorded (context vtid), otherwise the process",
+		.sentence = "With `--pair`: events belong together if EXPRESSION has the same value in both, in one process.",
+	},
+	{
+		.name = "rate",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct diff_arguments, answer.rate),
+		.sentence = "Compare counts and bytes per second, for recordings of different lengths.",
+	},
+	{
+		.name = "above",
+		.argument = "PERCENT",
+		.kind = OPTION_TEXT,
+		.offset = offsetof(struct diff_arguments, above),
+		.standard = "5%",
+		.sentence = "Ignore changes of less than PERCENT.",
+	},
+	{
+		.name = "least",
+		.argument = "COUNT",
+		.kind = OPTION_NUMBER,
+		.offset = offsetof(struct diff_arguments, answer.least),
+		.standard = "20",
+		.sentence = "Judge only what happened at least COUNT times in one of the traces; durations, in both.",
+	},
+	{
+		.name = "fail-above",
+		.argument = "PERCENT",
+		.kind = OPTION_TEXT,
+		.offset = offsetof(struct diff_arguments, fail_above),
+		.sentence = "Exit with the status 6 if something became slower, more frequent or larger by more than PERCENT.",
+	},
+	{
+		.name = "rows",
+		.argument = "COUNT",
+		.kind = OPTION_NUMBER,
+		.offset = offsetof(struct diff_arguments, rows),
+		.standard = "all",
+		.sentence = "Show at most COUNT changes.",
+	},
+	{
+		.name = "debuginfod",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct diff_arguments, answer.debuginfod),
+		.sentence = "Get missing debug information from the servers in DEBUGINFOD_URLS.",
+	},
+	{ .name = NULL },
+};
+
+const char *const table_diff_paragraphs[] = {
+	"Compares the trace AFTER with the trace BEFORE and lists the changes, the largest effect first. "
+	"MEASURE is one of these: time (a call of a function, without the functions that it called), pair (`--pair`), "
+	"calls (of a function), events (their number), bytes (that a call path allocated).",
+	"Durations are compared by their medians and their 90th percentiles. "
+	"A change counts only if the variation within both traces does not explain it, with a confidence of 99.99%. "
+	"Changes of less than 20 ns are ignored. "
+	"A function that calls a slower one has not become slower itself.",
+	"Counts and bytes are compared only if no events were lost. "
+	"A change of a count that chance can explain (3.9 standard deviations) is ignored. "
+	"Two runs on a machine with different loads differ everywhere: compare runs under equal conditions.",
+	"The exit status is 0, also with changes, unless `--fail-above` is given. "
+	"New events and functions are listed, and are no reason to fail.",
+	NULL,
+};
+
+const struct example table_diff_examples[] = {
+	{ "side slow -o before ./server --once",
+		"Record the program before a change; afterwards, record it as `after`." },
+	{ "side diff before after",
+		"List the changes." },
+	{ "side diff before after --fail-above 10%",
+		"Fail a test if something became more than 10% worse." },
+	{ "side diff before after --pair 'db:query_begin' 'db:query_end' --key id",
+		"Compare the durations of queries." },
+	{ "side diff --json before after | jq -r 'select(.verdict == \"worse\") | .name'",
+		"Print the names of all measures that became worse." },
+	{ .command = NULL },
+};
+
 /* clang-format on */

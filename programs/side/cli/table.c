@@ -316,6 +316,7 @@ static const char *const locks_see_also[] = { "record", "report", "trace", NULL 
 static const char *const report_see_also[] = { "export", "record", "view", NULL };
 static const char *const calls_see_also[] = { "record", "slow", "trace", NULL };
 static const char *const slow_see_also[] = { "calls", "report", "trace", NULL };
+static const char *const diff_see_also[] = { "flame", "report", "slow", NULL };
 static const char *const flame_see_also[] = { "export", "report", "slow", NULL };
 static const char *const export_see_also[] = { "record", "report", "view", NULL };
 
@@ -433,6 +434,9 @@ const struct verb command_verbs[] = {
 	{ VERBS_FIRST, VERB_FLAME, "flame", "[--] COMMAND [ARGUMENT...] | -p PID | DIR", COMPLETE_COMMAND_OR_FILE, true, 0, 0, NULL,
 		"Show call paths by time, memory or waits, as flame graphs do.", table_flame_paragraphs, table_flame_options,
 		table_flame_examples, flame_see_also },
+	{ VERBS_FIRST, VERB_DIFF, "diff", "BEFORE AFTER", COMPLETE_DIRECTORY, false, 2, 2, "missing operand: two traces to compare",
+		"Compare two traces: slower, more frequent, larger.", table_diff_paragraphs, table_diff_options,
+		table_diff_examples, diff_see_also },
 	{ VERBS_FIRST, VERB_EXPORT, "export", "[DIR|SESSION]", COMPLETE_DIRECTORY, false, 0, 1, "missing operand: a trace to export",
 		"Convert a trace for Perfetto, Chrome, spreadsheets and other tools.", command_export_paragraphs,
 		command_export_options, command_export_examples, export_see_also },
@@ -631,6 +635,7 @@ static const struct term status_terms[] = {
 	{ "3", "Not permitted. The message names the missing permission." },
 	{ "4", "Done, but events were lost. `side record` uses it only with `--strict`." },
 	{ "5", "Done, but some programs have not made the change yet. Standard error names them." },
+	{ "6", "Of `side diff --fail-above`: something became slower, more frequent or larger than permitted." },
 	{ "126, 127, 128+N", "Of `side record` and `side list -- COMMAND`: the command cannot be executed, was not found, or was killed by signal N. Any other status is the command's own." },
 	{ NULL, NULL },
 };

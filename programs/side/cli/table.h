@@ -24,7 +24,7 @@ extern const struct example table_detach_examples[];
 /* table-record.c: choices for kernel events, in the order of enum kernel_record_backend. */
 extern const char *const table_kernel_backends[];
 
-/* table-answers.c: `calls`, `slow` and `flame`. */
+/* table-answers.c: `calls`, `slow`, `flame` and `diff`. */
 extern const struct option table_calls_options[];
 extern const char *const table_calls_paragraphs[];
 extern const struct example table_calls_examples[];
@@ -34,6 +34,9 @@ extern const struct example table_slow_examples[];
 extern const struct option table_flame_options[];
 extern const char *const table_flame_paragraphs[];
 extern const struct example table_flame_examples[];
+extern const struct option table_diff_options[];
+extern const char *const table_diff_paragraphs[];
+extern const struct example table_diff_examples[];
 
 /* table-kernel.c: `kernel`. */
 extern const struct option table_kernel_options[];
