@@ -3,39 +3,13 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/diff.h"
+#include "analysis/json-line.h"
 #include "analysis/report-table.h"
 #include "analysis/report-text.h"
-#include "analysis/view-sink.h"
-
-static void diff_print_format(struct view_out *out, const char *format, ...)
-		__attribute__((format(printf, 2, 3)));
-
-static void diff_print_format(struct view_out *out, const char *format, ...)
-{
-	char line[512];
-	va_list arguments;
-	int size;
-
-	va_start(arguments, format);
-	size = vsnprintf(line, sizeof(line), format, arguments);
-	va_end(arguments);
-	view_out_put(out, line, size < (int)sizeof(line) ? (size_t)size : sizeof(line) - 1);
-}
-
-static int diff_print_end(struct view_out *out, FILE *stream)
-{
-	int ret = out->failed ? -ENOMEM : 0;
-
-	if (!ret)
-		fwrite(out->begin, 1, view_out_size(out), stream);
-	view_out_free(out);
-	return ret;
-}
 
 /* By measure, then by the size of the effect, then by name. */
 static int diff_print_compare(const void *one, const void *other, void *user)
@@ -125,14 +99,14 @@ static void diff_print_summary(const struct diff *diff, struct view_out *out)
 	uint64_t compared = diff->verdicts[DIFF_SAME] + diff->verdicts[DIFF_WORSE] +
 			diff->verdicts[DIFF_BETTER];
 
-	diff_print_format(out,
+	view_out_format(out,
 			"%s compared: %" PRIu64 " worse, %" PRIu64 " better; %" PRIu64
 			" new, %" PRIu64 " gone",
 			format_number(compared, number), diff->verdicts[DIFF_WORSE],
 			diff->verdicts[DIFF_BETTER], diff->verdicts[DIFF_NEW],
 			diff->verdicts[DIFF_GONE]);
 	if (diff->verdicts[DIFF_RARE])
-		diff_print_format(out, "; too rare to compare: %s",
+		view_out_format(out, "; too rare to compare: %s",
 				format_number(diff->verdicts[DIFF_RARE], number));
 	view_out_char(out, '\n');
 }
@@ -162,12 +136,12 @@ int diff_print_text(const struct diff *diff, uint64_t rows, bool colour, FILE *s
 	if (shown)
 		table_print(&table, &out);
 	if (more)
-		diff_print_format(&out, "… and %" PRIu64 " more\n", more);
+		view_out_format(&out, "… and %" PRIu64 " more\n", more);
 	if (shown)
 		view_out_char(&out, '\n');
 	diff_print_summary(diff, &out);
 	out.failed |= table.failed;
-	return diff_print_end(&out, stream);
+	return view_out_end(&out, stream, 0);
 }
 
 /* ---- JSON ---- */
@@ -175,24 +149,18 @@ int diff_print_text(const struct diff *diff, uint64_t rows, bool colour, FILE *s
 static const char *const diff_print_verdicts[DIFF_VERDICTS] = {
 		"same", "worse", "better", "new", "gone", "rare", "lost"};
 
-static void diff_print_json_text(struct view_out *out, const char *name, const char *text)
-{
-	diff_print_format(out, ",\"%s\":", name);
-	view_json_quoted(out, text, strlen(text));
-}
-
 static void diff_print_json_summary(const struct diff *diff, struct view_out *out)
 {
-	diff_print_format(out, "{\"schema\":%d,\"type\":\"diff\"", DIFF_JSON_SCHEMA);
-	diff_print_json_text(out, "before", diff->reports[0].walk.options.dir);
-	diff_print_json_text(out, "after", diff->reports[1].walk.options.dir);
-	diff_print_format(out, ",\"above_percent\":%g,\"least\":%" PRIu64, diff->options->above,
-			diff->options->least);
+	json_line_begin(out, "diff");
+	json_line_text(out, "before", diff->reports[0].walk.options.dir);
+	json_line_text(out, "after", diff->reports[1].walk.options.dir);
+	view_out_format(out, ",\"above_percent\":%g", diff->options->above);
+	json_line_number(out, "least", diff->options->least);
 	for (int i = 0; i < DIFF_VERDICTS; i++)
-		diff_print_format(
-				out, ",\"%s\":%" PRIu64, diff_print_verdicts[i], diff->verdicts[i]);
-	diff_print_format(out, ",\"lost_before\":%" PRIu64 ",\"lost_after\":%" PRIu64 "}\n",
-			diff->lost[0], diff->lost[1]);
+		json_line_number(out, diff_print_verdicts[i], diff->verdicts[i]);
+	json_line_number(out, "lost_before", diff->lost[0]);
+	json_line_number(out, "lost_after", diff->lost[1]);
+	json_line_end(out);
 }
 
 static void diff_print_json_values(struct view_out *out, const struct diff_row *row)
@@ -200,12 +168,12 @@ static void diff_print_json_values(struct view_out *out, const struct diff_row *
 	static const char *const sides[2] = {"before", "after"};
 
 	for (int i = 0; i < 2; i++) {
-		diff_print_format(out, ",\"count_%s\":%" PRIu64, sides[i], row->counts[i]);
+		view_out_format(out, ",\"count_%s\":%" PRIu64, sides[i], row->counts[i]);
 		if (!row->counts[i])
 			continue;
-		diff_print_format(out, ",\"%s\":%.17g", sides[i], row->values[i]);
+		view_out_format(out, ",\"%s\":%.17g", sides[i], row->values[i]);
 		if (row->stats[i])
-			diff_print_format(out, ",\"median_%s\":%" PRIu64 ",\"p90_%s\":%" PRIu64,
+			view_out_format(out, ",\"median_%s\":%" PRIu64 ",\"p90_%s\":%" PRIu64,
 					sides[i], report_stats_percentile(row->stats[i], 50000),
 					sides[i], report_stats_percentile(row->stats[i], 90000));
 	}
@@ -213,16 +181,16 @@ static void diff_print_json_values(struct view_out *out, const struct diff_row *
 
 static void diff_print_json_row(struct view_out *out, const struct diff_row *row)
 {
-	diff_print_format(out, "{\"schema\":%d,\"type\":\"change\"", DIFF_JSON_SCHEMA);
-	diff_print_json_text(out, "measure", diff_measure_name(row->measure));
-	diff_print_json_text(out, "name", row->name);
-	diff_print_json_text(out, "verdict", diff_print_verdicts[row->verdict]);
+	json_line_begin(out, "change");
+	json_line_text(out, "measure", diff_measure_name(row->measure));
+	json_line_text(out, "name", row->name);
+	json_line_text(out, "verdict", diff_print_verdicts[row->verdict]);
 	if (row->stats[0] || row->stats[1])
-		diff_print_json_text(out, "quantile", row->is_p90 ? "p90" : "median");
+		json_line_text(out, "quantile", row->is_p90 ? "p90" : "median");
 	if (row->counts[0] && row->counts[1] && row->values[0] > 0)
-		diff_print_format(out, ",\"change_percent\":%.6g", row->percent);
+		view_out_format(out, ",\"change_percent\":%.6g", row->percent);
 	diff_print_json_values(out, row);
-	view_out_text(out, "}\n");
+	json_line_end(out);
 }
 
 int diff_print_json(const struct diff *diff, FILE *stream)
@@ -236,5 +204,5 @@ int diff_print_json(const struct diff *diff, FILE *stream)
 	for (uint32_t i = 0; i < diff->keys.count; i++)
 		diff_print_json_row(&out, &diff->rows[order[i]]);
 	free(order);
-	return diff_print_end(&out, stream);
+	return view_out_end(&out, stream, 0);
 }

@@ -2,10 +2,11 @@
 /*
  * Compares two traces: durations, numbers of calls and events, allocated bytes.
  *
- * Each measure has a row. Durations are distributions: their medians and 90th percentiles are
- * compared by confidence intervals of order statistics, which need no assumption about the form of
- * the distribution: a change counts if chance explains it in one of 10,000 cases. The duration of a call is that without its callees, so that a slow function is
- * not blamed on its callers. Memory is bounded by the limits of reports and flame graphs.
+ * Each measure has a row. Durations are distributions. Their medians and 90th percentiles are
+ * compared by confidence intervals of order statistics, which assume no form of the distribution.
+ * A change counts if chance explains it in one of 10,000 cases. The duration of a call is that
+ * without its callees, so that a slow function is not blamed on its callers. Memory is bounded by
+ * the limits of reports and flame graphs.
  *
  *     diff_prepare(&diff, &options, before, after, &listener, &error);
  *     diff_read(&diff, &error);
@@ -22,9 +23,6 @@
 #include "analysis/diff-options.h"
 #include "analysis/flame.h"
 #include "analysis/report.h"
-
-/* Version of the JSON, in each of its lines (docs/spec/report-json.md). */
-#define DIFF_JSON_SCHEMA 1
 
 #define DIFF_LEAST_STANDARD 20 /* the least count of what is judged */
 #define DIFF_LEAST_NS 20       /* smaller changes of durations are measurement noise */

@@ -4,40 +4,14 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/json-line.h"
 #include "analysis/report-table.h"
 #include "analysis/report-text.h"
-#include "analysis/view-sink.h"
 
 #define FLAME_INDENTS 40 /* Deeper paths have the same indentation and show their depth. */
-
-static void flame_print_format(struct view_out *out, const char *format, ...)
-		__attribute__((format(printf, 2, 3)));
-
-static void flame_print_format(struct view_out *out, const char *format, ...)
-{
-	char line[512];
-	va_list arguments;
-	int size;
-
-	va_start(arguments, format);
-	size = vsnprintf(line, sizeof(line), format, arguments);
-	va_end(arguments);
-	view_out_put(out, line, size < (int)sizeof(line) ? (size_t)size : sizeof(line) - 1);
-}
-
-static int flame_print_end(struct view_out *out, FILE *stream)
-{
-	int ret = out->failed ? -ENOMEM : 0;
-
-	if (!ret)
-		fwrite(out->begin, 1, view_out_size(out), stream);
-	view_out_free(out);
-	return ret;
-}
 
 /* ---- text ---- */
 
@@ -160,37 +134,32 @@ int flame_print_text(const struct flame_print *print, FILE *stream)
 	if (left < rows)
 		table_print(&table, &out);
 	if (hidden)
-		flame_print_format(&out, "… and %" PRIu64 " smaller\n", hidden);
+		view_out_format(&out, "… and %" PRIu64 " smaller\n", hidden);
 	out.failed |= table.failed;
-	return flame_print_end(&out, stream);
+	return view_out_end(&out, stream, 0);
 }
 
 /* ---- JSON ---- */
-
-static void flame_print_json_text(struct view_out *out, const char *name, const char *text)
-{
-	flame_print_format(out, ",\"%s\":", name);
-	view_json_quoted(out, text, strlen(text));
-}
 
 static void flame_print_json_summary(const struct flame_print *print, struct view_out *out)
 {
 	const struct flame *flame = print->flame;
 	const struct flame_node *root = &flame->tree.nodes[FLAME_TREE_ROOT];
 
-	flame_print_format(out, "{\"schema\":%d,\"type\":\"flame\"", FLAME_JSON_SCHEMA);
-	flame_print_json_text(out, "dir", flame->walk.options.dir);
+	json_line_begin(out, "flame");
+	json_line_text(out, "dir", flame->walk.options.dir);
 	if (print->base)
-		flame_print_json_text(out, "base", print->base);
-	flame_print_json_text(out, "weight", flame_weight_name(flame->weight));
-	flame_print_json_text(out, "unit", flame_weight_unit(flame->weight));
-	flame_print_format(out, ",\"total\":%" PRIu64, root->total);
+		json_line_text(out, "base", print->base);
+	json_line_text(out, "weight", flame_weight_name(flame->weight));
+	json_line_text(out, "unit", flame_weight_unit(flame->weight));
+	json_line_number(out, "total", root->total);
 	if (print->base)
-		flame_print_format(out, ",\"base_total\":%" PRIu64, root->base_total);
-	flame_print_format(out, ",\"count\":%" PRIu64 ",\"lost\":%" PRIu64, flame->events,
-			flame->lost);
-	flame_print_format(out, ",\"stackless\":%" PRIu64 ",\"unfinished\":%" PRIu64 "}\n",
-			flame->stackless, flame->unfinished);
+		json_line_number(out, "base_total", root->base_total);
+	json_line_number(out, "count", flame->events);
+	json_line_number(out, "lost", flame->lost);
+	json_line_number(out, "stackless", flame->stackless);
+	json_line_number(out, "unfinished", flame->unfinished);
+	json_line_end(out);
 }
 
 static void flame_print_json_path(
@@ -200,19 +169,21 @@ static void flame_print_json_path(
 	const struct flame_node *node = &tree->nodes[number];
 	const struct flame_frame *frame = flame_tree_frame_of(tree, number);
 
-	flame_print_format(out, "{\"schema\":%d,\"type\":\"path\",\"depth\":%u", FLAME_JSON_SCHEMA,
-			node->depth - 1);
-	flame_print_json_text(out, "function", frame->name);
+	json_line_begin(out, "path");
+	json_line_number(out, "depth", node->depth - 1);
+	json_line_text(out, "function", frame->name);
 	if (*frame->module)
-		flame_print_json_text(out, "module", frame->module);
+		json_line_text(out, "module", frame->module);
 	if (frame->file)
-		flame_print_json_text(out, "file", frame->file);
-	flame_print_format(out, ",\"total\":%" PRIu64 ",\"self\":%" PRIu64 ",\"count\":%" PRIu64,
-			node->total, node->self, node->count);
-	if (print->base)
-		flame_print_format(out, ",\"base_total\":%" PRIu64 ",\"base_self\":%" PRIu64,
-				node->base_total, node->base);
-	view_out_text(out, "}\n");
+		json_line_text(out, "file", frame->file);
+	json_line_number(out, "total", node->total);
+	json_line_number(out, "self", node->self);
+	json_line_number(out, "count", node->count);
+	if (print->base) {
+		json_line_number(out, "base_total", node->base_total);
+		json_line_number(out, "base_self", node->base);
+	}
+	json_line_end(out);
 }
 
 int flame_print_json(const struct flame_print *print, FILE *stream)
@@ -231,5 +202,5 @@ int flame_print_json(const struct flame_print *print, FILE *stream)
 			flame_print_json_path(print, &out, order[i]);
 	}
 	free(order);
-	return flame_print_end(&out, stream);
+	return view_out_end(&out, stream, 0);
 }

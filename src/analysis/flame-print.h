@@ -7,9 +7,6 @@
 
 #include "analysis/flame.h"
 
-/* Version of the JSON, in each of its lines (docs/spec/report-json.md). */
-#define FLAME_JSON_SCHEMA 1
-
 struct flame_print {
 	const struct flame *flame;
 	const char *base; /* the trace whose weights flame_tree_add_base() has added; NULL: none */

@@ -13,8 +13,6 @@
 #include "programs/side/analysis/library-messages.h"
 #include "programs/side/cli/confine.h"
 
-_Static_assert(DIFF_JSON_SCHEMA == OUTPUT_JSON_SCHEMA, "all JSON of `side` has one version");
-
 #define DIFF_ABOVE_STANDARD 5.0
 
 /* "10%" or "10". Without a text, *ret_percent remains. */

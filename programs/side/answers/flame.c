@@ -17,8 +17,6 @@
 #include "programs/side/cli/confine.h"
 #include "programs/side/session/helper-program.h"
 
-_Static_assert(FLAME_JSON_SCHEMA == OUTPUT_JSON_SCHEMA, "all JSON of `side` has one version");
-
 /* The order of command_flame_formats. */
 enum flame_answer_format {
 	FLAME_ANSWER_TEXT,
