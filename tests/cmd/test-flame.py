@@ -29,10 +29,10 @@ def flame(*args, status=0, err=""):
     return result.out
 
 
-def paths(*args, **more):
+def read_paths(text):
     """{path: object} of the JSON, and the summary."""
     result, path = {}, []
-    summary, *lines = json_lines(flame("--json", *args, **more))
+    summary, *lines = json_lines(text)
     equal(summary["type"], "flame")
     for line in lines:
         equal(line["type"], "path")
@@ -40,6 +40,10 @@ def paths(*args, **more):
         true(tuple(path) not in result, path)
         result[tuple(path)] = line
     return result, summary
+
+
+def paths(*args, **more):
+    return read_paths(flame("--json", *args, **more))
 
 
 def test_json():
@@ -143,11 +147,23 @@ def test_commands():
     equal(side("flame", "--weight", "bytes", "sh", "-c", "exit 7").status, 7)
 
 
+def of_process(program, text, *args):
+    """The paths of the process, recorded until the text is in the trace."""
+    trace = os.path.join(work.name, f"process-{text}")
+    with subprocess.Popen([SIDE, "flame", "--json", "-o", trace, "-p", str(program.pid), *args], text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as flame_verb:
+        wait_until(lambda: text in side("view", "--json", trace).out, f"the trace has {text}", process=flame_verb)
+        flame_verb.send_signal(signal.SIGINT)
+        out, err = flame_verb.communicate(timeout=60)
+        contains(err, "until Ctrl-C")
+    return read_paths(out)[0]
+
+
 def test_a_process():
     with subprocess.Popen([PROGRAM, "run"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
         equal(program.stdout.readline(), b"ready\n")
-        calls, _ = paths("--function", "flame_*", "-p", str(program.pid), "--duration", "300ms", err=None)
-        allocations, _ = paths("--weight", "bytes", "-p", str(program.pid), "--duration", "300ms", err=None)
+        calls = of_process(program, "return_value", "--function", "flame_*")
+        allocations = of_process(program, "malloc_return", "--weight", "bytes")
         equal(program.poll(), None, "the program continues")
         program.stdin.close()
         equal(program.wait(timeout=60), 0)
