@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,8 +28,11 @@ int diff_prepare(struct diff *diff, const struct diff_options *options, const ch
 		const char *after, const struct analysis_listener *listener, struct error *error)
 {
 	const char *const dirs[2] = {before, after};
+	struct analysis_listener listeners[2] = {*listener, *listener};
 	int ret = 0;
 
+	/* Only report() may be called by several threads. */
+	listeners[1].progress = NULL;
 	diff->options = options;
 	diff->keys.limit = DIFF_ROWS_MAX;
 	diff->report_options = (struct report_options){.patterns = options->patterns,
@@ -42,11 +46,11 @@ int diff_prepare(struct diff *diff, const struct diff_options *options, const ch
 	for (int i = 0; i < 2 && !ret; i++) {
 		diff->reports[i].calls.detailed = true;
 		diff->reports[i].calls.with_selves = true;
-		ret = report_prepare(
-				&diff->reports[i], &diff->report_options, dirs[i], listener, error);
+		ret = report_prepare(&diff->reports[i], &diff->report_options, dirs[i],
+				&listeners[i], error);
 		if (!ret)
 			ret = flame_prepare(&diff->flames[i], &diff->flame_options, "analyse",
-					dirs[i], listener, error);
+					dirs[i], &listeners[i], error);
 	}
 	return ret;
 }
@@ -86,10 +90,42 @@ static int diff_read_side(struct diff *diff, int side, struct error *error)
 		ret = report_read(report, error);
 	if (ret)
 		return ret;
-	diff->has_allocations |= diff_has_allocations(report);
 	diff->lost[side] = report_lost(report) + report->lost_packets;
 	diff->seconds[side] = ((double)report->last_ns - (double)report->first_ns) / 1e9;
-	return 0;
+	/* If only the other trace has allocations, the tree of this one would be empty. */
+	return diff_has_allocations(report) ? diff_read_flame(diff, side, error) : 0;
+}
+
+struct diff_second {
+	struct diff *diff;
+	struct error error;
+	int ret;
+};
+
+static void *diff_run_second(void *argument)
+{
+	struct diff_second *second = argument;
+
+	second->ret = diff_read_side(second->diff, 1, &second->error);
+	return NULL;
+}
+
+/* Reads the second trace in a thread of its own: the traces share nothing but the listener. */
+static int diff_read_sides(struct diff *diff, struct error *error)
+{
+	struct diff_second second = {.diff = diff};
+	pthread_t thread;
+	bool is_parallel = !pthread_create(&thread, NULL, diff_run_second, &second);
+	int ret = diff_read_side(diff, 0, error);
+
+	if (is_parallel)
+		pthread_join(thread, NULL);
+	else if (!ret)
+		diff_run_second(&second);
+	if (ret || !second.ret)
+		return ret;
+	*error = second.error;
+	return second.ret;
 }
 
 /* ---- rows ---- */
@@ -375,12 +411,8 @@ static void diff_judge(struct diff *diff)
 
 int diff_read(struct diff *diff, struct error *error)
 {
-	int ret = 0;
+	int ret = diff_read_sides(diff, error);
 
-	for (int i = 0; i < 2 && !ret; i++)
-		ret = diff_read_side(diff, i, error);
-	for (int i = 0; i < 2 && !ret && diff->has_allocations; i++)
-		ret = diff_read_flame(diff, i, error);
 	if (ret)
 		return ret;
 	for (int i = 0; i < 2 && !ret; i++) {

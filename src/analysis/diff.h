@@ -62,7 +62,6 @@ struct diff {
 	struct flame_options flame_options;
 	struct report reports[2];
 	struct flame flames[2];
-	bool has_allocations;
 	struct keys keys; /* the measure and the name of each row */
 	struct diff_row *rows;
 	uint64_t lost[2];
