@@ -42,6 +42,8 @@ static const struct locks_operation operations[] = {
 		{"sem_post", LOCKS_SEMAPHORE, LOCKS_RELEASE, false, false},
 		{"pthread_barrier_wait", LOCKS_BARRIER, LOCKS_WAIT, false, false},
 		{"pthread_join", LOCKS_JOIN, LOCKS_WAIT, false, false},
+		{"pthread_create", LOCKS_JOIN, LOCKS_CREATE, false, false},
+		{"pthread_exit", LOCKS_JOIN, LOCKS_EXIT, false, false},
 };
 
 static const char *const object_names[LOCKS_KINDS] = {
@@ -192,6 +194,8 @@ struct locks_class *locks_class_create(const struct ctf_item *item, const struct
 		(void)locks_find_field(&class->mutex, item, "mutex");
 	if (!locks_find_field(&class->result, item, "result"))
 		(void)locks_find_field(&class->result, item, "return_value");
+	if (class->operation->action == LOCKS_CREATE)
+		(void)locks_find_field(&class->start, item, "start");
 	event_stack_bind(&class->stack, item, view);
 	return class;
 }
@@ -209,5 +213,7 @@ bool locks_class_read(const struct locks_class *class, const struct ctf_item *it
 		event->call = 0;
 	/* The result of a function is an int; probes record the whole register. */
 	event->result = locks_number(&class->result, item, &result) ? (int32_t)(uint32_t)result : 0;
-	return event->has_object || event->call;
+	if (!locks_number(&class->start, item, &event->start))
+		event->start = 0;
+	return event->has_object || event->call || class->operation->action == LOCKS_EXIT;
 }

@@ -216,8 +216,11 @@ static int locks_result(struct locks *locks, struct locks_event *event)
 	if (!ret && event->operation->kind == LOCKS_CONDITION)
 		ret = locks_own_again(locks, event);
 	/* The thread exists no more. */
-	if (event->operation->kind == LOCKS_JOIN)
+	if (event->operation->kind == LOCKS_JOIN) {
 		locks_forget(locks, lock);
+		if (!event->result)
+			locks_note_join(locks, event);
+	}
 	return ret;
 }
 
@@ -290,7 +293,9 @@ static int locks_single(struct locks *locks, struct locks_event *event)
 		locks->all[lock].release_stack = event->stack;
 		locks->all[lock].released_ns = event->ns;
 		return 0;
-	case LOCKS_WAIT: break;
+	case LOCKS_WAIT:
+	case LOCKS_CREATE:
+	case LOCKS_EXIT: break;
 	}
 	return 0;
 }
@@ -305,4 +310,69 @@ int locks_take(struct locks *locks, const struct locks_class *class, struct lock
 	case LOCKS_SINGLE: return event->has_object ? locks_single(locks, event) : 0;
 	}
 	return 0;
+}
+
+/* ---- the end of the trace ---- */
+
+uint32_t locks_obstacle_of(const struct locks *locks, const struct locks_thread *thread,
+		const struct locks_pending *pending)
+{
+	const struct locks_event event = {.process = thread->process, .trace = thread->trace};
+	const struct locks_operation *operation = pending->operation;
+	uint32_t number = (uint32_t)(thread - locks->threads);
+	uint32_t lock = locks_find(locks, &event, operation->kind, pending->address), hold;
+
+	if (lock == LOCKS_NONE)
+		return LOCKS_NONE;
+	hold = locks_conflict(locks, lock, number, operation->is_read);
+	/* Without another thread, it can be its own lock. */
+	return hold == LOCKS_NONE && !operation->is_read ? locks->all[lock].first_hold : hold;
+}
+
+const struct locks_row *locks_awaited_row(
+		const struct locks *locks, const struct locks_thread *thread)
+{
+	const struct locks_pending *pending = &thread->pending[thread->depth - 1];
+	const struct locks_event event = {.process = thread->process, .trace = thread->trace};
+	uint32_t lock = locks_find(locks, &event, pending->operation->kind, pending->address);
+
+	return lock == LOCKS_NONE ? NULL : &locks->rows[locks->all[lock].row];
+}
+
+/* The attempt ends with the trace. */
+static int locks_count_open_of(
+		struct locks *locks, const struct locks_thread *thread, uint32_t attempt)
+{
+	const struct locks_pending *pending = &thread->pending[attempt];
+	const struct locks_event event = {.process = thread->process, .trace = thread->trace};
+	uint32_t lock = locks_find(locks, &event, pending->operation->kind, pending->address);
+	uint32_t hold = locks_obstacle_of(locks, thread, pending);
+	struct locks_row *row;
+	uint64_t counted, waited_ns;
+	int ret;
+
+	if (lock == LOCKS_NONE)
+		return 0;
+	row = &locks->rows[locks->all[lock].row];
+	counted = row->contended + row->unexplained;
+	waited_ns = row->waited_ns;
+	ret = locks_add_wait(locks, locks->all[lock].row, pending, locks_end_ns(locks),
+			hold != LOCKS_NONE || pending->is_blocked || !locks_has_owner(row->kind),
+			hold != LOCKS_NONE ? locks->holds[hold].stack : LOCKS_NONE);
+	row->open += row->contended + row->unexplained - counted;
+	row->open_ns += row->waited_ns - waited_ns;
+	return ret;
+}
+
+int locks_count_open(struct locks *locks)
+{
+	int ret = 0;
+
+	for (uint32_t i = 0; i < locks->thread_keys.count && !ret; i++) {
+		bool is_waiting = locks_is_waiting(locks, i);
+
+		for (uint32_t at = 0; is_waiting && at < locks->threads[i].depth && !ret; at++)
+			ret = locks_count_open_of(locks, &locks->threads[i], at);
+	}
+	return ret;
 }

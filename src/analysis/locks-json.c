@@ -72,15 +72,20 @@ static void locks_json_overview(struct locks_json *json)
 	json_line_end(&json->out);
 }
 
-static void locks_json_lock(struct locks_json *json, const struct locks_row *row)
+static void locks_json_name(struct locks_json *json, const struct locks_row *row)
 {
 	const struct symbol *variable = locks_variable(json->locks, row);
 
-	json_line_text(&json->out, "kind", locks_kind_name(row->kind));
 	if (variable)
 		json_line_text(&json->out, "name", variable->function);
 	if (variable && variable->inside)
 		json_line_number(&json->out, "name_offset", variable->inside);
+}
+
+static void locks_json_lock(struct locks_json *json, const struct locks_row *row)
+{
+	json_line_text(&json->out, "kind", locks_kind_name(row->kind));
+	locks_json_name(json, row);
 	if (row->is_shared)
 		json_line_number(&json->out, "locks", row->nr_locks);
 	else
@@ -117,6 +122,8 @@ static void locks_json_row(struct locks_json *json, uint32_t number, const uint3
 	locks_json_lock(json, row);
 	json_line_process(&json->out, &json->locks->identity, row->process);
 	json_line_number(&json->out, "waited_ns", row->waited_ns);
+	json_line_number(&json->out, "open", row->open);
+	json_line_number(&json->out, "open_ns", row->open_ns);
 	json_line_number(&json->out, "attempts", row->attempts);
 	json_line_number(&json->out, "attempts_ns", row->attempt_ns);
 	json_line_number(&json->out, "contended", row->contended);
@@ -179,17 +186,37 @@ static void locks_json_deadlock(struct locks_json *json, const struct locks_dead
 	json_line_end(&json->out);
 }
 
+static void locks_json_holder(struct locks_json *json, const struct locks_thread *thread)
+{
+	struct locks *locks = json->locks;
+	uint32_t number = locks_obstacle_of(locks, thread, &thread->pending[thread->depth - 1]);
+	const struct locks_hold *hold;
+
+	if (number == LOCKS_NONE)
+		return;
+	hold = &locks->holds[number];
+	locks_json_thread(json, "holder", &locks->threads[hold->thread]);
+	json_line_bool(&json->out, "holder_ended",
+			locks_has_ended(locks, hold->thread, hold->stack));
+	json_line_time(&json->out, "held_since", hold->ns);
+	locks_json_raw_stack(json, "holder_stack", hold->stack);
+}
+
 static void locks_json_waiting(struct locks_json *json, const struct locks_thread *thread)
 {
 	const struct locks_pending *pending = &thread->pending[thread->depth - 1];
+	const struct locks_row *row = locks_awaited_row(json->locks, thread);
 
 	json_line_begin(&json->out, "waiting");
 	json_line_process(&json->out, &json->locks->identity, thread->process);
 	locks_json_thread(json, "thread", thread);
 	json_line_text(&json->out, "call", pending->operation->function);
 	json_line_number(&json->out, "address", pending->address);
+	if (row)
+		locks_json_name(json, row);
 	json_line_time(&json->out, "since", pending->ns);
 	locks_json_raw_stack(json, "waiter_stack", pending->stack);
+	locks_json_holder(json, thread);
 	json_line_end(&json->out);
 }
 

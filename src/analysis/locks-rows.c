@@ -46,6 +46,9 @@ uint32_t locks_row_of(struct locks *locks, const struct locks_event *event, enum
 	if (!locks_has_own_row(locks, event, kind, &key)) {
 		key.is_shared = 1;
 		key.address = event->place;
+		/* A thread is joined once: a row for each caller would be one for each thread. */
+		if (kind == LOCKS_JOIN)
+			key.address = key.place = 0;
 		/* The last resort: one row for all other locks of this kind. */
 		if (locks->row_keys.count >= 2 * LOCKS_ROWS_MAX &&
 				keys_find(&locks->row_keys, &key, sizeof(key)) == KEYS_NONE)

@@ -10,7 +10,9 @@ enum locks_action {
 	LOCKS_DESTROY,
 	LOCKS_WAIT, /* two events: the request and the result */
 	LOCKS_TRY,
-	LOCKS_RELEASE
+	LOCKS_RELEASE,
+	LOCKS_CREATE, /* a thread; this and the next one are no operations of locks … */
+	LOCKS_EXIT    /* … but show which threads have ended */
 };
 
 /* A function of the thread library. */
@@ -31,12 +33,18 @@ struct locks_field {
 	uint32_t index;
 };
 
+/* Identifies a thread. */
+struct locks_thread_key {
+	int64_t id;
+	uint32_t process, trace;
+};
+
 /* What the events of a class are. */
 struct locks_class {
 	const struct locks_operation *operation; /* NULL: no operation of locks */
 	enum locks_phase phase;
 	struct identity_class identity;
-	struct locks_field object, mutex, result, call;
+	struct locks_field object, mutex, start, result, call;
 	struct event_stack_class stack;
 };
 
@@ -45,7 +53,7 @@ struct locks_event {
 	const struct locks_operation *operation;
 	uint32_t process, trace, thread;
 	int64_t ns;
-	uint64_t object, mutex, call;
+	uint64_t object, mutex, start, call;
 	bool has_object;
 	int64_t result;
 	uint32_t stack;
@@ -84,6 +92,29 @@ void locks_unhold(struct locks *locks, uint32_t hold);
 
 /* locks-events.c: what one event changes. 0 or -ENOMEM. */
 int locks_take(struct locks *locks, const struct locks_class *class, struct locks_event *event);
+
+/* Counts the attempts that are open at the end of the trace. 0 or -ENOMEM. */
+int locks_count_open(struct locks *locks);
+/* Who keeps this thread, which waits, from its lock; a hold, or LOCKS_NONE. */
+uint32_t locks_obstacle_of(const struct locks *locks, const struct locks_thread *thread,
+		const struct locks_pending *pending);
+
+/* The row of the object that a thread waits for; NULL: not followed. */
+const struct locks_row *locks_awaited_row(
+		const struct locks *locks, const struct locks_thread *thread);
+
+/* locks-threads.c: which threads have ended. */
+/* A thread was created or exits. `id` is that of the event's thread. 0 or -ENOMEM. */
+int locks_note_thread(struct locks *locks, const struct locks_event *event, int64_t id);
+/* The thread `event->object` has been joined. */
+void locks_note_join(struct locks *locks, const struct locks_event *event);
+/*
+ * Whether the trace proves that a thread has ended. `stack` is one of its stacks. After
+ * trace_symbols_read().
+ */
+bool locks_has_ended(struct locks *locks, uint32_t thread, uint32_t stack);
+/* Whether a thread waits at the end of the trace. */
+bool locks_is_waiting(struct locks *locks, uint32_t thread);
 
 /* locks-deadlock.c: finds deadlocks after the last event. 0 or -ENOMEM. */
 int locks_find_deadlocks(struct locks *locks);

@@ -71,7 +71,7 @@ static void locks_put_row(struct locks *locks, const struct locks_row *row, char
 
 	locks_put_function(locks, row->place, function, sizeof(function));
 	if (row->kind == LOCKS_JOIN)
-		snprintf(name, LOCKS_NAME_BYTES, "threads joined by %s", function);
+		snprintf(name, LOCKS_NAME_BYTES, "threads joined");
 	else if (row->is_shared)
 		snprintf(name, LOCKS_NAME_BYTES, "%s of %s", format_number(row->nr_locks, number),
 				function);
@@ -159,11 +159,18 @@ static void locks_print_overview(struct locks_text *text)
 static void locks_print_notes(struct locks_text *text)
 {
 	struct locks *locks = text->locks;
-	uint64_t uncertain = 0;
+	uint64_t uncertain = 0, open = 0;
 	char number[FORMAT_NUMBER_MAX], other[FORMAT_NUMBER_MAX];
 
-	for (uint32_t i = 0; i < locks->row_keys.count; i++)
+	for (uint32_t i = 0; i < locks->row_keys.count; i++) {
 		uncertain += locks->rows[i].uncertain;
+		open += locks->rows[i].open;
+	}
+	if (open)
+		view_out_format(&text->out,
+				"  open       %s wait%s not ended; %s in WAITED until the end, marked with +\n",
+				format_number(open, number), open == 1 ? " has" : "s have",
+				open == 1 ? "it counts" : "they count");
 	if (locks->lost_packets)
 		view_out_format(&text->out, "  incomplete %s packet%s lost\n",
 				format_number(locks->lost_packets, number),
@@ -255,7 +262,8 @@ static void locks_put_row_fields(struct locks *locks, struct report_table *table
 	locks_put_row(locks, row, name);
 	table_put(table, name);
 	table_put(table, locks_kind_name(row->kind));
-	table_put(table, text_duration((double)row->waited_ns, number));
+	table_format(table, "%s%s", text_duration((double)row->waited_ns, number),
+			row->open ? "+" : "");
 	table_put(table, format_number(row->attempts, number));
 	table_format(table, "%.1f%%",
 			row->attempts ? (double)row->contended * 100 / (double)row->attempts : 0.0);
@@ -335,7 +343,9 @@ static void locks_print_pairs_of(struct locks_text *text, uint32_t row, const ui
 		return;
 	locks_begin_section(text);
 	locks_put_row(locks, &locks->rows[row], name);
-	view_out_format(&text->out, "%s %s\n", locks_kind_name(locks->rows[row].kind), name);
+	if (locks->rows[row].kind != LOCKS_JOIN)
+		view_out_format(&text->out, "%s ", locks_kind_name(locks->rows[row].kind));
+	view_out_format(&text->out, "%s\n", name);
 	for (uint32_t i = 0; i < count && i < LOCKS_STACKS_SHOWN; i++)
 		locks_print_pair(text, &locks->pairs[order[first + i]]);
 	if (count > LOCKS_STACKS_SHOWN)
@@ -345,23 +355,33 @@ static void locks_print_pairs_of(struct locks_text *text, uint32_t row, const ui
 
 /* ---- waiting threads ---- */
 
-/* Where the thread is that keeps this one waiting. */
-static void locks_put_holder(const struct locks *locks, const struct locks_thread *thread,
-		char *name, size_t size)
+/* The thread that keeps this one waiting. */
+static void locks_put_holder(struct locks *locks, const struct locks_thread *thread, char *name)
 {
-	const struct locks_pending *pending = &thread->pending[thread->depth - 1];
-	const struct locks_event event = {.process = thread->process, .trace = thread->trace};
-	uint32_t number = (uint32_t)(thread - locks->threads), hold = LOCKS_NONE;
-	uint32_t lock = locks_find(locks, &event, pending->operation->kind, pending->address);
+	uint32_t hold = locks_obstacle_of(locks, thread, &thread->pending[thread->depth - 1]);
+	char holder[128];
 
-	if (lock != LOCKS_NONE)
-		hold = locks_conflict(locks, lock, number, pending->operation->is_read);
-	if (hold == LOCKS_NONE && lock != LOCKS_NONE && !pending->operation->is_read)
-		hold = locks->all[lock].first_hold;
-	if (hold == LOCKS_NONE)
-		snprintf(name, size, "-");
+	if (hold == LOCKS_NONE) {
+		snprintf(name, LOCKS_NAME_BYTES, "-");
+		return;
+	}
+	locks_put_thread(&locks->threads[locks->holds[hold].thread], holder, sizeof(holder));
+	snprintf(name, LOCKS_NAME_BYTES, "%s%s", holder,
+			locks_has_ended(locks, locks->holds[hold].thread, locks->holds[hold].stack)
+					? ", which has ended"
+					: "");
+}
+
+/* What a thread waits for: the lock as in its table, or its address. */
+static void locks_put_object(struct locks *locks, const struct locks_thread *thread, char *name)
+{
+	const struct locks_row *row = locks_awaited_row(locks, thread);
+
+	if (row && !row->is_shared)
+		locks_put_row(locks, row, name);
 	else
-		locks_put_thread(&locks->threads[locks->holds[hold].thread], name, size);
+		snprintf(name, LOCKS_NAME_BYTES, "0x%" PRIx64,
+				thread->pending[thread->depth - 1].address);
 }
 
 static int locks_print_waiting(struct locks_text *text)
@@ -369,7 +389,7 @@ static int locks_print_waiting(struct locks_text *text)
 	static const struct table_column columns[] = {
 			{"WAITING AT THE END", false, VIEW_COLOUR_NAME},
 			{"CALL", false, NULL},
-			{"OBJECT", true, NULL},
+			{"OBJECT", false, NULL},
 			{"FOR", true, VIEW_COLOUR_NUMBER},
 			{"IN", false, NULL},
 			{"HELD BY", false, NULL},
@@ -391,13 +411,14 @@ static int locks_print_waiting(struct locks_text *text)
 		locks_put_thread(thread, name, sizeof(name));
 		table_put(&table, name);
 		table_put(&table, pending->operation->function);
-		table_format(&table, "0x%" PRIx64, pending->address);
+		locks_put_object(locks, thread, name);
+		table_put(&table, name);
 		table_put(&table,
 				text_duration((double)(locks_end_ns(locks) - pending->ns),
 						duration));
 		locks_put_function(locks, pending->stack, name, sizeof(name));
 		table_put(&table, name);
-		locks_put_holder(locks, thread, name, sizeof(name));
+		locks_put_holder(locks, thread, name);
 		table_put(&table, name);
 	}
 	if (count)

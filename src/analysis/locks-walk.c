@@ -32,6 +32,8 @@ int locks_prepare(struct locks *locks, const struct locks_options *options, cons
 
 	locks->options = options;
 	locks->thread_keys.limit = LOCKS_THREADS_MAX;
+	locks->created_keys.limit = LOCKS_THREADS_MAX;
+	locks->start_keys.limit = LOCKS_STARTS_MAX;
 	locks->pair_keys.limit = LOCKS_PAIRS_MAX;
 	locks->place_keys.limit = LOCKS_PLACES_MAX;
 	if (ret)
@@ -78,10 +80,7 @@ int locks_open(struct locks *locks, struct error *error)
 /* Finds the thread of the event. Returns 0 or -ENOMEM; LOCKS_NONE beyond the limit. */
 static int locks_find_thread(struct locks *locks, struct locks_event *event, int64_t id)
 {
-	const struct {
-		int64_t id;
-		uint32_t process, trace;
-	} key = {id, event->process, event->trace};
+	const struct locks_thread_key key = {id, event->process, event->trace};
 
 	locks->threads = keys_add_item(&locks->thread_keys, locks->threads, sizeof(*locks->threads),
 			&key, sizeof(key), &event->thread);
@@ -92,6 +91,8 @@ static int locks_find_thread(struct locks *locks, struct locks_event *event, int
 	locks->threads[event->thread].id = id;
 	locks->threads[event->thread].process = event->process;
 	locks->threads[event->thread].trace = event->trace;
+	/* A new thread can have the number of one that has ended. */
+	locks->threads[event->thread].has_exited = false;
 	return 0;
 }
 
@@ -153,13 +154,15 @@ static int locks_take_item(
 	event.process = identity_process(&locks->identity, &class->identity, item);
 	if (event.process == KEYS_NONE)
 		return -ENOMEM;
-	if (!locks->events++)
-		locks->first_ns = item->ns;
-	locks->last_ns = item->ns;
 	id = identity_thread(&class->identity, item);
 	/* The upper 16 bits of a call's number identify a thread of its process (probe/patch). */
 	if (id < 0 && event.call)
 		id = (int64_t)(event.call >> 48 | UINT64_C(1) << 32);
+	if (class->operation->action >= LOCKS_CREATE)
+		return locks_note_thread(locks, &event, id);
+	if (!locks->events++)
+		locks->first_ns = item->ns;
+	locks->last_ns = item->ns;
 	if (id < 0) {
 		locks->without_thread++;
 		return 0;
@@ -217,12 +220,16 @@ void locks_free(struct locks *locks)
 		report_stats_free(&locks->rows[i].hold);
 	}
 	keys_free(&locks->thread_keys);
+	keys_free(&locks->start_keys);
+	keys_free(&locks->created_keys);
 	stacks_free(&locks->stacks);
 	symbols_free(locks->symbols);
 	keys_free(&locks->place_keys);
 	keys_free(&locks->row_keys);
 	keys_free(&locks->pair_keys);
 	free(locks->threads);
+	free(locks->starts);
+	free(locks->created);
 	free(locks->place_locks);
 	free(locks->rows);
 	free(locks->pairs);
@@ -284,6 +291,8 @@ int locks_print(struct locks *locks, FILE *out, struct error *error)
 	int ret = trace_symbols_read(locks->symbols, locks->walk.options.dir);
 
 	error_clear(error);
+	if (!ret)
+		ret = locks_count_open(locks);
 	if (!ret)
 		ret = locks_name_pairs(locks);
 	if (!ret)
@@ -374,13 +383,13 @@ static int locks_compare_waiting(const void *one, const void *other, void *user)
 	return left < right ? -1 : left > right;
 }
 
-uint32_t *locks_waiting_order(const struct locks *locks, uint32_t *ret_count)
+uint32_t *locks_waiting_order(struct locks *locks, uint32_t *ret_count)
 {
 	uint32_t *order = malloc(((size_t)locks->thread_keys.count + 1) * sizeof(*order));
 
 	*ret_count = 0;
 	for (uint32_t i = 0; order && i < locks->thread_keys.count; i++)
-		if (locks->threads[i].depth)
+		if (locks_is_waiting(locks, i))
 			order[(*ret_count)++] = i;
 	if (order && *ret_count)
 		qsort_r(order, *ret_count, sizeof(*order), locks_compare_waiting, locks->threads);

@@ -36,6 +36,7 @@
 #define LOCKS_PLACES_MAX 100000  /* callers that use locks first */
 #define LOCKS_PAIRS_MAX 200000   /* pairs of a waiting and a holding stack */
 #define LOCKS_DEADLOCKS_MAX 100  /* deadlocks that are listed */
+#define LOCKS_STARTS_MAX 1024    /* functions of threads, to find out which threads have ended */
 #define LOCKS_NESTED_MAX 4       /* open attempts of a thread, of which signal handlers nest */
 
 /* An attempt without a known holder that takes this long is reported, but not as contended. */
@@ -75,6 +76,8 @@ struct locks_row {
 	uint32_t place; /* the stack that initialised it or used it first, or LOCKS_NONE */
 	uint64_t attempts, contended, busy, timeouts, errors;
 	uint64_t waited_ns;  /* of contended attempts, and of unexplained ones */
+	uint64_t open;       /* of those, attempts without a result … */
+	uint64_t open_ns;    /* … and their time until the end of the trace */
 	uint64_t attempt_ns; /* of all attempts */
 	uint64_t unexplained, unexplained_ns;
 	uint64_t uncertain; /* durations that are not counted because events were lost meanwhile */
@@ -111,6 +114,7 @@ struct locks_lock {
 };
 
 struct locks_operation;
+struct symbol;
 
 /* An attempt that has no result yet. */
 struct locks_pending {
@@ -126,8 +130,18 @@ struct locks_thread {
 	uint32_t process, trace;
 	int64_t id;
 	char name[16];
+	bool has_exited;
 	uint32_t depth;
 	struct locks_pending pending[LOCKS_NESTED_MAX];
+};
+
+/* The threads that run one function. */
+struct locks_start {
+	uint64_t address;
+	uint32_t process, trace;
+	int64_t ns;
+	const struct symbol *symbol; /* NULL: not resolved yet */
+	uint64_t created, joined;
 };
 
 /* A thread of a deadlock: it waits for a lock that the next one holds. */
@@ -161,6 +175,10 @@ struct locks {
 
 	struct keys thread_keys;
 	struct locks_thread *threads;
+	struct keys start_keys; /* functions of threads */
+	struct locks_start *starts;
+	struct keys created_keys; /* pthread_t of threads */
+	uint32_t *created;        /* for each, the function of the last one: its index plus one */
 	struct stacks stacks;
 	struct keys place_keys;
 	uint64_t *place_locks;
@@ -214,6 +232,6 @@ uint32_t *locks_pair_order(const struct locks *locks);
 uint32_t locks_pairs_of(const struct locks *locks, const uint32_t *order, uint32_t row,
 		uint32_t *ret_count);
 /* Threads that wait at the end of the trace, the longest wait first. */
-uint32_t *locks_waiting_order(const struct locks *locks, uint32_t *ret_count);
+uint32_t *locks_waiting_order(struct locks *locks, uint32_t *ret_count);
 
 #endif /* SIDE_ANALYSIS_LOCKS_H */

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -427,6 +428,50 @@ static __attribute__((noinline)) int lock_twice(void)
 	return 1;
 }
 
+/* ---- a lock that its owner leaves locked ---- */
+
+static atomic_int keeps_second;
+
+/* Without data, the thread ends; otherwise it never does. */
+static void *take_and_leave(void *data)
+{
+	pthread_mutex_lock(data ? &seeded_mutex : &seeded_second);
+	atomic_store(&keeps_second, 1);
+	while (data)
+		pause();
+	return data;
+}
+
+static void *wait_for_left(void *data)
+{
+	announce();
+	pthread_mutex_lock(data);
+	return data;
+}
+
+/* A thread waits for the lock of a thread that has ended, or of one that runs the same function. */
+static __attribute__((noinline)) int leave_locked(bool runs)
+{
+	pthread_t owner, other, waiter;
+
+	if (pthread_create(&owner, NULL, take_and_leave, NULL))
+		return 1;
+	pthread_join(owner, NULL);
+	atomic_store(&keeps_second, 0);
+	if (runs && pthread_create(&other, NULL, take_and_leave, &rounds_done))
+		return 1;
+	while (runs && !atomic_load(&keeps_second))
+		pause_ns(MILLISECOND);
+	if (pthread_create(&waiter, NULL, wait_for_left, runs ? &seeded_mutex : &seeded_second))
+		return 1;
+	await_waiter(1);
+	pause_ns(50 * MILLISECOND);
+	printf("waits\n");
+	fflush(stdout);
+	for (;;)
+		pause();
+}
+
 /* Contends for a mutex at each line of the standard input. */
 static int serve(void)
 {
@@ -460,6 +505,10 @@ int main(int argc, char **argv)
 		return objects();
 	if (!strcmp(name, "fork"))
 		return forks();
+	if (!strcmp(name, "left"))
+		return leave_locked(false);
+	if (!strcmp(name, "kept"))
+		return leave_locked(true);
 	if (!strcmp(name, "deadlock-2"))
 		return deadlock(2);
 	if (!strcmp(name, "deadlock-3"))

@@ -19,8 +19,37 @@ static void test_threads(void)
 	keys_free(&locks.thread_keys);
 }
 
+/* Beyond the limit, no thread is known to have ended. */
+static void test_functions_of_threads(void)
+{
+	static const struct locks_operation create = {.action = LOCKS_CREATE};
+	struct locks locks = {.start_keys = {.limit = LOCKS_STARTS_MAX},
+			.created_keys = {.limit = LOCKS_THREADS_MAX}};
+	struct locks_event event = {.operation = &create, .has_object = true};
+
+	for (event.start = 1; event.start <= LOCKS_STARTS_MAX; event.start++) {
+		event.object = event.start;
+		CHECK(!locks_note_thread(&locks, &event, 1));
+	}
+	CHECK(locks.start_keys.count == LOCKS_STARTS_MAX && !locks.start_keys.refused);
+	event.object = 1;
+	locks_note_join(&locks, &event);
+	locks_note_join(&locks, &event);
+	CHECK(locks.starts[0].created == 1 && locks.starts[0].joined == 1);
+	CHECK(!locks_note_thread(&locks, &event, 1));
+	CHECK(locks.start_keys.count == LOCKS_STARTS_MAX && locks.start_keys.refused == 1);
+	/* The thread that now has this pthread_t has an unknown function. */
+	locks_note_join(&locks, &event);
+	CHECK(locks.starts[0].joined == 1);
+	free(locks.starts);
+	free(locks.created);
+	keys_free(&locks.start_keys);
+	keys_free(&locks.created_keys);
+}
+
 int main(void)
 {
 	test_threads();
+	test_functions_of_threads();
 	return 0;
 }

@@ -85,9 +85,40 @@ def test_deadlock():
             equal(running.stdout.readline(), "deadlock\n")
             out, err = interrupt(running)
             contains(out, "DEADLOCK of 2 threads of ", err)
-            equal(out.count("    waits at  hold_and_wait+0x"), 2, out)
-            equal(out.count("    taken at  hold_and_wait+0x"), 2, out)
+            cycle = out.split("\nLOCK ")[0]
+            equal(cycle.count("    waits at  hold_and_wait+0x"), 2, out)
+            equal(cycle.count("    taken at  hold_and_wait+0x"), 2, out)
         equal(os.listdir(work), [])
+
+
+def hanging(work, scenario):
+    """The JSON and the text of a program that hangs until the signal."""
+    trace = os.path.join(work, "kept")
+    with start(work, "--json", "-o", trace, "--", SEEDED, scenario) as running:
+        equal(running.stdout.readline(), "waits\n")
+        out, err = interrupt(running)
+        true(out, err)
+    return out, side("locks", trace).out
+
+
+def test_owner_that_has_ended():
+    """All threads with the function of the owner were joined."""
+    for scenario, name, ended in (("left", "seeded_second", True), ("kept", "seeded_mutex", False)):
+        with tempfile.TemporaryDirectory() as work:
+            out, text = hanging(work, scenario)
+            (waiting,) = objects(out, "waiting")
+            equal((waiting["call"], waiting["name"], waiting["holder_ended"]), ("pthread_mutex_lock", name, ended), scenario)
+            equal([frame["function"] for frame in waiting["holder_stack"]][0], "take_and_leave")
+            (lock,) = [lock for lock in objects(out, "lock") if lock["open"]]
+            equal((lock["name"], lock["open"], lock["attempts"], lock["contended"]), (name, 1, 2, 1), scenario)
+            # The program waits for 50 ms before it prints its line.
+            true(lock["open_ns"] >= 50_000_000 and lock["waited_ns"] == lock["open_ns"], lock)
+            (stacks,) = lock["stacks"]
+            equal(stacks["holder"], waiting["holder_stack"])
+            true(re.search(rf"^thread \d+ .*  pthread_mutex_lock  {name}  .*  wait_for_left  thread {waiting['holder']}( |,|$)", text, re.MULTILINE), text)
+            equal(", which has ended" in text, ended, text)
+            true(re.search(rf"^{name} +mutex +[0-9.]+ .?s\+ +2 +50.0% ", text, re.MULTILINE), text)
+            contains(text, "  open       1 wait has not ended; ")
 
 
 def test_own_lock():
