@@ -60,7 +60,7 @@ static void assert_output(const char *expected)
 static int pair_error, fork_error, receive_error, map_error, end_status;
 static unsigned int nr_interrupted;
 static bool sends_nothing, sends_another, has_other_level;
-static unsigned int nr_tables = 1;
+static unsigned int nr_tables = 1, nr_sent, sent_max = UINT32_MAX;
 static ssize_t message_size = 1;
 
 static int played_pair(int domain, int type, int protocol, int pair[2])
@@ -92,8 +92,11 @@ static ssize_t played_receive(int socket, struct msghdr *header, int flags)
 	errno = receive_error;
 	if (receive_error)
 		return -1;
-	if (sends_nothing)
+	if (sends_nothing || nr_sent == sent_max) {
+		header->msg_controllen = 0;
 		return 0;
+	}
+	nr_sent++;
 	assert_true(header->msg_controllen >= CMSG_SPACE(nr_tables * sizeof(int)));
 	header->msg_controllen = CMSG_SPACE(nr_tables * sizeof(int));
 	attached->cmsg_level = SOL_SOCKET + has_other_level;
@@ -222,6 +225,35 @@ static void test_resolve(void **unused)
 	sends_nothing = true;
 	check_resolve(COMMAND_FAILED, ALL, NO_TABLE);
 	sends_nothing = false;
+}
+
+/* One process makes the tables of all specs, or of the first ones. */
+static void test_resolve_several(void **unused)
+{
+	const struct probe_target target = {.exe = "/none"};
+	const struct probe_spec request = {.kind = RESOLVE_FUNCTION};
+	const struct probe_spec *const requests[] = {&request, &request, &request};
+	unsigned int before = resources_descriptors();
+	int tables[3];
+	size_t count;
+
+	(void)unused;
+	assert_int_equal(probe_resolve_all(&target, requests, 3, tables, &count), COMMAND_DONE);
+	assert_called("fork;receive;receive;receive;wait 4711;");
+	assert_int_equal(count, 3);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(close(tables[i]), 0);
+	nr_sent = 0;
+	sent_max = 2;
+	end_status = 5 << 8;
+	assert_int_equal(probe_resolve_all(&target, requests, 3, tables, &count), 5);
+	assert_called("fork;receive;receive;receive;wait 4711;");
+	assert_int_equal(count, 2);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(close(tables[i]), 0);
+	sent_max = UINT32_MAX;
+	end_status = 0;
+	assert_int_equal(resources_descriptors(), before);
 }
 
 static void test_send(void **unused)
@@ -359,8 +391,9 @@ static void test_forget(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_resolve),
-			cmocka_unit_test(test_send), cmocka_unit_test(test_see),
-			cmocka_unit_test(test_started), cmocka_unit_test(test_forget)};
+			cmocka_unit_test(test_resolve_several), cmocka_unit_test(test_send),
+			cmocka_unit_test(test_see), cmocka_unit_test(test_started),
+			cmocka_unit_test(test_forget)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

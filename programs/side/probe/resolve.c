@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Resolve a spec into a table in a child process, which sends the table and exits. */
+/* Resolve specs into tables in a child process, which reads each file once, and sends the tables. */
 #include "spec-options.h"
 
 #include "base/descriptors.h"
@@ -77,34 +77,42 @@ static void probe_resolve_report_refusals(const struct refusals *refusals)
 		message_note("left out for other reasons: %" PRIu64 " locations", refusals->others);
 }
 
-struct probe_resolve_work {
-	struct probe_table_writer *writer;
-	struct resolve *resolve;
-	struct refusals refusals;
-};
-
-static int make_table(struct probe_resolve_work *work, const struct probe_target *target,
-		const struct probe_spec *spec, int *ret_table)
+/* Opens the files of the target. */
+static int probe_resolve_open(const struct probe_target *target, struct resolve **ret_resolve)
 {
 	struct error error;
-	int ret;
+	int ret = -ENOMEM;
 
 	error_set_no_memory(&error);
-	work->writer = probe_table_writer_new();
-	work->resolve = resolve_new();
-	ret = work->writer && work->resolve ? probe_add_files(target, work->resolve, &error)
-					    : -ENOMEM;
-	if (!ret)
-		ret = resolve_spec(work->resolve, spec, work->writer, probe_resolve_add_refusal,
-				&work->refusals, &error);
+	*ret_resolve = resolve_new();
+	if (*ret_resolve)
+		ret = probe_add_files(target, *ret_resolve, &error);
+	return ret ? message_library_error(&error) : COMMAND_DONE;
+}
+
+static int make_table(struct resolve *resolve, const struct probe_spec *spec,
+		struct probe_table_writer *writer, int *ret_table)
+{
+	struct refusals *refusals = calloc(1, sizeof(*refusals));
+	struct error error;
+	int ret = -ENOMEM;
+
+	error_set_no_memory(&error);
+	if (refusals && writer)
+		ret = resolve_spec(
+				resolve, spec, writer, probe_resolve_add_refusal, refusals, &error);
+	if (!ret) {
+		*ret_table = probe_table_memfd(writer);
+		if (*ret_table >= 0)
+			probe_resolve_report_refusals(refusals);
+	}
+	free(refusals);
 	if (ret)
 		return message_library_error(&error);
-	*ret_table = probe_table_memfd(work->writer);
-	if (*ret_table < 0)
-		return message_error(COMMAND_FAILED, NULL, "cannot create the probe table: %s",
-				strerror(-*ret_table));
-	probe_resolve_report_refusals(&work->refusals);
-	return COMMAND_DONE;
+	return *ret_table >= 0
+			? COMMAND_DONE
+			: message_error(COMMAND_FAILED, NULL, "cannot create the probe table: %s",
+					  strerror(-*ret_table));
 }
 
 /* Send the table with a message of one byte. Returns 0 or a negative errno. */
@@ -131,23 +139,48 @@ static int probe_resolve_receive(int socket)
 	return size < 0 ? (int)size : -EPROTO;
 }
 
-__attribute__((noreturn)) static void resolve_child_main(
-		int socket, const struct probe_target *target, const struct probe_spec *spec)
+static int probe_resolve_one(int socket, struct resolve *resolve, const struct probe_spec *spec)
 {
-	struct probe_resolve_work *work = calloc(1, sizeof(*work));
-	int table = -1, status, ret = 0;
+	struct probe_table_writer *writer = probe_table_writer_new();
+	int table = -1, status = make_table(resolve, spec, writer, &table), ret;
+
+	probe_table_writer_free(writer);
+	if (status)
+		return status;
+	ret = probe_resolve_send(socket, table);
+	close(table);
+	return ret ? message_error(COMMAND_FAILED, NULL, "cannot send the probe table: %s",
+				     strerror(-ret))
+		   : COMMAND_DONE;
+}
+
+__attribute__((noreturn)) static void resolve_child_main(int socket,
+		const struct probe_target *target, const struct probe_spec *const *specs,
+		size_t count)
+{
+	struct resolve *resolve;
+	int status;
 
 	/* libdwfl must not ask a server for debug information unless the user requests it. */
 	unsetenv("DEBUGINFOD_URLS");
-	status = work ? make_table(work, target, spec, &table)
-		      : message_error(COMMAND_FAILED, NULL, "out of memory");
-	if (!status)
-		ret = probe_resolve_send(socket, table);
-	if (ret)
-		status = message_error(COMMAND_FAILED, NULL, "cannot send the probe table: %s",
-				strerror(-ret));
+	status = probe_resolve_open(target, &resolve);
+	for (size_t i = 0; i < count && !status; i++)
+		status = probe_resolve_one(socket, resolve, specs[i]);
 	fflush(NULL);
 	_exit(status);
+}
+
+/* Receives tables until the process has ended or sent all. Returns 0 or a negative errno. */
+static int probe_resolve_receive_all(int socket, size_t count, int *tables, size_t *ret_count)
+{
+	for (*ret_count = 0; *ret_count < count; (*ret_count)++) {
+		int received = probe_resolve_receive(socket);
+
+		if (received < 0)
+			return received;
+		tables[*ret_count] = received;
+	}
+	return 0;
 }
 
 const char *probe_other_processor(const char *path)
@@ -178,12 +211,13 @@ static int check_processor(pid_t pid)
 			(int)pid, other);
 }
 
-int probe_resolve(const struct probe_target *target, const struct probe_spec *spec, int *ret_table)
+int probe_resolve_all(const struct probe_target *target, const struct probe_spec *const *specs,
+		size_t count, int *ret_tables, size_t *ret_count)
 {
 	int pair[2], status = 0, code = 0, received = -1;
 	pid_t child;
 
-	*ret_table = -1;
+	*ret_count = 0;
 	if (target->pid && check_processor(target->pid))
 		return COMMAND_FAILED;
 	fflush(NULL);
@@ -194,12 +228,11 @@ int probe_resolve(const struct probe_target *target, const struct probe_spec *sp
 	code = errno;
 	if (!child) {
 		close(pair[0]);
-		resolve_child_main(pair[1], target, spec);
+		resolve_child_main(pair[1], target, specs, count);
 	}
 	close(pair[1]);
 	if (child > 0) {
-		received = probe_resolve_receive(pair[0]);
-		*ret_table = received < 0 ? -1 : received;
+		received = probe_resolve_receive_all(pair[0], count, ret_tables, ret_count);
 		while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 			;
 	}
@@ -209,7 +242,7 @@ int probe_resolve(const struct probe_target *target, const struct probe_spec *sp
 				"cannot start a process that reads files: %s", strerror(code));
 	if (WIFEXITED(status) && WEXITSTATUS(status))
 		return WEXITSTATUS(status);
-	if (WIFEXITED(status) && *ret_table < 0)
+	if (WIFEXITED(status) && received < 0)
 		return message_error(COMMAND_FAILED, NULL, "cannot receive the probe table: %s",
 				strerror(-received));
 	if (!WIFEXITED(status))
@@ -217,6 +250,14 @@ int probe_resolve(const struct probe_target *target, const struct probe_spec *sp
 				"give an address and no `--arg`: side then reads less of the file",
 				"cannot read the files of the program: the process that reads them crashed, so one of them is damaged");
 	return COMMAND_DONE;
+}
+
+int probe_resolve(const struct probe_target *target, const struct probe_spec *spec, int *ret_table)
+{
+	size_t count;
+
+	*ret_table = -1;
+	return probe_resolve_all(target, &spec, 1, ret_table, &count);
 }
 
 /* ---- map a table ---- */

@@ -50,6 +50,11 @@ struct probe_target {
  */
 int probe_resolve(const struct probe_target *target, const struct probe_spec *spec, int *ret_table);
 /*
+ * The same for several specs: each file is read once. If it fails, the first *ret_count tables exist.
+ */
+int probe_resolve_all(const struct probe_target *target, const struct probe_spec *const *specs,
+		size_t count, int *ret_tables, size_t *ret_count);
+/*
  * Returns the name of the processor that the file is for, if it is another one, so that nothing can
  * be found. NULL: this processor, or the file cannot be read, which is reported later.
  */

@@ -185,6 +185,30 @@ static int leave_all_to_kernel(struct tracing *tracing, const struct probe_targe
 	return status;
 }
 
+/* Makes the tables of all specs. */
+static int trace_make_tables(
+		struct tracing *tracing, const struct probe_target *target, bool global)
+{
+	const struct probe_spec *specs[PROBE_SPECS_MAX];
+	int fds[PROBE_SPECS_MAX], status;
+
+	for (size_t i = 0; i < tracing->nr_specs; i++) {
+		struct probe_spec *spec = &tracing->specs[i].spec;
+
+		spec->kernel = global;
+		spec->forced = tracing->forced;
+		spec->separate = wants_all_arguments(spec);
+		specs[i] = spec;
+	}
+	status = probe_resolve_all(target, specs, tracing->nr_specs, fds, &tracing->nr_tables);
+	for (size_t i = 0; i < tracing->nr_tables; i++)
+		tracing->tables[i] = (struct session_table){
+				.number = (uint32_t)i + 1,
+				.fd = fds[i],
+		};
+	return status;
+}
+
 static int resolve_all(struct tracing *tracing, pid_t pid, bool global)
 {
 	const struct probe_target target = {.pid = global ? tracing->files_of : pid,
@@ -193,21 +217,13 @@ static int resolve_all(struct tracing *tracing, pid_t pid, bool global)
 	uint64_t started = 0;
 	int status = pid ? probe_started(pid, &started) : COMMAND_DONE;
 
-	for (size_t i = 0; i < tracing->nr_specs && !status; i++) {
-		struct session_table *table = &tracing->tables[i];
-
-		*table = (struct session_table){.number = (uint32_t)i + 1,
-				.target = {.pid = (uint32_t)pid,
-						.started = started,
-						.exe = (char *)(uintptr_t)target.exe}};
-		tracing->specs[i].spec.kernel = global;
-		tracing->specs[i].spec.forced = tracing->forced;
-		tracing->specs[i].spec.separate = wants_all_arguments(&tracing->specs[i].spec);
-		status = probe_resolve(&target, &tracing->specs[i].spec, &table->fd);
-		if (status)
-			break;
-		tracing->nr_tables++;
-		status = trace_add_events(tracing, table->fd);
+	if (!status)
+		status = trace_make_tables(tracing, &target, global);
+	for (size_t i = 0; i < tracing->nr_tables && !status; i++) {
+		tracing->tables[i].target.pid = (uint32_t)pid;
+		tracing->tables[i].target.started = started;
+		tracing->tables[i].target.exe = (char *)(uintptr_t)target.exe;
+		status = trace_add_events(tracing, tracing->tables[i].fd);
 	}
 	return status || global ? status : leave_all_to_kernel(tracing, &target);
 }
