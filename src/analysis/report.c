@@ -178,6 +178,8 @@ int report_read(struct report *report, struct error *error)
 					    : report_take_loss(report, &item, class);
 		if (ret)
 			break;
+		if (report->observe && class && !class->lost)
+			report->observe(report->observe_user, &item);
 	}
 	pairs_finish(&report->pairs);
 	calls_finish(&report->calls);

@@ -185,6 +185,10 @@ struct report {
 
 	struct keys loss_keys;
 	struct report_loss *loss_items;
+
+	/* Set by the caller: called for each counted event, in the order of time. NULL: not. */
+	void (*observe)(void *user, const struct ctf_item *item);
+	void *observe_user;
 };
 
 /* The state of an event class. */
