@@ -56,6 +56,7 @@ enum verb_id {
 	VERB_SLOW,
 	VERB_FLAME,
 	VERB_DIFF,
+	VERB_EXPLORE,
 	VERB_EXPORT,
 	VERB_CREATE,
 	VERB_SET_SESSION,
@@ -438,6 +439,12 @@ struct diff_arguments {
 	uint64_t rows; /* 0: not given */
 };
 
+struct explore_arguments {
+	struct answer_options run;
+	struct text_list names; /* functions */
+	const char *filter;
+};
+
 union verb_options {
 	struct record_options record;
 	struct attach_options attach;
@@ -453,6 +460,7 @@ union verb_options {
 	struct function_arguments functions;
 	struct flame_arguments flame;
 	struct diff_arguments diff;
+	struct explore_arguments explore;
 	struct export_options export;
 	struct control_options control;
 	struct top_options top;
@@ -655,6 +663,7 @@ int cmd_calls(const struct parsed *parsed);
 int cmd_slow(const struct parsed *parsed);
 int cmd_flame(const struct parsed *parsed);
 int cmd_diff(const struct parsed *parsed);
+int cmd_explore(const struct parsed *parsed);
 int cmd_export(const struct parsed *parsed);
 int cmd_session(const struct parsed *parsed);
 int cmd_regenerate(const struct parsed *parsed);

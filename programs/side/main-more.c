@@ -27,6 +27,8 @@ static int side_more_find_trace(struct parsed *parsed)
 	case VERB_REPORT:
 	case VERB_EXPORT:
 	case VERB_SEND: return session_trace(parsed);
+	case VERB_EXPLORE:
+		return parsed->options.explore.run.pid ? COMMAND_DONE : session_trace(parsed);
 	default: return COMMAND_DONE;
 	}
 }
@@ -76,6 +78,7 @@ static int side_more_run_verb(struct parsed *parsed)
 	case VERB_SLOW: return cmd_slow(parsed);
 	case VERB_FLAME: return cmd_flame(parsed);
 	case VERB_DIFF: return cmd_diff(parsed);
+	case VERB_EXPLORE: return cmd_explore(parsed);
 	case VERB_EXPORT: return cmd_export(parsed);
 	case VERB_TOP: return cmd_top(parsed);
 	case VERB_DOCTOR: return cmd_doctor(parsed);

@@ -7,7 +7,7 @@ import signal
 
 from harness import *
 
-VERBS = ["record", "attach", "detach", "recover", "adopt", "list", "view", "expand", "report", "leaks", "locks", "calls", "slow", "flame", "diff", "export", "send", "receive",
+VERBS = ["record", "attach", "detach", "recover", "adopt", "list", "view", "expand", "report", "leaks", "locks", "calls", "slow", "flame", "diff", "explore", "export", "send", "receive",
          "create", "set-session", "start", "stop",
          "destroy", "status", "enable-event", "disable-event", "enable-channel", "disable-channel", "add-context",
          "track", "untrack", "snapshot", "rotate", "clear", "statedump", "regenerate", "save", "load", "top", "daemon", "doctor", "complete", "probe", "trace", "kernel",

@@ -33,7 +33,7 @@ ARGUMENTS = {
     "--by": "`report` groups by an expression, probes of the kernel are set by a method",
 }
 # Verbs that select events by an expression.
-FILTERING = {"record", "attach", "trace", "view", "report", "export", "enable-event"}
+FILTERING = {"record", "attach", "trace", "view", "report", "explore", "export", "enable-event"}
 
 
 def side(*args):
@@ -65,8 +65,8 @@ for verb, options in verbs.items():
     expect(len(former) == len(set(former)), f"{verb}: an earlier form is there twice")
     expect("--where" not in names, f"{verb}: an expression that selects events is --filter, not --where")
     expect(("--filter" in names) == (verb in FILTERING), f"{verb}: --filter")
-    # `slow` and `flame` only measure functions: they record no values.
-    if "--function" in names and verb not in ("slow", "flame"):
+    # `slow`, `flame` and `explore` only measure functions: they record no values.
+    if "--function" in names and verb not in ("slow", "flame", "explore"):
         for needed in ("--exit", "--arg", "--args", "--ret"):
             expect(needed in names, f"{verb}: records functions, but has no {needed}")
 for letter, names in sorted(letters.items()):

@@ -73,6 +73,8 @@ MAY_USE = {
     "programs/side/session": {"analysis", "base", "base/nearest", "programs/common", "programs/side/analysis", "programs/side/cli", "programs/side/processes",
                               "protocol", "recorder/core", "relay", "sessions"},
     "programs/side/answers": {"analysis", "base", "elf", "export", "programs/common", "programs/side/analysis", "programs/side/cli", "programs/side/session"},
+    "programs/side/explore": {"analysis", "base", "programs/common", "programs/side/answers/run.h", "programs/side/cli/confine.h",
+                              "programs/side/session/helper-program.h"},
     "programs/side/list": {"abi", "base/nearest", "elf", "kernel-events", "programs/common", "programs/side/cli", "programs/side/processes",
                            "programs/side/session", "protocol", "recorder/core"},
     "programs/side/doctor": {"base/nearest", "elf", "programs/common", "programs/side/processes", "protocol", "recorder/core", "sessions"},

@@ -4,10 +4,12 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -232,7 +234,133 @@ static int answer_record_and_analyse(const struct parsed *parsed,
 	return answer ? answer : status;
 }
 
+/* ---- a screen while the process is recorded ---- */
+
+#define ANSWER_POLL_NS 10000000
+
+/* The two processes of a verb that shows a recording. */
+struct answer_watch {
+	pid_t recorder; /* 0: has ended */
+	int status;     /* of the recorder */
+	int messages;   /* a file in memory: messages would destroy the screen */
+	int ends[2];    /* a pipe whose writing end is closed when the recorder has ended */
+};
+
+static bool answer_watch_open(struct answer_watch *watch)
+{
+	watch->messages = memfd_create("side-messages", MFD_CLOEXEC);
+	return watch->messages >= 0 && !pipe2(watch->ends, O_CLOEXEC);
+}
+
+static void answer_watch_end(struct answer_watch *watch, int status)
+{
+	watch->status = WIFSIGNALED(status) ? COMMAND_SIGNAL + WTERMSIG(status)
+					    : WEXITSTATUS(status);
+	watch->recorder = 0;
+	close(watch->ends[1]);
+	watch->ends[1] = -1;
+}
+
+/* Waits until the recorder has created the directory, or has ended. */
+static void answer_watch_begin(struct answer_watch *watch, char **args, const char *dir,
+		const struct sigaction before[ANSWER_SIGNALS])
+{
+	const struct timespec pause = {.tv_nsec = ANSWER_POLL_NS};
+	int status;
+
+	watch->recorder = answer_fork(before);
+	if (!watch->recorder) {
+		dup2(watch->messages, STDERR_FILENO);
+		execv("/proc/self/exe", args);
+		_exit(COMMAND_FAILED);
+	}
+	while (watch->recorder > 0 && access(dir, F_OK)) {
+		if (waitpid(watch->recorder, &status, WNOHANG) == watch->recorder)
+			answer_watch_end(watch, status);
+		else
+			nanosleep(&pause, NULL);
+	}
+}
+
+/* Returns the exit status of the screen. */
+static int answer_watch_wait(struct answer_watch *watch, pid_t screen)
+{
+	int status;
+	pid_t pid;
+
+	if (screen < 0)
+		return message_error(COMMAND_FAILED, NULL, "cannot start a process: %s",
+				strerror(errno));
+	while ((pid = waitpid(-1, &status, 0)) != screen) {
+		if (pid > 0 && pid == watch->recorder)
+			answer_watch_end(watch, status);
+		else if (pid < 0 && errno != EINTR)
+			return COMMAND_FAILED;
+	}
+	answer_child = 0;
+	return WIFSIGNALED(status) ? COMMAND_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static void answer_watch_close(struct answer_watch *watch)
+{
+	char bytes[4096];
+	ssize_t size;
+	int status;
+
+	if (watch->recorder > 0) {
+		kill(watch->recorder, SIGINT);
+		while (waitpid(watch->recorder, &status, 0) < 0 && errno == EINTR)
+			;
+		answer_watch_end(watch, status);
+	}
+	if (watch->ends[0] >= 0)
+		close(watch->ends[0]);
+	for (off_t at = 0; (size = pread(watch->messages, bytes, sizeof(bytes), at)) > 0;
+			at += size)
+		fwrite(bytes, 1, (size_t)size, stderr);
+	close(watch->messages);
+}
+
+static int answer_record_and_watch(const struct parsed *parsed,
+		const struct answer_options *options, const struct answer_plan *plan,
+		const char *dir)
+{
+	struct answer_watch watch = {.ends = {-1, -1}};
+	char **args = answer_args(parsed, options, plan, dir);
+	struct sigaction before[ANSWER_SIGNALS];
+	int answer = COMMAND_DONE;
+	pid_t screen;
+
+	if (!args || !answer_watch_open(&watch))
+		return message_error(COMMAND_FAILED, NULL, "cannot start the recording: %s",
+				strerror(errno));
+	answer_catch_signals(before);
+	answer_watch_begin(&watch, args, dir, before);
+	/* Without a directory, the recording did not begin, and its message has the reason. */
+	if (!access(dir, F_OK)) {
+		screen = answer_fork(before);
+		if (!screen) {
+			close(watch.ends[1]);
+			answer = plan->watch(parsed, dir, watch.ends[0]);
+			fflush(NULL);
+			_exit(answer);
+		}
+		answer = answer_watch_wait(&watch, screen);
+	}
+	answer_watch_close(&watch);
+	answer_restore_signals(before);
+	helper_free(args);
+	return answer ? answer : watch.status;
+}
+
 /* ---- the verb ---- */
+
+static int answer_record_and_show(const struct parsed *parsed, const struct answer_options *options,
+		const struct answer_plan *plan, const char *dir)
+{
+	return plan->watch ? answer_record_and_watch(parsed, options, plan, dir)
+			   : answer_record_and_analyse(parsed, options, plan, dir);
+}
 
 static bool answer_is_directory(const char *path)
 {
@@ -293,7 +421,7 @@ int answer_run(const struct parsed *parsed, const struct answer_options *options
 	if (options->output) {
 		status = answer_check_output(options->output);
 		return status ? status
-			      : answer_record_and_analyse(parsed, options, plan, options->output);
+			      : answer_record_and_show(parsed, options, plan, options->output);
 	}
 	status = temporary_directory_make("side-answer", "the recording", &temporary);
 	if (status)
@@ -301,7 +429,7 @@ int answer_run(const struct parsed *parsed, const struct answer_options *options
 	if (asprintf(&dir, "%s/trace", temporary) < 0)
 		status = message_error(COMMAND_FAILED, NULL, "out of memory");
 	else
-		status = answer_record_and_analyse(parsed, options, plan, dir);
+		status = answer_record_and_show(parsed, options, plan, dir);
 	free(dir);
 	temporary_directory_remove(&temporary);
 	return status;

@@ -24,6 +24,12 @@ struct answer_plan {
 	bool (*add_args)(const struct parsed *parsed, char ***args);
 	/* Answers from the trace. Returns an exit status. For a recording, in another process. */
 	int (*answer)(const struct parsed *parsed, const char *dir);
+	/*
+	 * Shows the trace of a running process while it is recorded; NULL: `answer` follows the
+	 * recording. `recording` is at its end when the recording has ended. The recording ends with
+	 * this function, which runs in another process.
+	 */
+	int (*watch)(const struct parsed *parsed, const char *dir, int recording);
 };
 
 /* When the recording was ended, in ns since 1970; 0: not known, because a trace was given. */

@@ -506,4 +506,51 @@ const struct example table_diff_examples[] = {
 	{ .command = NULL },
 };
 
+/* explore */
+
+const struct option table_explore_options[] = {
+	{
+		.name = "filter",
+		.argument = "EXPRESSION",
+		.kind = OPTION_TEXT,
+		.offset = offsetof(struct explore_arguments, filter),
+		.sentence = "Show only events for which EXPRESSION is true, as in `side report --filter`; the key \\ changes it.",
+	},
+	{
+		.name = "function",
+		.argument = "LOCATION",
+		.kind = OPTION_LIST,
+		.offset = offsetof(struct explore_arguments, names),
+		.standard = "all functions of the program",
+		.sentence = "With `-p`: record calls of these functions. Can be given several times; see `side help probes`.",
+	},
+	ANSWER_OPTIONS(explore_arguments, ANSWER_LARGE_RINGS),
+	{ .name = NULL },
+};
+
+const char *const table_explore_paragraphs[] = {
+	"Shows a trace on the whole terminal: a summary, the functions with their times, the call tree, all events, event classes and threads. "
+	"The numbers are those of `side report`.",
+	"F2 to F7 or a letter selects a view, arrow keys move, Enter expands a branch or shows a whole row, / searches and q quits. "
+	"The key ? lists all keys.",
+	"With `-p`, side records the calls of functions of a running program and reads them again each second; p pauses. "
+	"If a reading takes longer, the intervals become longer too. "
+	"The recording ends with the screen, and is removed unless `-o` keeps it.",
+	"The terminal needs at least 40x10 characters. "
+	"There are no colours if NO_COLOR is set.",
+	NULL,
+};
+
+const struct example table_explore_examples[] = {
+	{ "side explore trace",
+		"Look at a trace." },
+	{ "side explore trace --filter 'vtid == 4711'",
+		"Look at the events of one thread." },
+	{ "side explore -p 4711",
+		"Look at the functions of a running program." },
+	{ "side explore -p 4711 --function 'handle_*' -o trace",
+		"Record some functions only, and keep the recording." },
+	{ .command = NULL },
+};
+
 /* clang-format on */

@@ -318,6 +318,7 @@ static const char *const calls_see_also[] = { "record", "slow", "trace", NULL };
 static const char *const slow_see_also[] = { "calls", "report", "trace", NULL };
 static const char *const diff_see_also[] = { "flame", "report", "slow", NULL };
 static const char *const flame_see_also[] = { "export", "report", "slow", NULL };
+static const char *const explore_see_also[] = { "report", "slow", "top", "view", NULL };
 static const char *const export_see_also[] = { "record", "report", "view", NULL };
 
 /* For the verbs of table-session.c and table-watch.c. */
@@ -437,6 +438,9 @@ const struct verb command_verbs[] = {
 	{ VERBS_FIRST, VERB_DIFF, "diff", "BEFORE AFTER", COMPLETE_DIRECTORY, false, 2, 2, "missing operand: two traces to compare",
 		"Compare two traces: slower, more frequent, larger.", table_diff_paragraphs, table_diff_options,
 		table_diff_examples, diff_see_also },
+	{ VERBS_FIRST, VERB_EXPLORE, "explore", "[DIR|SESSION] | -p PID", COMPLETE_DIRECTORY, false, 0, 1, NULL,
+		"Look at a trace or a running program on the whole terminal.", table_explore_paragraphs, table_explore_options,
+		table_explore_examples, explore_see_also },
 	{ VERBS_FIRST, VERB_EXPORT, "export", "[DIR|SESSION]", COMPLETE_DIRECTORY, false, 0, 1, "missing operand: a trace to export",
 		"Convert a trace for Perfetto, Chrome, spreadsheets and other tools.", command_export_paragraphs,
 		command_export_options, command_export_examples, export_see_also },

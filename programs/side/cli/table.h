@@ -38,6 +38,11 @@ extern const struct option table_diff_options[];
 extern const char *const table_diff_paragraphs[];
 extern const struct example table_diff_examples[];
 
+/* table-answers.c: `explore`. */
+extern const struct option table_explore_options[];
+extern const char *const table_explore_paragraphs[];
+extern const struct example table_explore_examples[];
+
 /* table-kernel.c: `kernel`. */
 extern const struct option table_kernel_options[];
 extern const char *const table_kernel_paragraphs[];

@@ -1,0 +1,601 @@
+/* SPDX-License-Identifier: MIT */
+/* The full-screen terminal view of `side explore`: keys, and what they show. */
+#include "programs/side/explore/screen.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Before the header of curses, whose macros have short names. */
+#include "analysis/explore.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/format.h"
+#include "programs/side/explore/draw.h"
+
+#include <curses.h>
+
+#define SCREEN_HEAD 2 /* lines above the rows */
+#define SCREEN_TICK_MS 250
+#define SCREEN_REFRESH_NS UINT64_C(1000000000)
+/* A large trace is read again less often: at most a fifth of the time is spent on it. */
+#define SCREEN_REFRESH_FACTOR 4
+#define SCREEN_INPUT_MAX 1024
+#define SCREEN_SCROLL 8 /* columns of one step to the side */
+#define SCREEN_ESCAPE 27
+
+struct screen_position {
+	uint64_t top, row;
+};
+
+struct screen {
+	const struct screen_options *options;
+	struct explore *explore;
+	char *filter; /* of `explore` */
+	enum explore_view view;
+	struct screen_position positions[EXPLORE_VIEWS];
+	size_t skip; /* columns that are scrolled out at the left */
+	char search[SCREEN_INPUT_MAX];
+	char message[SCREEN_INPUT_MAX];
+	bool is_help, is_detail, is_paused, is_done;
+	bool is_recording;
+	uint64_t read_ns;  /* how long the last reading took … */
+	uint64_t ended_ns; /* … and when it ended */
+};
+
+static SCREEN *screen_terminal;
+static volatile sig_atomic_t screen_stopped;
+
+static const char *const screen_names[] = {
+		[EXPLORE_SUMMARY] = "Summary",
+		[EXPLORE_FUNCTIONS] = "Functions",
+		[EXPLORE_TREE] = "Call tree",
+		[EXPLORE_EVENTS] = "Events",
+		[EXPLORE_CLASSES] = "Event classes",
+		[EXPLORE_THREADS] = "Threads",
+};
+
+static const char screen_keys[] =
+		"F1 Help F2 Summary F3 Functions F4 Tree F5 Events F6 Classes F7 Threads / Search \\ Filter q Quit";
+
+static const char *const screen_help[] = {
+		"F2, s        summary",
+		"F3, f        functions: calls, time, percentiles",
+		"F4, t        call tree",
+		"F5, e        events",
+		"F6, c        event classes",
+		"F7, h        threads",
+		"Tab          next view",
+		"",
+		"Up, Down, Page Up, Page Down, Home, End   select a row",
+		"Left, Right  collapse and expand a branch; scroll to the side",
+		"Enter        expand a branch; show the whole row",
+		"+, -         expand or collapse all branches",
+		"<, >         sort the functions by another column",
+		"/, n         search a text, search it again",
+		"\\            filter events by an expression; empty: all events",
+		"p            pause or continue the updates of a running program",
+		"?, F1        help",
+		"q, F10       quit",
+};
+
+/* ---- the terminal ---- */
+
+static void screen_on_signal(int number)
+{
+	(void)number;
+	screen_stopped = 1;
+}
+
+bool screen_open(const struct screen_options *options)
+{
+	const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+
+	/* Curses replaces only default handlers. */
+	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
+		signal(signals[i], screen_on_signal);
+	screen_terminal = newterm(NULL, stdout, stdin);
+	if (!screen_terminal)
+		return false;
+	cbreak();
+	noecho();
+	keypad(stdscr, TRUE);
+	set_escdelay(25);
+	curs_set(0);
+	draw_start(options->colour);
+	return true;
+}
+
+void screen_close(void)
+{
+	if (!screen_terminal)
+		return;
+	endwin();
+	delscreen(screen_terminal);
+	screen_terminal = NULL;
+}
+
+/* ---- drawing ---- */
+
+static int screen_height(void)
+{
+	return LINES - SCREEN_HEAD - 1;
+}
+
+static const char *screen_state(const struct screen *screen)
+{
+	if (screen->options->recording < 0)
+		return "";
+	if (!screen->is_recording)
+		return "  [ended]";
+	return screen->is_paused ? "  [paused]" : "  [live]";
+}
+
+static void screen_draw_head(const struct screen *screen)
+{
+	uint64_t count = explore_row_count(screen->explore, screen->view);
+	uint64_t row = count ? screen->positions[screen->view].row + 1 : 0;
+	char number[FORMAT_NUMBER_MAX], total[FORMAT_NUMBER_MAX], text[2 * SCREEN_INPUT_MAX];
+	bool sorted = screen->view == EXPLORE_FUNCTIONS;
+
+	snprintf(text, sizeof(text), " %s%s%s  %s/%s%s%s%s", screen_names[screen->view],
+			sorted ? " by " : "",
+			sorted ? explore_column_name(screen->explore->sort) : "",
+			format_number(row, number), format_number(count, total),
+			screen_state(screen), screen->filter ? "  filter: " : "",
+			screen->filter ? screen->filter : "");
+	draw_line(0, DRAW_BAR, 0, text);
+	draw_line(1, DRAW_PLAIN, screen->view == EXPLORE_EVENTS ? 0 : screen->skip,
+			explore_title(screen->view));
+}
+
+/* Returns the text of a row, which the caller frees; NULL: out of memory. */
+static char *screen_row(const struct screen *screen, uint64_t row)
+{
+	struct view_out out = {.begin = NULL};
+
+	explore_row(screen->explore, screen->view, row, &out);
+	view_out_char(&out, '\0');
+	if (!out.failed)
+		return out.begin;
+	view_out_free(&out);
+	return NULL;
+}
+
+static const char *screen_empty(const struct screen *screen)
+{
+	if (screen->view == EXPLORE_FUNCTIONS || screen->view == EXPLORE_TREE)
+		return "No calls were recorded: `side trace` records them.";
+	return screen->filter ? "No event matches the filter." : "The trace has no events.";
+}
+
+static void screen_draw_rows(const struct screen *screen)
+{
+	const struct screen_position *position = &screen->positions[screen->view];
+	uint64_t count = explore_row_count(screen->explore, screen->view);
+
+	for (int i = 0; i < screen_height(); i++) {
+		uint64_t row = position->top + (uint64_t)i;
+		char *text = row < count ? screen_row(screen, row) : NULL;
+
+		draw_line(SCREEN_HEAD + i, text && row == position->row ? DRAW_CURSOR : DRAW_PLAIN,
+				screen->skip, text ? text : "");
+		free(text);
+	}
+	if (!count)
+		draw_line(SCREEN_HEAD, DRAW_PLAIN, 0, screen_empty(screen));
+}
+
+static void screen_draw_help(void)
+{
+	int count = (int)(sizeof(screen_help) / sizeof(*screen_help));
+
+	draw_line(0, DRAW_BAR, 0, " Keys");
+	for (int i = 0; i < count && i + 1 < LINES - 1; i++)
+		draw_line(i + 1, DRAW_PLAIN, 0, screen_help[i]);
+	draw_line(LINES - 1, DRAW_BAR, 0, "Any key returns");
+}
+
+static void screen_draw_detail(const struct screen *screen)
+{
+	char *text = screen_row(screen, screen->positions[screen->view].row);
+
+	draw_line(0, DRAW_BAR, 0, " The whole row");
+	if (text)
+		draw_wrapped(1, LINES - 1, text);
+	draw_line(LINES - 1, DRAW_BAR, 0, "Any key returns");
+	free(text);
+}
+
+static void screen_draw(const struct screen *screen)
+{
+	erase();
+	if (COLS < SCREEN_COLUMNS_LEAST || LINES < SCREEN_LINES_LEAST) {
+		draw_line(0, DRAW_PLAIN, 0, "The terminal is too small.");
+	} else if (screen->is_help) {
+		screen_draw_help();
+	} else if (screen->is_detail) {
+		screen_draw_detail(screen);
+	} else {
+		screen_draw_head(screen);
+		screen_draw_rows(screen);
+		draw_line(LINES - 1, DRAW_BAR, 0, *screen->message ? screen->message : screen_keys);
+	}
+	refresh();
+}
+
+/* ---- reading the trace ---- */
+
+static void screen_show_progress(void *user, uint64_t events)
+{
+	char number[FORMAT_NUMBER_MAX], text[128];
+
+	(void)user;
+	if (events % (1u << 18))
+		return;
+	snprintf(text, sizeof(text), "Reading: %s events", format_number(events, number));
+	draw_line(LINES - 1, DRAW_BAR, 0, text);
+	refresh();
+}
+
+static void screen_take_report(
+		void *user, enum analysis_message kind, const char *hint, const char *text)
+{
+	struct screen *screen = user;
+
+	(void)hint;
+	if (kind == ANALYSIS_ERROR)
+		format_printable(text, screen->message, sizeof(screen->message));
+}
+
+/* Keeps the cursor inside of the rows, and the rows around it on the screen. */
+static void screen_settle(struct screen *screen)
+{
+	struct screen_position *position = &screen->positions[screen->view];
+	uint64_t count = explore_row_count(screen->explore, screen->view);
+	uint64_t height = screen_height() > 0 ? (uint64_t)screen_height() : 1;
+
+	if (position->row >= count)
+		position->row = count ? count - 1 : 0;
+	if (position->top > position->row)
+		position->top = position->row;
+	if (position->row - position->top >= height)
+		position->top = position->row - height + 1;
+}
+
+/* Takes the filter, which is on the heap. */
+static int screen_load(struct screen *screen, char *filter, struct error *error)
+{
+	const struct analysis_listener listener = {
+			screen_take_report, screen_show_progress, screen};
+	struct explore *fresh = NULL;
+	uint64_t begin = clock_monotonic_ns();
+	int ret = explore_load(
+			screen->options->dir, filter, &listener, screen->explore, &fresh, error);
+
+	screen->ended_ns = clock_monotonic_ns();
+	screen->read_ns = screen->ended_ns - begin;
+	if (ret) {
+		free(filter);
+		return ret;
+	}
+	explore_free(screen->explore);
+	free(screen->filter);
+	screen->explore = fresh;
+	screen->filter = filter;
+	return 0;
+}
+
+static int screen_load_again(struct screen *screen, const char *filter, struct error *error)
+{
+	char *copy = filter ? strdup(filter) : NULL;
+
+	if (filter && !copy)
+		return error_set_no_memory(error);
+	return screen_load(screen, copy, error);
+}
+
+static bool screen_is_recording(const struct screen *screen)
+{
+	struct pollfd fd = {.fd = screen->options->recording, .events = POLLIN};
+
+	return fd.fd >= 0 && poll(&fd, 1, 0) == 0;
+}
+
+/* Returns true if it has read the trace again. */
+static bool screen_update(struct screen *screen)
+{
+	uint64_t pause = screen->read_ns * SCREEN_REFRESH_FACTOR;
+	struct error error = {.code = 0};
+
+	if (!screen->is_recording || screen->is_paused ||
+			clock_monotonic_ns() - screen->ended_ns <
+					(pause > SCREEN_REFRESH_NS ? pause : SCREEN_REFRESH_NS))
+		return false;
+	/* Asked before the reading, so that the last one has all events. */
+	screen->is_recording = screen_is_recording(screen);
+	if (screen_load_again(screen, screen->filter, &error))
+		format_printable(error.text, screen->message, sizeof(screen->message));
+	error_clear(&error);
+	return true;
+}
+
+/* ---- input ---- */
+
+/* Returns false if the user has cancelled with Esc. */
+static bool screen_read_line(const char *prompt, char *text, size_t size)
+{
+	size_t used = 0;
+
+	text[0] = '\0';
+	while (!screen_stopped) {
+		char line[SCREEN_INPUT_MAX + 64];
+		int key;
+
+		snprintf(line, sizeof(line), "%s%s_", prompt, text);
+		draw_line(LINES - 1, DRAW_BAR, 0, line);
+		refresh();
+		key = getch();
+		if (key == '\n' || key == KEY_ENTER)
+			return true;
+		if (key == SCREEN_ESCAPE)
+			return false;
+		if ((key == KEY_BACKSPACE || key == 127 || key == '\b') && used) {
+			/* A character of UTF-8 goes with all its bytes. */
+			while (--used && ((unsigned char)text[used] & 0xc0) == 0x80)
+				;
+			text[used] = '\0';
+		} else if (key >= ' ' && key < 256 && key != 127 && used + 1 < size) {
+			text[used++] = (char)key;
+			text[used] = '\0';
+		}
+	}
+	return false;
+}
+
+static void screen_ask_filter(struct screen *screen)
+{
+	struct error error = {.code = 0};
+	char text[SCREEN_INPUT_MAX];
+
+	if (!screen_read_line("Filter: ", text, sizeof(text)))
+		return;
+	if (screen_load_again(screen, *text ? text : NULL, &error))
+		format_printable(error.text, screen->message, sizeof(screen->message));
+	error_clear(&error);
+}
+
+static bool screen_search_stops(void *user)
+{
+	int key;
+
+	(void)user;
+	nodelay(stdscr, TRUE);
+	key = getch();
+	timeout(SCREEN_TICK_MS);
+	return key != ERR || screen_stopped;
+}
+
+/* Searches the rows of a table; events have a search of their own. */
+static bool screen_search_rows(const struct screen *screen, uint64_t from, uint64_t *ret_row)
+{
+	uint64_t count = explore_row_count(screen->explore, screen->view);
+	bool found = false;
+
+	for (uint64_t i = 0; i < count && !found; i++) {
+		uint64_t row = (from + i) % count;
+		char *text = screen_row(screen, row);
+
+		found = text && strcasestr(text, screen->search);
+		*ret_row = row;
+		free(text);
+	}
+	return found;
+}
+
+static void screen_search(struct screen *screen)
+{
+	struct screen_position *position = &screen->positions[screen->view];
+	uint64_t row = position->row;
+	bool found;
+
+	if (!*screen->search)
+		return;
+	if (screen->view == EXPLORE_EVENTS)
+		found = explore_events_find(&screen->explore->events, position->row + 1,
+				screen->search, screen_search_stops, NULL, &row);
+	else
+		found = screen_search_rows(screen, position->row + 1, &row);
+	if (found)
+		position->row = row;
+	else
+		snprintf(screen->message, sizeof(screen->message), "No row contains `%.200s`.",
+				screen->search);
+}
+
+/* ---- keys ---- */
+
+static void screen_move(struct screen *screen, int64_t rows)
+{
+	struct screen_position *position = &screen->positions[screen->view];
+
+	if (rows < 0)
+		position->row -= position->row < (uint64_t)-rows ? position->row : (uint64_t)-rows;
+	else
+		position->row += (uint64_t)rows;
+}
+
+static void screen_expand(struct screen *screen, bool expand)
+{
+	struct explore_tree *tree = &screen->explore->tree;
+	struct screen_position *position = &screen->positions[EXPLORE_TREE];
+	uint32_t row = (uint32_t)position->row;
+
+	if (row >= tree->nr_visible)
+		return;
+	if (explore_tree_has_children(tree, row) && explore_tree_is_expanded(tree, row) != expand)
+		explore_tree_expand(tree, row, expand);
+	else if (!expand)
+		position->row = explore_tree_parent(tree, row);
+}
+
+static void screen_enter(struct screen *screen)
+{
+	const struct explore_tree *tree = &screen->explore->tree;
+	uint64_t row = screen->positions[screen->view].row;
+
+	if (!explore_row_count(screen->explore, screen->view))
+		return;
+	if (screen->view == EXPLORE_TREE && explore_tree_has_children(tree, (uint32_t)row))
+		screen_expand(screen, !explore_tree_is_expanded(tree, (uint32_t)row));
+	else
+		screen->is_detail = true;
+}
+
+static void screen_sort(struct screen *screen, unsigned int step)
+{
+	unsigned int column = ((unsigned int)screen->explore->sort + step) % EXPLORE_COLUMNS;
+
+	if (screen->view == EXPLORE_FUNCTIONS)
+		explore_sort(screen->explore, (enum explore_column)column);
+}
+
+static void screen_to_the_side(struct screen *screen, bool right)
+{
+	if (screen->view == EXPLORE_TREE)
+		screen_expand(screen, right);
+	else if (right)
+		screen->skip += screen->skip < EXPLORE_LINE_MAX ? SCREEN_SCROLL : 0;
+	else
+		screen->skip -= screen->skip < SCREEN_SCROLL ? screen->skip : SCREEN_SCROLL;
+}
+
+static void screen_show(struct screen *screen, enum explore_view view)
+{
+	screen->view = view;
+	screen->skip = 0;
+}
+
+/* Returns true if the key selects a view. */
+static bool screen_key_of_view(struct screen *screen, int key)
+{
+	static const char letters[] = "sftech";
+
+	if (key >= KEY_F(2) && key < KEY_F(2) + EXPLORE_VIEWS)
+		screen_show(screen, (enum explore_view)(key - KEY_F(2)));
+	else if (key > 0 && key < 128 && strchr(letters, key))
+		screen_show(screen, (enum explore_view)(strchr(letters, key) - letters));
+	else if (key == '\t')
+		screen_show(screen, (enum explore_view)((screen->view + 1u) % EXPLORE_VIEWS));
+	else
+		return false;
+	return true;
+}
+
+/* Returns true if the key moves the cursor. */
+static bool screen_key_of_cursor(struct screen *screen, int key)
+{
+	int page = screen_height() > 1 ? screen_height() - 1 : 1;
+
+	switch (key) {
+	case 'k':
+	case KEY_UP: screen_move(screen, -1); return true;
+	case 'j':
+	case KEY_DOWN: screen_move(screen, 1); return true;
+	case KEY_PPAGE: screen_move(screen, -page); return true;
+	case ' ':
+	case KEY_NPAGE: screen_move(screen, page); return true;
+	case KEY_HOME: screen->positions[screen->view].row = 0; return true;
+	case KEY_END: screen->positions[screen->view].row = UINT64_MAX; return true;
+	case KEY_LEFT:
+	case KEY_RIGHT: screen_to_the_side(screen, key == KEY_RIGHT); return true;
+	default: return false;
+	}
+}
+
+static void screen_key_of_command(struct screen *screen, int key)
+{
+	switch (key) {
+	case '\n':
+	case KEY_ENTER: screen_enter(screen); break;
+	case '+':
+	case '-':
+		if (screen->view == EXPLORE_TREE)
+			explore_tree_expand_all(&screen->explore->tree, key == '+');
+		break;
+	case '<': screen_sort(screen, EXPLORE_COLUMNS - 1); break;
+	case '>': screen_sort(screen, 1); break;
+	case '/':
+		if (screen_read_line("Search: ", screen->search, sizeof(screen->search)))
+			screen_search(screen);
+		break;
+	case 'n': screen_search(screen); break;
+	case '\\': screen_ask_filter(screen); break;
+	case 'p': screen->is_paused = !screen->is_paused; break;
+	case '?':
+	case KEY_F(1): screen->is_help = true; break;
+	case 'q':
+	case KEY_F(10): screen->is_done = true; break;
+	default: break;
+	}
+}
+
+static void screen_take_key(struct screen *screen, int key)
+{
+	if (key == ERR || key == KEY_RESIZE)
+		return;
+	screen->message[0] = '\0';
+	if (screen->is_help || screen->is_detail)
+		screen->is_help = screen->is_detail = false;
+	else if (!screen_key_of_view(screen, key) && !screen_key_of_cursor(screen, key))
+		screen_key_of_command(screen, key);
+}
+
+/* A recording has no trace until the program has joined it. */
+static int screen_load_first(struct screen *screen, struct error *error)
+{
+	int ret = -ENOENT;
+
+	while (ret == -ENOENT && !screen->is_done && !screen_stopped) {
+		int key;
+
+		screen->is_recording = screen_is_recording(screen);
+		error_clear(error);
+		ret = screen_load_again(screen, screen->options->filter, error);
+		if (ret != -ENOENT || !screen->is_recording)
+			break;
+		erase();
+		draw_line(0, DRAW_BAR, 0, " Waiting for the first events; q quits");
+		refresh();
+		key = getch();
+		screen->is_done = key == 'q' || key == KEY_F(10);
+	}
+	return screen->is_done || screen_stopped ? 0 : ret;
+}
+
+int screen_run(const struct screen_options *options, struct error *error)
+{
+	struct screen screen = {.options = options};
+	bool changed = true;
+	int ret;
+
+	timeout(SCREEN_TICK_MS);
+	ret = screen_load_first(&screen, error);
+	while (!ret && !screen.is_done && !screen_stopped) {
+		int key;
+
+		screen_settle(&screen);
+		if (changed)
+			screen_draw(&screen);
+		key = getch();
+		screen_take_key(&screen, key);
+		changed = screen_update(&screen) || key != ERR;
+	}
+	explore_free(screen.explore);
+	free(screen.filter);
+	return ret;
+}

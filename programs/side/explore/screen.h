@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* The full-screen terminal view of `side explore`. */
+#ifndef PROGRAMS_SIDE_EXPLORE_SCREEN_H
+#define PROGRAMS_SIDE_EXPLORE_SCREEN_H
+
+#include <stdbool.h>
+
+struct error;
+
+#define SCREEN_COLUMNS_LEAST 40
+#define SCREEN_LINES_LEAST 10
+
+struct screen_options {
+	const char *dir;
+	const char *filter; /* NULL: none */
+	bool colour;
+	/*
+	 * A trace that is being recorded: read again each second until this file descriptor is at its
+	 * end. -1: the trace is complete.
+	 */
+	int recording;
+};
+
+/* Starts the screen before the process is confined, because it reads the terminal's description.
+   False: the terminal is not known. */
+bool screen_open(const struct screen_options *options);
+/* Restores the terminal. */
+void screen_close(void);
+/* Runs until the user quits, or until a signal. 0, or a negative errno if the trace cannot be
+   read. */
+int screen_run(const struct screen_options *options, struct error *error);
+
+#endif /* PROGRAMS_SIDE_EXPLORE_SCREEN_H */
