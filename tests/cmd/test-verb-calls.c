@@ -661,7 +661,7 @@ static void test_made(void **unused)
 
 /* ---- the helper process that names an output ---- */
 
-#include "programs/side/record/keeper.c"
+#include "programs/side/cli/keeper.c"
 
 static bool exists(const char *name)
 {

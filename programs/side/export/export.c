@@ -22,7 +22,7 @@
 #include "programs/side/analysis/library-messages.h"
 #include "programs/side/analysis/select.h"
 #include "programs/side/cli/confine.h"
-#include "programs/side/record/keeper.h"
+#include "programs/side/cli/keeper.h"
 
 /* ---- the file ---- */
 

@@ -3,8 +3,8 @@
  * A helper process that renames the output when it is complete, or removes it. The command itself
  * parses a trace, so it is not permitted to rename and remove files beside its output.
  */
-#ifndef PROGRAMS_SIDE_RECORD_KEEPER_H
-#define PROGRAMS_SIDE_RECORD_KEEPER_H
+#ifndef PROGRAMS_SIDE_CLI_KEEPER_H
+#define PROGRAMS_SIDE_CLI_KEEPER_H
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -26,4 +26,4 @@ int keeper_start(struct keeper *keeper, const char *partial, const char *path);
  */
 int keeper_end(struct keeper *keeper, bool is_whole);
 
-#endif /* PROGRAMS_SIDE_RECORD_KEEPER_H */
+#endif /* PROGRAMS_SIDE_CLI_KEEPER_H */
