@@ -98,6 +98,8 @@ static void locks_json_pairs(struct locks_json *json, uint32_t row, const uint32
 	const struct locks *locks = json->locks;
 	uint32_t count, first = locks_pairs_of(locks, pairs, row, &count);
 
+	if (locks->options->stacks && locks->options->stacks < count)
+		count = (uint32_t)locks->options->stacks;
 	json_line_member(&json->out, "stacks");
 	view_out_char(&json->out, '[');
 	for (uint32_t i = 0; i < count; i++) {

@@ -11,6 +11,7 @@ struct locks_options {
 	uint64_t rows; /* at most in each table of the text; 0: the standard number */
 	/* When recording was ended, in ns since 1970; later events are ignored. 0: not known. */
 	int64_t end_ns;
+	uint64_t stacks; /* pairs of stacks of each lock in JSON; 0: all */
 	bool debuginfod; /* servers may be asked for symbols */
 };
 

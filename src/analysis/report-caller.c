@@ -27,7 +27,7 @@ int report_callers_start(struct report *report, struct error *error)
 
 	for (unsigned int i = 0; report->options->callers && !ret && i < CALLER_SOURCES; i++)
 		ret = where_parse("callers", sources[i], &report->caller_sources[i], error);
-	if (ret || (!report->options->callers && report->by < BY_CALLER))
+	if (ret || (!report->options->callers && report->by < BY_CALLER && !report->for_page))
 		return ret;
 	report->symbols = trace_symbols_start(report->options->debuginfod,
 			report_caller_print_message, &report->walk.options.listener);
@@ -114,10 +114,11 @@ int report_take_caller(struct report *report, const struct report_class *own,
 int report_symbols_read(struct report *report)
 {
 	bool is_by_stack = report->by == BY_CALLER || report->by == BY_STACK;
+	bool is_needed = report->options->callers || report->any_address_group || is_by_stack ||
+			report->for_page;
 	int ret;
 
-	if ((!report->options->callers && !report->any_address_group && !is_by_stack) ||
-			report->symbols_read)
+	if (!is_needed || report->symbols_read)
 		return 0;
 	ret = trace_symbols_read(report->symbols, report->walk.options.dir);
 	report->symbols_read = !ret;

@@ -27,6 +27,8 @@ struct calls_thread {
 	struct report_call_frame *frames;
 	uint32_t depth, capacity;
 	uint32_t trace;
+	uint32_t process, part; /* `part` is the upper part of the numbers of its calls */
+	int64_t id;             /* -1: not recorded */
 	int64_t last_ns;
 };
 
@@ -164,6 +166,9 @@ static struct calls_thread *thread_of(struct report_calls *calls, uint32_t trace
 	if (number == KEYS_NONE)
 		return NULL;
 	calls->threads[number].trace = trace;
+	calls->threads[number].process = process;
+	calls->threads[number].part = key.part;
+	calls->threads[number].id = thread;
 	return &calls->threads[number];
 }
 
@@ -253,12 +258,29 @@ static void report_calls_add_cpu(struct report_calls *calls, struct calls_thread
 		thread->frames[thread->depth - 1].inner_cpu_ns += cpu;
 }
 
+/* The depth of the call is the number of calls that are still open. 0 or -ENOMEM. */
+static int report_calls_give_slice(const struct report_calls *calls,
+		const struct calls_thread *thread, uint32_t function, int64_t begin_ns,
+		uint64_t duration)
+{
+	const struct calls_slice slice = {.begin_ns = begin_ns,
+			.duration_ns = duration,
+			.thread = thread->id,
+			.process = thread->process,
+			.part = thread->part,
+			.function = function,
+			.depth = thread->depth};
+
+	return calls->end ? calls->end(calls->end_user, &slice) : 0;
+}
+
 static int close_top(struct report_calls *calls, struct calls_thread *thread,
 		const struct calls_record *record)
 {
 	const struct report_call_frame *frame = &thread->frames[--thread->depth];
 	uint64_t duration = record->duration;
 	uint64_t self = duration > frame->inner_ns ? duration - frame->inner_ns : 0;
+	int ret;
 
 	add_time(&calls->stats[frame->function], duration, self);
 	report_calls_add_total(calls, thread, frame->function, frame->outer, duration);
@@ -269,7 +291,9 @@ static int close_top(struct report_calls *calls, struct calls_thread *thread,
 	if (thread->depth)
 		thread->frames[thread->depth - 1].inner_ns += duration;
 	report_calls_add_cpu(calls, thread, duration, self, record);
-	return report_calls_add_detail(calls, frame->function, duration, self, frame, record);
+	ret = report_calls_give_slice(calls, thread, frame->function, frame->ns, duration);
+	return ret ? ret
+		   : report_calls_add_detail(calls, frame->function, duration, self, frame, record);
 }
 
 static void report_calls_count_untimed(struct calls_stats *stats, bool is_lost)
@@ -362,6 +386,7 @@ static int take_return(struct report_calls *calls, struct calls_thread *thread, 
 		const struct calls_record *record)
 {
 	uint32_t depth = thread->depth;
+	int ret;
 
 	while (depth && thread->frames[depth - 1].call != record->call)
 		depth--;
@@ -379,10 +404,13 @@ static int take_return(struct report_calls *calls, struct calls_thread *thread, 
 			record->duration);
 	if (thread->depth)
 		thread->frames[thread->depth - 1].inner_ns += record->duration;
+	ret = report_calls_give_slice(calls, thread, function,
+			record->ns - (int64_t)record->duration, record->duration);
 	/* What it called before the begin of the trace is not known. */
-	return calls->with_selves ? 0
-				  : report_calls_add_detail(calls, function, record->duration,
-						    record->duration, NULL, record);
+	if (ret || calls->with_selves)
+		return ret;
+	return report_calls_add_detail(
+			calls, function, record->duration, record->duration, NULL, record);
 }
 
 /* Makes the details of a function at its first event. 0 or -ENOMEM. */

@@ -54,6 +54,16 @@ struct calls_branch {
 
 struct calls_thread;
 
+/* One call with a return. */
+struct calls_slice {
+	int64_t begin_ns;
+	uint64_t duration_ns;
+	int64_t thread;   /* -1: not recorded; then `part` distinguishes the threads of a process */
+	uint32_t process; /* as calls_take() got it */
+	uint32_t part;    /* the number of the thread in the number of the call */
+	uint32_t function, depth;
+};
+
 /* All zero is an empty one. */
 struct report_calls {
 	struct keys functions; /* names of functions */
@@ -75,6 +85,9 @@ struct report_calls {
 	uint64_t undetailed; /* calls of functions beyond CALLS_DETAILS_MAX */
 	uint64_t unbegun;    /* returns whose entry is not in the trace */
 	uint64_t too_deep;
+	/* Set by the caller: gets each call that returns. NULL: not needed. 0 or -ENOMEM. */
+	int (*end)(void *user, const struct calls_slice *slice);
+	void *end_user;
 };
 
 enum calls_kind { CALLS_NONE, CALLS_ENTRY, CALLS_RETURN };

@@ -487,6 +487,9 @@ int report_take(struct report *report, const struct ctf_item *item, struct walk_
 		ret = calls_take(&report->calls, &own->calls, item, here.process, here.thread);
 	if (!ret && report->options->callers)
 		ret = report_take_caller(report, own, item, here.process);
+	if (!ret && report->observer.event)
+		ret = report->observer.event(
+				report->observer.user, own, item, here.process, here.thread);
 	return ret;
 }
 
@@ -534,6 +537,7 @@ int report_take_loss(
 			? NULL
 			: report_count_get_process(report, loss.process);
 	size_t ring, event, reason;
+	int ret;
 
 	if (!process)
 		return -ENOMEM;
@@ -559,7 +563,10 @@ int report_take_loss(
 		else
 			process->counted += loss.count;
 	}
-	return report_count_add_loss(report, &loss, ring, event, reason);
+	ret = report_count_add_loss(report, &loss, ring, event, reason);
+	if (!ret && report->observer.loss)
+		ret = report->observer.loss(report->observer.user, class, item, loss.process);
+	return ret;
 }
 
 uint64_t report_process_lost(const struct report_process *process)

@@ -130,8 +130,23 @@ enum report_by {
 /* Expressions that can name a field which no event has. */
 enum report_missing { MISSING_BY, MISSING_KEY, MISSING_HISTOGRAMS };
 
+struct report_class;
+
+/* Gets each event and each loss after the report has counted it. 0 or -ENOMEM. */
+struct report_observer {
+	int (*event)(void *user, const struct report_class *class, const struct ctf_item *item,
+			uint32_t process, int64_t thread);
+	/* `class` is NULL for a loss that the packets counted. */
+	int (*loss)(void *user, const struct walk_class *class, const struct ctf_item *item,
+			uint32_t process);
+	void *user;
+};
+
 struct report {
 	const struct report_options *options;
+	/* Set by the caller: who else gets the events; whether this is for a page with all tables. */
+	struct report_observer observer;
+	bool for_page;
 	bool json, colour;
 	bool counts, losses; /* the sections to print */
 	struct report_walk walk;

@@ -13,6 +13,9 @@ void report_callers_note(const struct report *report)
 
 	if ((!report->options->callers && !is_by_stack) || !report->walk.nr_events)
 		return;
+	/* A page has all tables that the trace has events for. */
+	if (report->for_page && !report->caller_events)
+		return;
 	if (report->stacks.refused + report->stacks.unresolved)
 		message_note("events whose stack exceeded a limit: %s; they are among (others)",
 				format_number(report->stacks.refused + report->stacks.unresolved,
@@ -36,7 +39,7 @@ static void report_note_calls(const struct report *report)
 	uint64_t unfinished = 0, lost = 0;
 	char number[FORMAT_NUMBER_MAX];
 
-	if (!calls->functions.count)
+	if (!calls->functions.count && !report->for_page)
 		message_note_hint("record calls with `side trace -c COMMAND --function '*' --exit`",
 				"no event is a call");
 	for (uint32_t i = 0; i < calls->functions.count; i++) {
