@@ -109,7 +109,7 @@ class Site:
             place = target[5:] + '/index.md'
         elif target == 'README.md':
             place = 'index.md'
-        elif target.endswith('.svg'):
+        elif target.endswith(('.svg', '.png')):
             place = target
             os.makedirs(os.path.dirname(os.path.join(self.staged, place)), exist_ok=True)
             shutil.copy(whole, os.path.join(self.staged, place))
