@@ -44,7 +44,7 @@ static bool side_more_is_paged(const struct parsed *parsed)
 {
 	switch (parsed->verb->id) {
 	case VERB_VIEW: return !parsed->options.view.follow;
-	case VERB_REPORT:
+	case VERB_REPORT: return !parsed->options.report.html;
 	case VERB_LIST:
 	case VERB_PROBE: return true;
 	default: return false;

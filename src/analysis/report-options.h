@@ -29,6 +29,7 @@ struct report_options {
 	bool calls, tree;            /* calls of functions, and their tree */
 	bool counts;                 /* the table of events, also with other tables */
 	bool losses;                 /* the table of losses */
+	const char *html;            /* a file for a page instead of the text; NULL: none */
 	bool debuginfod;             /* servers may be asked for symbols */
 };
 

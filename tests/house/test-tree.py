@@ -69,7 +69,7 @@ MAY_USE = {
     "programs/replay": {"base", "ring"},
     "programs/side/cli": {"base", "base/nearest", "isolate", "programs/common", "protocol", "recorder/core"},
     "programs/side/processes": {"abi", "base/nearest", "elf", "filter", "programs/common", "protocol"},
-    "programs/side/analysis": {"analysis", "base", "ctf", "programs/common", "programs/side/cli", "programs/side/processes", "protocol"},
+    "programs/side/analysis": {"analysis", "base", "ctf", "export/html/html.h", "programs/common", "programs/side/cli", "programs/side/processes", "protocol"},
     "programs/side/session": {"analysis", "base", "base/nearest", "programs/common", "programs/side/analysis", "programs/side/cli", "programs/side/processes",
                               "protocol", "recorder/core", "relay", "sessions"},
     "programs/side/answers": {"analysis", "base", "elf", "export", "programs/common", "programs/side/analysis", "programs/side/cli", "programs/side/session"},

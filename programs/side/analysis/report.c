@@ -10,6 +10,7 @@
 #include "programs/common/message.h"
 #include "programs/common/progress.h"
 #include "programs/side/analysis/library-messages.h"
+#include "programs/side/analysis/report-html.h"
 #include "programs/side/analysis/report-notes.h"
 #include "programs/side/cli/confine.h"
 
@@ -66,6 +67,8 @@ int cmd_report(const struct parsed *parsed)
 	struct error error = {.code = 0};
 	int status = report_check_options(options);
 
+	if (!status && options->html)
+		return report_html(parsed);
 	if (!status && report_prepare(&report, options, dir, &listener, &error))
 		status = message_library_error(&error);
 	confine(dir, NULL);

@@ -129,6 +129,14 @@ const struct option command_report_options[] = {
 		.sentence = "Also list processes and events with their counts if another table is requested.",
 	},
 	{
+		.name = "html",
+		.argument = "FILE",
+		.kind = OPTION_TEXT,
+		.completion = COMPLETE_FILE,
+		.offset = offsetof(struct report_options, html),
+		.sentence = "Write a page for a browser to FILE instead of text: timeline, flame graph, call tree, and tables, in one file of 5 MB at most.",
+	},
+	{
 		.former_letter = 'n',
 		.name = "rows",
 		.argument = "COUNT",
@@ -164,6 +172,8 @@ const struct example command_report_examples[] = {
 		"Print where a program spends its time, by function." },
 	{ "side report trace --pair 'net:request' 'net:request'",
 		"Measure the times between requests." },
+	{ "side report --html trace.html trace",
+		"Write a page that can be sent to a colleague." },
 	{ "side report --json --losses trace | jq .count",
 		"Print losses for another program." },
 	{ .command = NULL },
