@@ -361,19 +361,7 @@ static int report_json_print_callers(struct report_json_writer *json)
 		json_line_number(&json->out, "address", caller->address.address);
 		json_line_number(&json->out, "count", caller->count);
 		json_line_process(&json->out, &json->report->identity, caller->process);
-		if (symbol->module) {
-			json_line_text(&json->out, "module", symbol->module);
-			json_line_number(&json->out, "offset", symbol->offset);
-		}
-		if (symbol->function) {
-			json_line_text(&json->out, "function", symbol->function);
-			json_line_number(&json->out, "function_offset", symbol->inside);
-		}
-		if (symbol->file) {
-			json_line_text(&json->out, "file", symbol->file);
-			json_line_number(&json->out, "line", symbol->line);
-		}
-		trace_symbol_inlined_json(&json->out, symbol);
+		trace_symbol_json_members(&json->out, symbol, true);
 		json_line_end(&json->out);
 	}
 	free(order);

@@ -336,7 +336,13 @@ static void put_values(struct report_groups *groups, const struct walk_class *cl
 void walk_json_values(
 		struct view_out *out, const struct walk_class *class, const struct ctf_item *item)
 {
-	struct report_groups groups = {.sink = {.ops = &view_json_ops, .out = out}};
+	walk_json_values_to(&(struct view_sink){.ops = &view_json_ops, .out = out}, class, item);
+}
+
+void walk_json_values_to(const struct view_sink *sink, const struct walk_class *class,
+		const struct ctf_item *item)
+{
+	struct report_groups groups = {.sink = *sink};
 
 	put_values(&groups, class, item);
 }

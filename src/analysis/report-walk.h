@@ -108,6 +108,9 @@ const struct ctf_value *walk_member_at(const struct ctf_value *structure, uint32
  */
 void walk_json_values(
 		struct view_out *out, const struct walk_class *class, const struct ctf_item *item);
+/* The same with the symbols and the buffer of this sink. */
+void walk_json_values_to(const struct view_sink *sink, const struct walk_class *class,
+		const struct ctf_item *item);
 /* Writes the same values as text. */
 void walk_text_values(struct view_out *out, const struct walk_class *class,
 		const struct ctf_item *item, bool colour);

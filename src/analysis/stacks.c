@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/json-line.h"
 #include "analysis/stacks.h"
+#include "analysis/trace-symbols.h"
 #include "analysis/view-out.h"
 #include "analysis/view-sink.h"
 #include "symbolize/symbols.h"
@@ -322,13 +324,8 @@ void stacks_print_frame(const struct stack_frame *frame, struct view_out *out)
 		stacks_put_name(out, frame->function, frame->inside, !frame->is_inlined);
 	else
 		stacks_put_name(out, frame->module, frame->offset, true);
-	if (frame->file) {
-		view_out_text(out, " (");
-		view_text_plain(out, frame->file, strlen(frame->file));
-		view_out_char(out, ':');
-		view_out_unsigned(out, frame->line);
-		view_out_char(out, ')');
-	} else if (frame->function) {
+	trace_symbol_location_text(out, frame->file, frame->line);
+	if (!frame->file && frame->function) {
 		view_out_text(out, " (");
 		view_text_plain(out, frame->module, strlen(frame->module));
 		view_out_char(out, ')');
@@ -350,34 +347,22 @@ void stacks_print_text(const struct stacks *stacks, uint32_t named, struct view_
 	}
 }
 
-static void stacks_put_member(
-		struct view_out *out, const char *name, const char *text, uint64_t number)
-{
-	view_out_text(out, name);
-	if (text)
-		view_json_quoted(out, text, strlen(text));
-	else
-		view_out_unsigned(out, number);
-}
-
 static void stacks_print_frame_json(const struct stack_frame *frame, struct view_out *out)
 {
-	stacks_put_member(out, "{\"address\":", NULL, frame->address);
-	if (frame->module) {
-		stacks_put_member(out, ",\"module\":", frame->module, 0);
-		stacks_put_member(out, ",\"offset\":", NULL, frame->offset);
-	}
-	if (frame->function) {
-		stacks_put_member(out, ",\"function\":", frame->function, 0);
-		if (!frame->is_inlined)
-			stacks_put_member(out, ",\"function_offset\":", NULL, frame->inside);
-	}
-	if (frame->file) {
-		stacks_put_member(out, ",\"file\":", frame->file, 0);
-		stacks_put_member(out, ",\"line\":", NULL, frame->line);
-	}
+	const struct symbol symbol = {
+			.module = frame->module,
+			.offset = frame->offset,
+			.function = frame->function,
+			.inside = frame->inside,
+			.file = frame->file,
+			.line = frame->line,
+	};
+
+	view_out_text(out, "{\"address\":");
+	view_out_unsigned(out, frame->address);
+	trace_symbol_json_members(out, &symbol, !frame->is_inlined);
 	if (frame->is_inlined)
-		view_out_text(out, ",\"inlined\":true");
+		json_line_bool(out, "inlined", true);
 	view_out_char(out, '}');
 }
 

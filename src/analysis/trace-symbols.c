@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/json-line.h"
 #include "analysis/view-sink.h"
 #include "ctf/ctf.h"
 
@@ -177,6 +178,17 @@ static void trace_symbols_put_inlined(struct view_out *out, const struct symbol 
 		view_out_char(out, ']');
 }
 
+void trace_symbol_location_text(struct view_out *out, const char *file, unsigned int line)
+{
+	if (!file)
+		return;
+	view_out_text(out, " (");
+	view_text_plain(out, file, strlen(file));
+	view_out_char(out, ':');
+	view_out_unsigned(out, line);
+	view_out_char(out, ')');
+}
+
 bool trace_symbol_text(struct view_sink *sink, const struct symbol *symbol)
 {
 	struct view_out *out = sink->out;
@@ -187,37 +199,22 @@ bool trace_symbol_text(struct view_sink *sink, const struct symbol *symbol)
 	view_text_plain(out, name, strlen(name));
 	view_out_char(out, '+');
 	view_out_hexadecimal(out, symbol->function ? symbol->inside : symbol->offset);
-	if (symbol->file) {
-		view_out_text(out, " (");
-		view_text_plain(out, symbol->file, strlen(symbol->file));
-		view_out_char(out, ':');
-		view_out_unsigned(out, symbol->line);
-		view_out_char(out, ')');
-	}
+	trace_symbol_location_text(out, symbol->file, symbol->line);
 	trace_symbols_put_inlined(out, symbol);
 	return true;
 }
 
-static void trace_symbols_write_member(
-		struct view_out *out, const char *name, const char *text, uint64_t number)
-{
-	view_out_text(out, name);
-	if (text)
-		view_json_quoted(out, text, strlen(text));
-	else
-		view_out_unsigned(out, number);
-}
-
-void trace_symbol_inlined_json(struct view_out *out, const struct symbol *symbol)
+/* ,"inlined":[{"function":…,"file":…,"line":…},…], innermost first, with file and line of the call */
+static void trace_symbols_put_inlined_json(struct view_out *out, const struct symbol *symbol)
 {
 	for (size_t i = 0; i < symbol->nr_inlined; i++) {
 		const struct symbol_inlined *inlined = &symbol->inlined[i];
 
-		view_out_text(out, i ? "," : ",\"inlined\":[");
-		trace_symbols_write_member(out, "{\"function\":", inlined->function, 0);
+		view_out_text(out, i ? ",{\"function\":" : ",\"inlined\":[{\"function\":");
+		view_json_quoted(out, inlined->function, strlen(inlined->function));
 		if (inlined->file) {
-			trace_symbols_write_member(out, ",\"file\":", inlined->file, 0);
-			trace_symbols_write_member(out, ",\"line\":", NULL, inlined->line);
+			json_line_text(out, "file", inlined->file);
+			json_line_number(out, "line", inlined->line);
 		}
 		view_out_char(out, '}');
 	}
@@ -225,23 +222,33 @@ void trace_symbol_inlined_json(struct view_out *out, const struct symbol *symbol
 		view_out_char(out, ']');
 }
 
+void trace_symbol_json_members(struct view_out *out, const struct symbol *symbol, bool has_offset)
+{
+	if (symbol->module) {
+		json_line_text(out, "module", symbol->module);
+		json_line_number(out, "offset", symbol->offset);
+	}
+	if (symbol->function)
+		json_line_text(out, "function", symbol->function);
+	if (symbol->function && has_offset)
+		json_line_number(out, "function_offset", symbol->inside);
+	if (symbol->file) {
+		json_line_text(out, "file", symbol->file);
+		json_line_number(out, "line", symbol->line);
+	}
+	trace_symbols_put_inlined_json(out, symbol);
+}
+
 bool trace_symbol_json(struct view_sink *sink, const struct symbol *symbol)
 {
 	struct view_out *out = sink->out;
+	size_t begin = view_out_size(out);
 
 	if (!symbol->module)
 		return false;
-	trace_symbols_write_member(out, "{\"module\":", symbol->module, 0);
-	trace_symbols_write_member(out, ",\"offset\":", NULL, symbol->offset);
-	if (symbol->function) {
-		trace_symbols_write_member(out, ",\"function\":", symbol->function, 0);
-		trace_symbols_write_member(out, ",\"function_offset\":", NULL, symbol->inside);
-	}
-	if (symbol->file) {
-		trace_symbols_write_member(out, ",\"file\":", symbol->file, 0);
-		trace_symbols_write_member(out, ",\"line\":", NULL, symbol->line);
-	}
-	trace_symbol_inlined_json(out, symbol);
+	trace_symbol_json_members(out, symbol, true);
+	if (!out->failed)
+		out->begin[begin] = '{'; /* It was the comma before the first member. */
 	view_out_char(out, '}');
 	return true;
 }

@@ -38,9 +38,11 @@ bool trace_symbol_text(struct view_sink *sink, const struct symbol *symbol);
  */
 bool trace_symbol_json(struct view_sink *sink, const struct symbol *symbol);
 /*
- * Writes ,"inlined":[{"function":…,"file":…,"line":…},…], innermost first, with file and line of
- * the call. Nothing, if no function is inlined.
+ * Writes the same members without the braces, each after a comma. `has_offset`: also
+ * "function_offset".
  */
-void trace_symbol_inlined_json(struct view_out *out, const struct symbol *symbol);
+void trace_symbol_json_members(struct view_out *out, const struct symbol *symbol, bool has_offset);
+/* Writes " (file:line)". Nothing, if `file` is NULL. */
+void trace_symbol_location_text(struct view_out *out, const char *file, unsigned int line);
 
 #endif /* SIDE_ANALYSIS_TRACE_SYMBOLS_H */

@@ -163,7 +163,9 @@ static void view_dynamic_show_scalar(struct view_sink *sink, const struct dynami
 	if (node->kind == NODE_BOOL && value->type->kind == CTF_ENUM)
 		show.kind = VIEW_SHOW_BOOL;
 	else if (value->type->kind == CTF_INTEGER)
-		show = (struct view_show){.kind = VIEW_SHOW_INTEGER, .base = value->type->base};
+		show = (struct view_show){.kind = VIEW_SHOW_INTEGER,
+				.base = value->type->base,
+				.is_pointer = value->type->base == 16 && value->type->size == 64};
 	else if (value->type->kind == CTF_FLOAT)
 		show.kind = VIEW_SHOW_FLOAT;
 	else if (value->type->kind == CTF_STRING)

@@ -126,10 +126,11 @@ static enum address_kind view_show_field_address(struct json_object *json)
 static void set_address(struct shower *s, struct view_show *show, enum address_kind kind)
 {
 	show->address = (uint8_t)kind;
+	show->is_pointer |= kind != ADDRESS_NONE;
 	/* No reader knows an address by its decimal number. */
 	if (kind && show->base == 10)
 		show->base = 16;
-	if (kind && s->sink.symbols)
+	if ((kind && s->sink.symbols) || (show->is_pointer && s->sink.addresses))
 		show->plain = false;
 }
 
@@ -364,7 +365,8 @@ static bool show_by_name(struct shower *s, struct view_show *show, const char *n
 		show->kind = VIEW_SHOW_BOOL;
 		return view_show_is_number(type);
 	}
-	if (is_type(name, "byte") || is_type(name, "pointer"))
+	show->is_pointer = is_type(name, "pointer");
+	if (is_type(name, "byte") || show->is_pointer)
 		return show_integer(show, json, type, 16);
 	if (is_type(name, "integer") ||
 			((*name == 'u' || *name == 's') && name[1] >= '1' && name[1] <= '9'))

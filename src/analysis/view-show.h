@@ -43,6 +43,7 @@ struct view_show {
 	bool big_endian;          /* VIEW_SHOW_FLOAT128 */
 	bool single;              /* VIEW_SHOW_FLOAT: 32 bits */
 	bool plain;               /* neither wrapped nor with attributes, and no address */
+	bool is_pointer;          /* VIEW_SHOW_INTEGER: an address, of code or data */
 	bool unreadable;          /* VIEW_SHOW_OPTIONAL: an absent value could not be read */
 	uint8_t address;          /* enum address_kind of an integer */
 	const char *name;         /* name of a member */
@@ -113,6 +114,18 @@ uint32_t view_dynamic_arguments(const struct ctf_value *nodes,
 void view_plain_value(struct view_sink *sink, const struct ctf_value *value);
 /* The same for a member with this name, which can be an address. */
 void view_plain_member(struct view_sink *sink, const struct ctf_value *value, const char *name);
+
+/*
+ * Whether a member of plain CTF with this name is an address: a context such as `ip`, or a number of
+ * 64 bits whose class is hexadecimal. Of a pointer to data, the kind is ADDRESS_NONE.
+ */
+bool view_plain_is_address(const struct view_sink *sink, const struct ctf_value *value,
+		const char *name, enum address_kind *ret_kind);
+/* Whether a member of plain CTF with this name is a list of return addresses. */
+bool view_plain_is_backtrace(const struct ctf_value *value, const char *name);
+/* Writes "function+0x12 (file:line)" or another form of the symbol, or "0x7f…", without quotes. */
+void view_address_text(const struct view_sink *sink, struct view_out *out, uint64_t number,
+		enum address_kind kind);
 
 /* Walks attributes as the description has them: [{"key", "type", "value"}]. */
 void view_static_attributes(struct view_sink *sink, struct json_object *attributes);

@@ -73,9 +73,11 @@ struct view_sink {
 	bool colour;
 	bool attributes;         /* attributes are wanted */
 	struct symbols *symbols; /* NULL: addresses are numbers */
-	uint32_t trace;          /* the trace whose process has the addresses … */
-	int64_t ns;              /* … at this time */
-	uint8_t ip;              /* enum address_kind of the context `ip`; 0: ADDRESS_RETURN */
+	/* JSON: addresses and pointers are texts, which are made here. NULL: they are numbers. */
+	struct view_out *addresses;
+	uint32_t trace; /* the trace whose process has the addresses … */
+	int64_t ns;     /* … at this time */
+	uint8_t ip;     /* enum address_kind of the context `ip`; 0: ADDRESS_RETURN */
 	/* enum view_call (view-syscall.h), if the fields are those of a system call */
 	uint8_t call;
 };

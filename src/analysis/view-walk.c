@@ -261,14 +261,51 @@ void view_static_attributes(struct view_sink *sink, struct json_object *attribut
 
 /* ---- addresses ---- */
 
-/* Text: the symbol instead of the number. JSON: {"value":number,"symbol":{…}}. */
+static const struct symbol *view_walk_find_symbol(
+		const struct view_sink *sink, uint64_t number, enum address_kind kind)
+{
+	const struct address address = {
+			.kind = kind, .trace = sink->trace, .ns = sink->ns, .address = number};
+
+	return address_symbol(sink->symbols, &address);
+}
+
+void view_address_text(const struct view_sink *sink, struct view_out *out, uint64_t number,
+		enum address_kind kind)
+{
+	struct view_sink text = {.ops = &view_text_ops, .out = out};
+
+	if (!kind || !sink->symbols ||
+			!trace_symbol_text(&text, view_walk_find_symbol(sink, number, kind)))
+		view_out_hexadecimal(out, number);
+}
+
+/* The text as a string of JSON. */
+static void view_walk_put_address_text(
+		struct view_sink *sink, uint64_t number, enum address_kind kind)
+{
+	struct view_out *text = sink->addresses;
+
+	text->at = text->begin;
+	view_address_text(sink, text, number, kind);
+	sink->out->failed |= text->failed;
+	sink->ops->quoted(sink->out, text->begin, view_out_size(text));
+}
+
+/*
+ * Text: the symbol instead of the number. JSON: {"value":number,"symbol":{…}}, unless addresses are
+ * texts.
+ */
 static void put_address(struct view_sink *sink, const struct ctf_value *value, unsigned int base,
 		enum address_kind kind)
 {
-	const struct address address = {
-			.kind = kind, .trace = sink->trace, .ns = sink->ns, .address = value->u};
-	const struct symbol *symbol = address_symbol(sink->symbols, &address);
+	const struct symbol *symbol;
 
+	if (sink->addresses) {
+		view_walk_put_address_text(sink, value->u, kind);
+		return;
+	}
+	symbol = view_walk_find_symbol(sink, value->u, kind);
 	if (!sink->ops->json) {
 		if (!trace_symbol_text(sink, symbol))
 			view_walk_write_value(sink, value, base);
@@ -292,24 +329,39 @@ static enum address_kind plain_address(
 	return sink->ip && strcmp(name, "ip") == 0 ? sink->ip : address_kind_of_name(name);
 }
 
+/* A pointer to data has no name that tells it, but pointers are hexadecimal. */
+static bool plain_is_pointer(const struct ctf_value *value)
+{
+	const struct ctf_type *type = value->type;
+
+	return type->kind == CTF_INTEGER && type->base == 16 && type->size == 64 &&
+			!type->is_signed && !type->bitmap;
+}
+
+bool view_plain_is_address(const struct view_sink *sink, const struct ctf_value *value,
+		const char *name, enum address_kind *ret_kind)
+{
+	*ret_kind = plain_address(sink, value, name);
+	return *ret_kind || plain_is_pointer(value);
+}
+
 static void plain_put_address(
 		struct view_sink *sink, const struct ctf_value *value, enum address_kind kind)
 {
 	unsigned int base = value->type->base == 10 ? 16 : value->type->base;
 
-	if (sink->symbols)
+	if (sink->symbols || sink->addresses)
 		put_address(sink, value, base, kind);
 	else
 		view_walk_write_value(sink, value, base);
 }
 
 /* The return addresses of the context `backtrace`. */
-static bool plain_is_backtrace(
-		const struct view_sink *sink, const struct ctf_value *value, const char *name)
+bool view_plain_is_backtrace(const struct ctf_value *value, const char *name)
 {
 	const struct ctf_type *type = value->type;
 
-	return sink->symbols && (type->kind == CTF_SEQUENCE || type->kind == CTF_ARRAY) &&
+	return (type->kind == CTF_SEQUENCE || type->kind == CTF_ARRAY) &&
 			type->element->kind == CTF_INTEGER && !type->element->is_signed &&
 			strcmp(name, "backtrace") == 0;
 }
@@ -510,7 +562,7 @@ static void show_value(struct view_sink *sink, const struct view_show *show,
 	case VIEW_SHOW_NULL: view_put_word(sink, &sink->ops->null); break;
 	case VIEW_SHOW_BOOL: view_put_word(sink, &sink->ops->bool_words[value->u != 0]); break;
 	case VIEW_SHOW_INTEGER:
-		if (show->address && sink->symbols)
+		if ((show->address && sink->symbols) || (show->is_pointer && sink->addresses))
 			put_address(sink, value, show->base, show->address);
 		else
 			view_walk_write_value(sink, value, show->base);
@@ -630,7 +682,7 @@ void view_plain_member(struct view_sink *sink, const struct ctf_value *value, co
 
 	if (__builtin_expect(kind, 0))
 		plain_put_address(sink, value, kind);
-	else if (plain_is_backtrace(sink, value, name))
+	else if ((sink->symbols || sink->addresses) && view_plain_is_backtrace(value, name))
 		plain_put_backtrace(sink, value);
 	else
 		view_plain_value(sink, value);
@@ -663,7 +715,8 @@ static void plain_list(struct view_sink *sink, const struct ctf_value *value)
 	uint32_t shown = 0;
 
 	view_put_word(sink, &sink->ops->list_begin);
-	if (value->packed && element->kind == CTF_INTEGER && !element->bitmap) {
+	if (value->packed && element->kind == CTF_INTEGER && !element->bitmap &&
+			!(sink->addresses && element->base == 16)) {
 		put_integers(sink, value, element->base);
 		view_put_word(sink, &sink->ops->list_end);
 		return;
@@ -698,6 +751,8 @@ void view_plain_value(struct view_sink *sink, const struct ctf_value *value)
 	case CTF_INTEGER:
 		if (value->type->bitmap)
 			plain_labelled(sink, value);
+		else if (sink->addresses && plain_is_pointer(value))
+			view_walk_put_address_text(sink, value->u, ADDRESS_NONE);
 		else
 			view_walk_write_value(sink, value, value->type->base);
 		break;

@@ -182,6 +182,7 @@ static int export_chrome_write_event(struct export *export, const struct ctf_ite
 	int64_t tid = export_tid(item, own->thread);
 	/* An end must have the name and the category of its begin. */
 	const char *name = slice ? slice->name : item->event->name, *colon = strchr(name, ':');
+	const struct view_sink sink = export_sink(export, &export->out, class, item);
 	int ret = export_chrome_write_names(export, item, class, pid, tid);
 
 	if (slice && slice->call && slice->thread < 0) {
@@ -207,7 +208,7 @@ static int export_chrome_write_event(struct export *export, const struct ctf_ite
 	view_out_text(&export->out, ",\"args\":{");
 	if (slice && slice->unmatched)
 		view_out_text(&export->out, "\"note\":\"no entry\",");
-	walk_json_values(&export->out, class, item);
+	walk_json_values_to(&sink, class, item);
 	view_out_text(&export->out, "}}");
 	return export->out.failed ? -ENOMEM : 0;
 }

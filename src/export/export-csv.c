@@ -191,7 +191,7 @@ static int event_in_one(struct export *export, const struct ctf_item *item,
 		struct walk_class *class, const struct export_slice *slice)
 {
 	struct view_out *out = &export->out, *scratch = &export->walk.scratch;
-	struct view_sink sink = {.ops = &view_json_ops, .out = scratch};
+	struct view_sink sink = export_sink(export, scratch, class, item);
 	const struct view_event *event = class->view;
 
 	(void)slice;

@@ -30,10 +30,11 @@ struct export_options {
 	struct text_list pairs; /* patterns: begin, end, begin, end, … */
 	const char *key;        /* of pairs: an expression; NULL: the thread */
 	bool across;            /* a key means the same in all processes */
+	bool symbols;           /* write addresses of code as symbols */
+	bool debuginfod;        /* servers may be asked for debug files */
 	/* of flame graphs: folded, speedscope, pprof */
-	int weight;      /* enum flame_weight */
-	int by;          /* enum flame_by */
-	bool debuginfod; /* servers may be asked for symbols */
+	int weight; /* enum flame_weight */
+	int by;     /* enum flame_by */
 };
 
 #endif /* SIDE_EXPORT_EXPORT_OPTIONS_H */

@@ -318,7 +318,12 @@ static int export_perfetto_write_event(struct export *export, const struct ctf_i
 {
 	struct perfetto *state = export->state;
 	const struct export_class *own = class->user_data;
-	struct export_annotations to = {&export->out, &state->fresh, &state->annotations};
+	struct export_annotations to = {
+			.out = &export->out,
+			.sink = export_sink(export, &export->out, class, item),
+			.fresh = &state->fresh,
+			.names = &state->annotations,
+	};
 	struct track track = slice ? slice_track(item, own, slice, export->pairs.has_key)
 				   : usual_track(item, own);
 	const char *name = slice && slice->call ? slice->name : item->event->name;
@@ -349,7 +354,8 @@ static int export_perfetto_leave(
 		struct export *export, const struct export_slice *slice, int64_t ns)
 {
 	struct perfetto *state = export->state;
-	struct export_annotations to = {&export->out, &state->fresh, &state->annotations};
+	struct export_annotations to = {
+			.out = &export->out, .fresh = &state->fresh, .names = &state->annotations};
 	struct track track = call_track(slice);
 	/* The begin of the slice has described the track. */
 	uint32_t number = keys_find(&state->tracks, &track, sizeof(track));
@@ -367,7 +373,8 @@ static int export_perfetto_write_loss(
 		struct export *export, const struct ctf_item *item, const struct walk_class *class)
 {
 	struct perfetto *state = export->state;
-	struct export_annotations to = {&export->out, &state->fresh, &state->annotations};
+	struct export_annotations to = {
+			.out = &export->out, .fresh = &state->fresh, .names = &state->annotations};
 	int64_t ns = export_perfetto_get_time(export, item);
 	const char *texts[] = {"ring", "event", "reason"}, *text;
 	size_t packet, begin_offset, size;

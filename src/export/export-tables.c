@@ -22,6 +22,7 @@
 struct export_row {
 	struct view_out *out;
 	struct view_out *scratch;
+	struct view_sink sink; /* JSON into `scratch` */
 };
 
 static void put_title(
@@ -157,6 +158,15 @@ static void plain_labels(struct export_row *row, const struct ctf_value *value)
 	csv_put_from(row->out, row->scratch, begin);
 }
 
+static void export_tables_put_address(
+		struct export_row *row, uint64_t number, enum address_kind kind)
+{
+	size_t begin = view_out_size(row->scratch);
+
+	view_address_text(&row->sink, row->scratch, number, kind);
+	csv_put_from(row->out, row->scratch, begin);
+}
+
 static bool is_scalar(const struct view_show *show)
 {
 	switch (show->kind) {
@@ -173,7 +183,6 @@ static bool is_scalar(const struct view_show *show)
 static void export_tables_show_field(struct export_row *row, const struct view_show *show,
 		const struct ctf_value *value, const struct ctf_value *related)
 {
-	struct view_sink sink = {.ops = &view_json_ops, .out = row->scratch};
 	const struct view_show *part;
 	const struct ctf_value *inner = value;
 
@@ -195,11 +204,16 @@ static void export_tables_show_field(struct export_row *row, const struct view_s
 	case VIEW_SHOW_STRING:
 		csv_put_text(row->out, row->scratch, inner->text, (size_t)inner->size);
 		return;
+	case VIEW_SHOW_INTEGER:
+		if (!show->is_pointer)
+			break;
+		export_tables_put_address(row, inner->u, show->address);
+		return;
 	case VIEW_SHOW_ENUM:
 	case VIEW_SHOW_BITMAP: show = show->element; break;
 	default: break;
 	}
-	view_side_value(&sink, show, value, related);
+	view_side_value(&row->sink, show, value, related);
 	csv_put_json(row->out, row->scratch, is_scalar(show));
 }
 
@@ -225,15 +239,29 @@ static void export_tables_show_fields(
 	}
 }
 
+static void export_tables_put_plain(
+		struct export_row *row, const struct ctf_value *member, const char *name)
+{
+	enum ctf_kind of = member->type->kind;
+	enum address_kind kind;
+
+	if (view_plain_is_address(&row->sink, member, name, &kind)) {
+		export_tables_put_address(row, member->u, kind);
+		return;
+	}
+	view_plain_member(&row->sink, member, name);
+	csv_put_json(row->out, row->scratch, of == CTF_INTEGER || of == CTF_FLOAT);
+}
+
 static void export_tables_plain_fields(struct export_row *row, const struct ctf_value *structure)
 {
-	struct view_sink sink = {.ops = &view_json_ops, .out = row->scratch};
 	const struct ctf_value *member;
 	struct ctf_cursor cursor;
 	uint32_t index = 0;
 
 	ctf_cursor_start(&cursor, structure);
 	while ((member = ctf_cursor_next(&cursor))) {
+		const char *name = member->member->name + (*member->member->name == '_');
 		bool inside = member->type->kind == CTF_VARIANT, nothing = false;
 
 		if (view_is_tag(structure->type, index++))
@@ -259,10 +287,7 @@ static void export_tables_plain_fields(struct export_row *row, const struct ctf_
 				view_out_unsigned(row->out, member->u);
 			plain_labels(row, member);
 		} else {
-			view_plain_value(&sink, member);
-			csv_put_json(row->out, row->scratch,
-					member->type->kind == CTF_INTEGER ||
-							member->type->kind == CTF_FLOAT);
+			export_tables_put_plain(row, member, name);
 		}
 	}
 }
@@ -271,7 +296,6 @@ static void export_tables_write_row(
 		struct export_row *row, const struct walk_class *class, const struct ctf_item *item)
 {
 	const struct view_event *event = class->view;
-	struct view_sink sink = {.ops = &view_json_ops, .out = row->scratch};
 
 	if (item->common_context)
 		export_tables_plain_fields(row, item->common_context);
@@ -281,8 +305,8 @@ static void export_tables_write_row(
 		export_tables_show_fields(row, event->fields, item->fields);
 		if (event->variadic) {
 			view_out_char(row->out, ',');
-			view_dynamic_value(
-					&sink, walk_member_at(item->fields, event->variadic_index));
+			view_dynamic_value(&row->sink,
+					walk_member_at(item->fields, event->variadic_index));
 			csv_put_json(row->out, row->scratch, false);
 		}
 	} else if (item->fields) {
@@ -376,7 +400,7 @@ static int export_tables_find_file(struct export *export, const struct ctf_item 
 	struct csv_files *files = export->state;
 	uint32_t known = files->keys.count;
 	struct view_out key = {0};
-	struct export_row titles = {&key, &export->walk.scratch};
+	struct export_row titles = {.out = &key, .scratch = &export->walk.scratch};
 	struct csv_file *grown;
 	size_t name = strlen(item->event->name) + 1;
 
@@ -423,7 +447,11 @@ static int event_in_many(struct export *export, const struct ctf_item *item,
 	}
 	memcpy(&number, own->format, sizeof(number));
 	file = &files->files[number];
-	row = (struct export_row){&file->out, &export->walk.scratch};
+	row = (struct export_row){
+			.out = &file->out,
+			.scratch = &export->walk.scratch,
+			.sink = export_sink(export, &export->walk.scratch, class, item),
+	};
 	csv_put_first(export, row.out, item, own);
 	export_tables_write_row(&row, class, item);
 	if (row.out->failed || row.scratch->failed)

@@ -169,9 +169,20 @@ static void put_null(struct export_annotations *to)
 }
 
 /*
- * A pointer is written as an integer: the viewers in browsers (WebAssembly) keep only 32 bits of
- * pointers.
+ * An address is written as text, "name+0x12 (file:line)" or "0x7f…": viewers print integers in
+ * decimal, and keep only 32 bits of pointers in browsers (WebAssembly).
  */
+static void export_values_add_address(
+		struct export_annotations *to, uint64_t number, enum address_kind kind)
+{
+	struct view_out *text = to->sink.addresses;
+
+	text->at = text->begin;
+	view_address_text(&to->sink, text, number, kind);
+	to->out->failed |= text->failed;
+	proto_text(to->out, STRING, text->begin, view_out_size(text));
+}
+
 static void export_values_add_integer(
 		struct export_annotations *to, uint64_t number, bool is_signed)
 {
@@ -324,7 +335,10 @@ static void export_values_add(struct export_annotations *to, const struct view_s
 	case VIEW_SHOW_NULL: put_null(to); break;
 	case VIEW_SHOW_BOOL: proto_number(to->out, BOOL, value->u != 0); break;
 	case VIEW_SHOW_INTEGER:
-		export_values_add_integer(to, value->u, value->type->is_signed);
+		if (show->is_pointer)
+			export_values_add_address(to, value->u, show->address);
+		else
+			export_values_add_integer(to, value->u, value->type->is_signed);
 		break;
 	case VIEW_SHOW_FLOAT: proto_double(to->out, DOUBLE, value->f); break;
 	case VIEW_SHOW_INT128:
@@ -347,6 +361,36 @@ static void export_values_add(struct export_annotations *to, const struct view_s
 
 /* ---- field classes ---- */
 
+/* The return addresses of the context `backtrace`. */
+static void export_values_add_backtrace(struct export_annotations *to, const struct ctf_value *list)
+{
+	const struct ctf_value *element;
+	struct ctf_cursor cursor;
+
+	if (!list->count)
+		put_empty(to, "[]");
+	ctf_cursor_start(&cursor, list);
+	while ((element = ctf_cursor_next(&cursor))) {
+		size_t begin_offset = export_values_begin_annotation(to, ARRAY_VALUES, NULL, 0);
+
+		export_values_add_address(to, element->u, ADDRESS_RETURN);
+		proto_end(to->out, begin_offset);
+	}
+}
+
+static void export_values_add_plain(
+		struct export_annotations *to, const struct ctf_value *value, const char *name)
+{
+	enum address_kind kind;
+
+	if (view_plain_is_address(&to->sink, value, name, &kind))
+		export_values_add_address(to, value->u, kind);
+	else if (view_plain_is_backtrace(value, name))
+		export_values_add_backtrace(to, value);
+	else
+		export_values_add_scalar(to, value);
+}
+
 static void put_plain_members(
 		struct export_annotations *to, unsigned int field, const struct ctf_value *value)
 {
@@ -362,7 +406,7 @@ static void put_plain_members(
 		if (view_is_tag(value->type, index++))
 			continue;
 		begin_offset = export_values_begin_annotation(to, field, name, strlen(name));
-		export_values_add_scalar(to, member);
+		export_values_add_plain(to, member, name);
 		proto_end(to->out, begin_offset);
 	}
 }
@@ -396,6 +440,8 @@ static void put_plain_enum(struct export_annotations *to, const struct ctf_value
 
 static void export_values_add_scalar(struct export_annotations *to, const struct ctf_value *value)
 {
+	enum address_kind kind;
+
 	if (value->is_text) {
 		proto_text(to->out, STRING, value->text, (size_t)value->size);
 		return;
@@ -404,6 +450,8 @@ static void export_values_add_scalar(struct export_annotations *to, const struct
 	case CTF_INTEGER:
 		if (value->type->bitmap && value->type->label_count)
 			put_plain_enum(to, value);
+		else if (view_plain_is_address(&to->sink, value, "", &kind))
+			export_values_add_address(to, value->u, kind);
 		else
 			export_values_add_integer(to, value->u, value->type->is_signed);
 		break;

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/io.h"
+#include "analysis/trace-symbols.h"
 
 #define FLUSH_SIZE (1u << 20)
 
@@ -28,6 +29,20 @@ int export_flush(struct export *export)
 	}
 	export->out.at = export->out.begin;
 	return export->out.failed ? -ENOMEM : 0;
+}
+
+struct view_sink export_sink(struct export *export, struct view_out *out,
+		const struct walk_class *class, const struct ctf_item *item)
+{
+	return (struct view_sink){
+			.ops = &view_json_ops,
+			.out = out,
+			.symbols = export->symbols,
+			.addresses = &export->addresses,
+			.trace = item->trace->index,
+			.ns = item->ns,
+			.ip = class && class->view ? class->view->ip : ADDRESS_NONE,
+	};
 }
 
 int export_set_write_error(struct error *error, int code, const char *path)
@@ -274,6 +289,24 @@ static const struct export_ops *export_find_format(const struct export_options *
 	return NULL;
 }
 
+static void export_print_note(void *user, const char *text)
+{
+	const struct analysis_listener *listener = user;
+
+	if (listener->report)
+		listener->report(listener->user, ANALYSIS_NOTE, NULL, text);
+}
+
+/* The process that reads debug files starts before this one is confined. */
+static int export_start_symbols(struct export *export, struct error *error)
+{
+	if (!export->options->symbols)
+		return 0;
+	export->symbols = trace_symbols_start(export->options->debuginfod, export_print_note,
+			&export->walk.options.listener);
+	return export->symbols ? 0 : error_set_no_memory(error);
+}
+
 int export_prepare(struct export *export, const struct export_options *options, const char *dir,
 		const struct analysis_listener *listener, struct error *error)
 {
@@ -290,7 +323,9 @@ int export_prepare(struct export *export, const struct export_options *options, 
 		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"the format is not one that export_write() writes");
 	ret = pairs_create(&export->pairs, &options->pairs, options->key, options->across, error);
-	return ret ? ret : walk_prepare(&export->walk, &walk, error);
+	if (!ret)
+		ret = walk_prepare(&export->walk, &walk, error);
+	return ret ? ret : export_start_symbols(export, error);
 }
 
 /* Reports losses that the format cannot express. */
@@ -311,8 +346,12 @@ int export_write(struct export *export, int fd, const char *path, struct error *
 	const char *dir = export->walk.options.dir;
 	int ret = walk_open(&export->walk, error);
 
+	if (!ret && export->symbols && trace_symbols_read(export->symbols, dir))
+		ret = error_set_no_memory(error);
 	if (ret)
 		return ret;
+	export->walk.sink.symbols = export->symbols;
+	export->walk.sink.addresses = &export->addresses;
 	export->fd = fd;
 	export->path = path;
 	export->walk.create_user_data = export_create_class;
@@ -341,6 +380,8 @@ void export_free(struct export *export)
 	free(export->lanes);
 	keys_free(&export->lane_keys);
 	view_out_free(&export->out);
+	view_out_free(&export->addresses);
+	symbols_free(export->symbols);
 }
 
 bool export_lacks_threads(const struct export *export)

@@ -67,6 +67,8 @@ struct export
 	struct keys lane_keys; /* keys of rule and process */
 	struct export_lanes *lanes;
 	struct export_calls *calls;
+	struct symbols *symbols;   /* NULL: addresses are written in hexadecimal */
+	struct view_out addresses; /* the text of one address */
 	int fd;
 	const char *path; /* for messages */
 	struct view_out out;
@@ -136,6 +138,13 @@ const struct report_walk *export_ctf_walk(const struct export_ctf *ctf);
 /* Accepts NULL. */
 void export_ctf_free(struct export_ctf *ctf);
 
+/*
+ * Where the values of a record are written. Addresses become texts: a symbol, or a hexadecimal
+ * number.
+ */
+struct view_sink export_sink(struct export *export, struct view_out *out,
+		const struct walk_class *class, const struct ctf_item *item);
+
 /* Writes the whole buffer. 0 or a negative errno, which is also in write_error. */
 int export_flush(struct export *export);
 
@@ -173,6 +182,7 @@ uint64_t export_intern(
 
 struct export_annotations {
 	struct view_out *out;
+	struct view_sink sink; /* for addresses */
 	struct view_out *fresh;
 	struct export_names *names;
 };

@@ -125,3 +125,15 @@ def json_lines(text):
         assert isinstance(value.get("type"), str), line
         objects.append(value)
     return objects
+
+
+def as_exported(value, got, names, name=""):
+    """A value of `side view --json` as exports write it: an address is text in hexadecimal. Its name is added to `names`."""
+    if isinstance(value, dict) and isinstance(got, dict):
+        return {key: as_exported(inner, got.get(key), names, key) for key, inner in value.items()}
+    if isinstance(value, list) and isinstance(got, list) and len(value) == len(got):
+        return [as_exported(inner, one, names, name) for inner, one in zip(value, got)]
+    if isinstance(value, int) and not isinstance(value, bool) and got == hex(value):
+        names.add(name)
+        return got
+    return value

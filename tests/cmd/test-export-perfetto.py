@@ -143,6 +143,8 @@ def comparable(value):
 
 
 def same(got, wanted):
+    if isinstance(got, str) and isinstance(wanted, int):
+        return got == hex(wanted)  # An address.
     if got is None:
         return wanted == "nan"  # SQL has no such number.
     if isinstance(wanted, str) and isinstance(got, float):
@@ -283,8 +285,11 @@ def test_chrome_events():
     instants = [e for e in whole["traceEvents"] if e["ph"] == "i" and e["cat"] != "side"]
     equal([(round(e["ts"] * 1000), e["name"], e["tid"]) for e in instants],
           [(e["ns"] - start, e["event"], e["stream_context"]["vtid"]) for e in events])
+    addresses = set()
     for got, event in zip(instants, events):
-        equal(got["args"], {"stream_context": event["stream_context"], "fields": event["fields"]})
+        wanted = {"stream_context": event["stream_context"], "fields": event["fields"]}
+        equal(got["args"], as_exported(wanted, got["args"], addresses))
+    equal(addresses, {"ip"})
     lost = [e["args"]["count"] for e in whole["traceEvents"] if e["name"] == "discarded"]
     equal(sum(lost), sum(map(sum, LOST)))
     errors, slices, threads, args = query(trace, ERRORS, SLICES, THREADS, ARGS)

@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: MIT
 """Addresses in recordings become functions, files and lines, equal to those of nm and addr2line."""
 import collections
+import csv
 import functools
 import glob
+import io
 import shutil
 
 from harness import *
@@ -390,6 +392,106 @@ def test_report_by_stack():
     lines, notes = report(probes("by-nothing"), "--by", "stack")
     equal([row["by"] for row in of_type(lines, "count")], [None])
     contains(notes, "no event has its caller")
+
+
+def address_text(value):
+    """The text of an address in an export, computed from the JSON of `side view --symbols`."""
+    if not isinstance(value, dict):
+        return value
+    symbol = value.get("symbol")
+    if not symbol:
+        return hex(value["value"])
+    text = f"{symbol['function']}+{hex(symbol['function_offset'])}" if "function" in symbol \
+        else f"{symbol['module']}+{hex(symbol['offset'])}"
+    if "file" in symbol:
+        text += f" ({symbol['file']}:{symbol['line']})"
+    if "inlined" in symbol:
+        text += f" [inlined: {', '.join(one['function'] for one in symbol['inlined'])}]"
+    return text
+
+
+def as_texts(value, convert=address_text, name=""):
+    """Converts the addresses in a value. `plain` and `base` are pointers without symbols."""
+    if isinstance(value, dict) and "value" in value:
+        return convert(value)
+    if isinstance(value, dict):
+        return {name: as_texts(inner, convert, name) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [as_texts(inner, convert) for inner in value]
+    return hex(value) if name in ("plain", "base") else value
+
+
+def as_numbers(value):
+    return as_texts(value, lambda address: hex(address["value"]))
+
+
+def exported(trace, form, *options):
+    done = side("export", "-q", "--format", form, *options, trace, env=ENV)
+    equal((done.status, done.err), (0, ""), done)
+    return done.out
+
+
+def rows_of(text):
+    rows = list(csv.reader(io.StringIO(text, newline="")))
+    return [dict(zip(rows[0], row)) for row in rows[1:]]
+
+
+def check_exports(trace, *options):
+    """Chrome, CSV in one table, and CSV in a table for each event."""
+    convert = as_texts if options else as_numbers
+    wanted = [{"context": convert({**event.get("stream_context", {}), **event.get("context", {})}),
+               "fields": convert(event["fields"]), "event": event["event"]} for event in view(trace, "--symbols")]
+    found = [event["args"] for event in json.loads(exported(trace, "chrome", *options))["traceEvents"] if event["ph"] == "i"]
+    equal([({**args.get("stream_context", {}), **args.get("context", {})}, args["fields"]) for args in found],
+          [(event["context"], event["fields"]) for event in wanted])
+    found = rows_of(exported(trace, "csv", *options))
+    equal([(json.loads(row["context"] or "{}"), json.loads(row["fields"])) for row in found],
+          [(event["context"], event["fields"]) for event in wanted])
+    folder = tempfile.mkdtemp(dir=work.name)
+    exported(trace, "csv", *options, "-o", folder)
+    for file in os.listdir(folder):
+        with open(os.path.join(folder, file), encoding="utf-8", newline="") as opened:
+            rows = rows_of(opened.read())
+        events = [event for event in wanted if event["event"] == file.removesuffix(".csv")]
+        equal(len(rows), len(events), file)
+        for row, event in zip(rows, events):
+            for name, value in [("ctx." + name, value) for name, value in event["context"].items()] + list(event["fields"].items()):
+                if isinstance(value, (str, list)):
+                    equal(json.loads(row[name]) if isinstance(value, list) else row[name], value, name)
+    return wanted
+
+
+def texts_of(value):
+    if isinstance(value, (dict, list)):
+        return {text for inner in (value.values() if isinstance(value, dict) else value) for text in texts_of(inner)}
+    return {value} if isinstance(value, str) else set()
+
+
+def test_exports():
+    """The addresses of exports are those of view, as symbols or in hexadecimal."""
+    program, cxx = copy("exports", "PROGRAM"), copy("exports", "LIBRARY_CXX")
+    traces = (probes("exported-probes", *CALLER, *BACKTRACE, "--context", "ip"), record("exported", program, cxx))
+    for trace in traces:
+        check_exports(trace)
+        texts = set()
+        for event in check_exports(trace, "--symbols"):
+            texts |= texts_of(event["fields"]) | texts_of(event["context"])
+        wanted = ("often+", "once+", "main+", "reached+0x0") if trace == traces[0] else ("known::holder<int>", "known_function+0x0")
+        for name in wanted:
+            true(any(text.startswith(name) or "known::" in name and name in text for text in texts), f"{name}: {texts}")
+        # Perfetto's protocol buffers have the same texts, and no other form of the addresses.
+        data = side("export", "-q", "--format", "perfetto", "-o", trace + ".perfetto", "--symbols", trace, env=ENV)
+        equal((data.status, data.err), (0, ""), data)
+        with open(trace + ".perfetto", "rb") as file:
+            data = file.read()
+        for text in texts:
+            true(text.encode() in data, text)
+        equal(exported(trace, "jsonl", "--symbols"), side("view", "--json", "-q", "--symbols", trace, env=ENV).out)
+    for options, message in ((("--format", "ctf2", "--symbols", "-o", path("never")), "cannot use `--symbols`"),
+                             (("--format", "csv", "--debuginfod"), "`--debuginfod` has no effect without `--symbols`")):
+        done = side("export", *options, traces[0], env=ENV)
+        equal(done.status, 2, done)
+        contains(done.err, message)
 
 
 def test_inlined_functions():

@@ -275,10 +275,16 @@ const struct option command_export_options[] = {
 		.sentence = "For folded, speedscope and pprof: keep each process or thread apart.",
 	},
 	{
+		.name = "symbols",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct export_options, symbols),
+		.sentence = "Write code addresses as function, file and line, with inlined functions, as `side view --symbols` does.",
+	},
+	{
 		.name = "debuginfod",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct export_options, debuginfod),
-		.sentence = "For folded, speedscope and pprof: get missing debug information from the servers in DEBUGINFOD_URLS.",
+		.sentence = "With `--symbols`, and for folded, speedscope and pprof: get missing debug information from the servers in DEBUGINFOD_URLS.",
 	},
 	{ .name = NULL },
 };
@@ -299,6 +305,8 @@ const char *const command_export_paragraphs[] = {
 	"A path comes from the calls of a call trace, otherwise from the stack of each event: the context backtrace, a field caller, or the context ip.",
 	"In perfetto and chrome, calls of functions (`side trace --exit`) are slices with the name of the function, nested in the track of their thread. "
 	"The note `no return` marks a call whose return is not in the trace, and `no entry` a return whose entry is not in it.",
+	"Addresses and pointers are hexadecimal, or with `--symbols` the function with file and line: `\"price+0x1f (shop.c:12)\"`. "
+	"jsonl has the number, and its symbol beside it.",
 	"Losses of the recording are in perfetto, chrome, jsonl, ctf1 and ctf2; for the other formats, standard error has them.",
 	COMMAND_SESSION_TRACE,
 	NULL,
@@ -313,6 +321,8 @@ const struct example command_export_examples[] = {
 		"Write a file for speedscope or chrome://tracing." },
 	{ "side export trace --format csv -e 'libc:malloc' -o tables/",
 		"Write one table for each event." },
+	{ "side export trace --format chrome --symbols -o trace.json",
+		"Write callers and call stacks with the names of functions." },
 	{ "side export trace --format jsonl --filter 'size > 4096' | jq .fields.size",
 		"Print events for another program." },
 	{ "side export trace --format folded --weight bytes -o bytes.folded",

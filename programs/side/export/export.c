@@ -292,6 +292,8 @@ static int export_lines(const struct export_options *options, const char *dir)
 	struct export_json_lines lines = {.count = options->patterns.count};
 	struct view_options view = {.dir = dir,
 			.json = true,
+			.symbols = options->symbols,
+			.debuginfod = options->debuginfod,
 			.confine = confine,
 			.listener = command_write_listener("export"),
 			.nothing = export_note_nothing,
@@ -333,19 +335,22 @@ static bool export_is_flame(const struct export_options *options)
 			options->format == EXPORT_PPROF;
 }
 
+static bool export_keeps_bytes(const struct export_options *options)
+{
+	return options->format == EXPORT_CTF1 || options->format == EXPORT_CTF2;
+}
+
 static int export_check_options(const struct export_options *options)
 {
 	bool flame = export_is_flame(options);
 	bool drawn = flame || options->format == EXPORT_PERFETTO ||
 			options->format == EXPORT_CHROME;
 
-	if (!flame && (options->weight || options->by || options->debuginfod))
+	if (!flame && (options->weight || options->by))
 		return message_error(COMMAND_USAGE,
 				"use `--format folded`, `--format speedscope` or `--format pprof`",
 				"`--%s` has no effect with this format",
-				options->weight               ? "weight"
-						: options->by ? "by"
-							      : "debuginfod");
+				options->weight ? "weight" : "by");
 	if (options->pairs.count && options->weight > FLAME_WEIGHT_TIME && flame)
 		return message_error(COMMAND_USAGE, "leave out `--weight`",
 				"`--pair` weighs call paths by the time of pairs, not by `--weight %s`",
@@ -357,6 +362,12 @@ static int export_check_options(const struct export_options *options)
 		return message_error(COMMAND_USAGE, "add `--pair BEGIN END`",
 				"`--%s` has no effect without `--pair`",
 				options->key ? "key" : "across");
+	if (options->debuginfod && !options->symbols && !flame)
+		return message_error(COMMAND_USAGE, "add `--symbols`",
+				"`--debuginfod` has no effect without `--symbols`");
+	if (options->symbols && export_keeps_bytes(options))
+		return message_error(COMMAND_USAGE, "use another format, or `side view --symbols`",
+				"cannot use `--symbols` with this format: it keeps the recorded values");
 	if (options->across && !options->key)
 		return message_error(COMMAND_USAGE, "add `--key EXPRESSION`",
 				"`--across` has no effect without `--key`");
