@@ -84,10 +84,34 @@ struct unwind_modules {
 /* Reads 8 bytes of memory. Returns false if they are not readable. */
 typedef bool (*unwind_read)(void *user, uint64_t address, uint64_t *ret_value);
 
+/*
+ * A step from a frame to its caller. While the return address has the same value, the same frame
+ * leads to the same caller. Most steps do not depend on the frame pointer, which often changes.
+ */
+struct unwind_step {
+	uint64_t pc, stack;           /* the frame; pc is a return address */
+	uint64_t frame, depends;      /* its frame pointer, and which bits of it must be the same */
+	uint64_t next_pc, next_stack; /* its caller; the return address is at next_stack - 8 */
+	uint64_t slot;                /* where the caller's frame pointer is */
+	uint64_t keep;                /* if slot is 0: the bits of the frame pointer that remain */
+} __attribute__((aligned(64)));       /* a cache line */
+
+#define UNWIND_STEPS_FRAMES 128
+#define UNWIND_STEPS_CALLS 4
+
+/*
+ * Steps of earlier walks, by the frame's stack pointer and the return address; 0 at first. One walk at a time uses them.
+ * They belong to the modules of those walks.
+ */
+struct unwind_steps {
+	struct unwind_step steps[UNWIND_STEPS_CALLS][UNWIND_STEPS_FRAMES];
+};
+
 struct unwind_memory {
 	uint64_t low, high; /* memory in this range is readable */
 	unwind_read read;   /* for all other memory */
 	void *user;
+	struct unwind_steps *steps; /* NULL: none */
 };
 
 /* Returns the original return address if a probe has replaced it, else the address itself. */

@@ -7,6 +7,10 @@
  * programs repeat their call paths. So rows that were found are cached by their address. Each cache
  * word is complete in itself: one atomic load decides whether it belongs to the address, and yields
  * the row.
+ *
+ * Whole steps are cached too, if the caller has memory for them that no other walk uses meanwhile.
+ * A step depends on the frame, the rows, the return address and the saved frame pointer. They
+ * are compared, or read again, so a cached step is never an outdated one.
  */
 #include "unwind.h"
 #include "base/inside/search.h"
@@ -202,6 +206,147 @@ IN_LOOP bool walk_up(struct unwind_walk_state *walk, uint32_t nr)
 	return row.kind == UNWIND_SIGNAL ? walk_out_of_signal(walk) : walk_by_row(walk, &row);
 }
 
+/* ---- cached steps ---- */
+
+IN_LOOP bool walk_is_readable(const struct unwind_memory *memory, uint64_t address)
+{
+	return address - memory->low < memory->high - memory->low;
+}
+
+IN_LOOP uint64_t walk_load_word(uint64_t address)
+{
+	return *(const volatile uint64_t *)(uintptr_t)address;
+}
+
+/*
+ * Most frames begin at a multiple of 16, so the frames of one walk rarely have the same place. A
+ * frame that makes several calls in turn has several places, by the return address.
+ */
+IN_LOOP struct unwind_step *walk_find_step(
+		const struct unwind_memory *memory, const struct unwind_state *state)
+{
+	uint64_t call = (state->pc ^ state->pc >> 2) % UNWIND_STEPS_CALLS;
+	uint64_t frame = (state->stack >> 4 ^ state->stack >> 11) % UNWIND_STEPS_FRAMES;
+
+	return &memory->steps->steps[call][frame];
+}
+
+/*
+ * Completes the rules for the frame pointer. Returns false if the step read more words: those of a
+ * signal's frame, or a saved base.
+ */
+static bool walk_describe_step(const struct unwind_row *row, struct unwind_step *step)
+{
+	if (row->kind != UNWIND_UNKNOWN && row->kind != UNWIND_STACK && row->kind != UNWIND_FRAME &&
+			row->kind != UNWIND_SLOT)
+		return false;
+	if (row->kind == UNWIND_UNKNOWN || row->frame == UNWIND_FRAME_ITSELF)
+		step->slot = step->frame;
+	else if (row->frame == UNWIND_FRAME_SAME)
+		step->keep = UINT64_MAX;
+	else if (row->frame != UNWIND_FRAME_LOST)
+		step->slot = step->next_stack - (uint64_t)row->frame * WORD;
+	if (row->kind == UNWIND_UNKNOWN || row->kind == UNWIND_FRAME ||
+			row->frame == UNWIND_FRAME_ITSELF)
+		step->depends = UINT64_MAX;
+	return true;
+}
+
+/*
+ * Both words must be readable without a function. The return address must be what the stack
+ * contains: a translated one depends on more.
+ */
+static __attribute__((noinline)) void walk_keep_step(
+		const struct unwind_walk_state *walk, const struct unwind_state *from)
+{
+	const struct unwind_memory *memory = walk->memory;
+	const struct unwind_state *next = &walk->state;
+	struct unwind_row row = walk_find_row(walk->modules, from->pc - 1);
+	struct unwind_step step = {.pc = from->pc,
+			.stack = from->stack,
+			.frame = from->frame,
+			.next_pc = next->pc,
+			.next_stack = next->stack};
+
+	if (!walk_describe_step(&row, &step) || !walk_is_readable(memory, next->stack - WORD) ||
+			walk_load_word(next->stack - WORD) != next->pc)
+		return;
+	if (step.slot % WORD || (step.slot && !walk_is_readable(memory, step.slot)))
+		return;
+	*walk_find_step(memory, from) = step;
+}
+
+IN_LOOP bool walk_is_step(const struct unwind_memory *memory, const struct unwind_state *state,
+		const struct unwind_step *step)
+{
+	return step->stack == state->stack && step->pc == state->pc &&
+			!((step->frame ^ state->frame) & step->depends) &&
+			walk_is_readable(memory, step->next_stack - WORD) &&
+			walk_load_word(step->next_stack - WORD) == step->next_pc &&
+			(!step->slot || walk_is_readable(memory, step->slot));
+}
+
+/* A step from an exact address is not cached: it is the first one, or follows a signal. */
+IN_LOOP bool walk_has_steps(const struct unwind_walk_state *walk)
+{
+	return walk->memory->steps && !walk->state.exact;
+}
+
+/*
+ * Follows cached steps as far as there are any, up to the address `until`. Returns the number of
+ * results. Without `ret_addresses` it only counts them.
+ */
+IN_LOOP uint32_t walk_by_steps(struct unwind_walk_state *walk, uint64_t until,
+		uint64_t *ret_addresses, uint32_t nr, uint32_t max)
+{
+	/* Copies stay in registers. */
+	const struct unwind_memory memory = *walk->memory;
+	struct unwind_state state = walk->state;
+
+	while (nr < max && state.pc != until) {
+		const struct unwind_step *step = walk_find_step(&memory, &state);
+
+		if (!walk_is_step(&memory, &state, step))
+			break;
+		state.pc = step->next_pc;
+		state.stack = step->next_stack;
+		state.frame = step->slot ? walk_load_word(step->slot) : state.frame & step->keep;
+		if (ret_addresses)
+			ret_addresses[nr] = state.pc;
+		nr++;
+	}
+	walk->state = state;
+	return nr;
+}
+
+static bool walk_next_kept(struct unwind_walk_state *walk, uint32_t nr)
+{
+	struct unwind_state from = walk->state;
+
+	if (!walk_up(walk, nr))
+		return false;
+	if (walk->memory->steps && !from.exact)
+		walk_keep_step(walk, &from);
+	return true;
+}
+
+static uint32_t walk_collect(
+		struct unwind_walk_state *walk, uint64_t *ret_addresses, uint32_t nr, uint32_t max)
+{
+	while (nr < max) {
+		uint32_t before = nr;
+
+		if (walk_has_steps(walk))
+			nr = walk_by_steps(walk, 0, ret_addresses, nr, max);
+		if (nr != before)
+			continue;
+		if (!walk_next_kept(walk, nr))
+			break;
+		ret_addresses[nr++] = walk->state.pc;
+	}
+	return nr;
+}
+
 uint32_t unwind_walk(const struct unwind_modules *modules, const struct unwind_state *state,
 		const struct unwind_memory *memory, unwind_translate translate,
 		uint64_t *ret_addresses, uint32_t max)
@@ -212,9 +357,7 @@ uint32_t unwind_walk(const struct unwind_modules *modules, const struct unwind_s
 	/* If the state is a return address, that is the first result. */
 	if (!state->exact && max)
 		ret_addresses[nr++] = state->pc;
-	while (nr < max && walk_up(&walk, nr))
-		ret_addresses[nr++] = walk.state.pc;
-	return nr;
+	return walk_collect(&walk, ret_addresses, nr, max);
 }
 
 static bool walk_is_hidden(const struct unwind_passed *passed, uint64_t address)
@@ -229,6 +372,19 @@ static bool walk_is_hidden(const struct unwind_passed *passed, uint64_t address)
 /* Only the first step of a walk may be at the start of a function. */
 #define WALK_LATER 1
 
+static bool walk_until(struct unwind_walk_state *walk, uint64_t until)
+{
+	for (uint32_t nr = 0; walk->state.pc != until; nr++) {
+		if (walk_has_steps(walk))
+			nr = walk_by_steps(walk, until, NULL, nr, UNWIND_PASSED_MAX);
+		if (walk->state.pc == until)
+			break;
+		if (nr == UNWIND_PASSED_MAX || !walk_next_kept(walk, WALK_LATER))
+			return false;
+	}
+	return true;
+}
+
 uint32_t unwind_walk_past(const struct unwind_modules *modules, const struct unwind_state *state,
 		const struct unwind_memory *memory, unwind_translate translate,
 		const struct unwind_passed *passed, uint64_t *ret_addresses, uint32_t max)
@@ -236,15 +392,13 @@ uint32_t unwind_walk_past(const struct unwind_modules *modules, const struct unw
 	struct unwind_walk_state walk = {modules, memory, translate, *state};
 	uint32_t nr = 0;
 
-	for (unsigned int i = 0; walk.state.pc != passed->until; i++)
-		if (i == UNWIND_PASSED_MAX || !walk_up(&walk, WALK_LATER))
-			return 0;
+	if (!walk_until(&walk, passed->until))
+		return 0;
 	while (walk_is_hidden(passed, walk.state.pc))
-		if (!walk_up(&walk, WALK_LATER))
+		if (!(walk_has_steps(&walk) && walk_by_steps(&walk, 0, NULL, 0, 1)) &&
+				!walk_next_kept(&walk, WALK_LATER))
 			return 0;
 	if (max)
 		ret_addresses[nr++] = walk.state.pc;
-	while (nr < max && walk_up(&walk, nr))
-		ret_addresses[nr++] = walk.state.pc;
-	return nr;
+	return walk_collect(&walk, ret_addresses, nr, max);
 }

@@ -53,6 +53,7 @@ static const struct unwind_module two[] = {
 		{.start = 0x1000, .end = 0x1100, .rows = rows_of_one, .nr_rows = 8},
 		{.start = 0x2000, .end = 0x2100, .rows = rows_of_other, .nr_rows = 1}};
 static uint64_t known_rows[UNWIND_KNOWN];
+static struct unwind_steps known_steps;
 
 static uint32_t walk_from(uint64_t pc, uint64_t stack, uint64_t frame, bool exact)
 {
@@ -62,6 +63,11 @@ static uint32_t walk_from(uint64_t pc, uint64_t stack, uint64_t frame, bool exac
 			.low = at(0), .high = at(64), .read = read_other, .user = &nr_reads};
 	const struct unwind_state state = {
 			.pc = pc, .stack = stack, .frame = frame, .exact = exact};
+	const struct unwind_memory with_steps = {.low = at(0),
+			.high = at(64),
+			.read = read_other,
+			.user = &nr_reads,
+			.steps = &known_steps};
 	uint64_t again[8] = {0};
 	uint32_t nr;
 
@@ -71,6 +77,10 @@ static uint32_t walk_from(uint64_t pc, uint64_t stack, uint64_t frame, bool exac
 	/* The same with cached rows, in the first and the second walk. */
 	for (int i = 0; i < 2; i++)
 		CHECK(unwind_walk(&kept, &state, &memory, translate, again, 8) == nr &&
+				!memcmp(again, found, sizeof(again)));
+	/* The same with cached steps, also those of all tests before. */
+	for (int i = 0; i < 2; i++)
+		CHECK(unwind_walk(&kept, &state, &with_steps, translate, again, 8) == nr &&
 				!memcmp(again, found, sizeof(again)));
 	if (nr > 1) {
 		memset(again, 0, sizeof(again));
@@ -218,6 +228,28 @@ static void test_ends(void)
 	words[63] = 0x2004;
 	CHECK(is_walk(walk_from(0x1010, at(62), 0, true), 0x2004, 0, 0) && !nr_reads);
 	CHECK(is_walk(walk_from(0x1010, at(63), 0, true), 0, 0, 0) && nr_reads > 0);
+}
+
+/* Stacks that change by a word between walks: walk_from() compares with a walk without a cache. */
+static void test_changes(void)
+{
+	static const uint64_t pcs[] = {0x1011, 0x1018, 0x1021, 0x1028, 0x1031, 0x1045, 0x104d,
+			0x1051, 0x1071, 0x1078, 0x1081, 0x2001, 0x9999, 0x9998, 0x5000};
+	const unsigned int nr_pcs = sizeof(pcs) / sizeof(pcs[0]);
+	uint64_t random = 88172645463325252U;
+	unsigned int nr_long = 0;
+
+	memset(words, 0, sizeof(words));
+	for (int i = 0; i < 200000; i++) {
+		random ^= random << 13;
+		random ^= random >> 7;
+		random ^= random << 17;
+		words[random % 64] = random >> 8 & 3 ? pcs[(random >> 16) % nr_pcs]
+						     : at((random >> 24) % 64);
+		nr_long += walk_from(pcs[(random >> 32) % nr_pcs], at((random >> 40) % 8),
+					   at((random >> 48) % 64), random >> 60 & 1) > 3;
+	}
+	CHECK(nr_long > 1000);
 }
 
 static void test_modules(void)
@@ -583,6 +615,7 @@ int main(void)
 	test_return_addresses();
 	test_unknown();
 	test_ends();
+	test_changes();
 	test_modules();
 	test_passed();
 	test_passed_most();

@@ -78,7 +78,9 @@ static void *compare(void *argument)
 	const struct unwind_modules with = {modules, MODULES, known},
 				    without = {modules, MODULES, NULL};
 	uint64_t stack[WORDS], state = (uintptr_t)argument, frames = 0;
-	struct unwind_memory memory = {(uintptr_t)stack, (uintptr_t)(stack + WORDS), nothing, NULL};
+	struct unwind_memory memory = {.low = (uintptr_t)stack,
+			.high = (uintptr_t)(stack + WORDS),
+			.read = nothing};
 
 	for (unsigned int turn = 0; turn < TURNS; turn++) {
 		uint64_t right[MOST], got[MOST];

@@ -44,12 +44,25 @@ struct module_rows {
 
 #define HIDDEN_MAX 8 /* wrapper libraries of one process; it has two */
 
+/*
+ * Steps of earlier walks. A thread's control block decides which of the tables it has, so it shares
+ * the table with few others. A walk that finds its table taken does without: the walk that took it
+ * is one of another thread, or one that a signal interrupted.
+ */
+struct calls_steps {
+	struct unwind_steps steps;
+	uint32_t is_used;
+};
+
+#define STEPS_BITS 3 /* 8 tables of 32 KiB; a program with mlockall() has all of it in memory */
+
 struct calls_snapshot {
 	struct calls_snapshot *next; /* next in the list of retired snapshots */
 	size_t mapped;
 	struct unwind_range hidden[HIDDEN_MAX];
 	size_t nr_hidden;
 	uint64_t known[UNWIND_KNOWN]; /* rows that were found before, by address; hits write them */
+	struct calls_steps steps[1 << STEPS_BITS]; /* events write them */
 	struct unwind_modules modules;
 	struct unwind_module list[];
 };
@@ -455,7 +468,7 @@ static bool probes_calls_read_word_of_event(void *user, uint64_t address, uint64
 	return probes_calls_read(user, address, false, ret_value);
 }
 
-static inline const struct calls_snapshot *calls_snapshot_load(void)
+static inline struct calls_snapshot *calls_snapshot_load(void)
 {
 	/* Acquire: all of it. Pairs with the release in probes_call_publish_snapshot(). */
 	return __atomic_load_n(&current, __ATOMIC_ACQUIRE);
@@ -470,6 +483,7 @@ static inline void probes_calls_open_window(
 	window->reading = NULL;
 	set_memory(&window->memory, stack, block);
 	window->memory.user = window;
+	window->memory.steps = NULL;
 }
 
 uint32_t probe_calls(uint64_t *to, uint32_t most, const struct patch_hit *hit, bool leaves,
@@ -490,15 +504,41 @@ uint32_t probe_calls(uint64_t *to, uint32_t most, const struct patch_hit *hit, b
 
 /* ---- an event ---- */
 
+/* Returns NULL if the table is in use. */
+static struct calls_steps *probes_calls_take_steps(struct calls_snapshot *snapshot)
+{
+	/* The high bits of a product depend on all bits. */
+	uint64_t hash = own_control_block() * UINT64_C(0x9e3779b97f4a7c15);
+	struct calls_steps *steps = &snapshot->steps[hash >> (64 - STEPS_BITS)];
+
+	/*
+	 * Acquire: the steps of the last walk. Pairs with the release in probes_calls_give_steps().
+	 */
+	return __atomic_exchange_n(&steps->is_used, 1, __ATOMIC_ACQUIRE) ? NULL : steps;
+}
+
+/*
+ * A walk that a signal handler leaves by longjmp() does not come here. Its table stays taken: later
+ * walks are slower, and remain exact.
+ */
+static void probes_calls_give_steps(struct calls_steps *steps)
+{
+	if (!steps)
+		return;
+	/* Release: the steps of this walk. Pairs with the acquire in probes_calls_take_steps(). */
+	__atomic_store_n(&steps->is_used, 0, __ATOMIC_RELEASE);
+}
+
 uint32_t probe_calls_of_event(
 		const struct context_origin *origin, uint64_t *ret_addresses, uint32_t most)
 {
 	const uint64_t *stack = (const uint64_t *)(uintptr_t)origin->stack;
 	const struct unwind_state state = {origin->pc, origin->stack, origin->frame, origin->exact};
-	const struct calls_snapshot *snapshot = calls_snapshot_load();
+	struct calls_snapshot *snapshot = calls_snapshot_load();
 	struct probes_block block = {.index = -1};
 	struct probes_window window;
 	struct unwind_passed passed;
+	struct calls_steps *steps;
 	uint32_t nr;
 
 	/* Without rows, the walk does not come out of the tracer's code. */
@@ -506,6 +546,8 @@ uint32_t probe_calls_of_event(
 		return 0;
 	probes_calls_open_window(&window, stack, &block);
 	window.memory.read = probes_calls_read_word_of_event;
+	steps = probes_calls_take_steps(snapshot);
+	window.memory.steps = steps ? &steps->steps : NULL;
 	passed = (struct unwind_passed){origin->until, snapshot->hidden, snapshot->nr_hidden};
 	if (origin->until)
 		nr = unwind_walk_past(&snapshot->modules, &state, &window.memory,
@@ -513,6 +555,7 @@ uint32_t probe_calls_of_event(
 	else
 		nr = unwind_walk(&snapshot->modules, &state, &window.memory, patch_return_address,
 				ret_addresses, most);
+	probes_calls_give_steps(steps);
 	probe_hit_give_memory(&block);
 	return nr;
 }
