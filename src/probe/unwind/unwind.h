@@ -89,12 +89,13 @@ typedef bool (*unwind_read)(void *user, uint64_t address, uint64_t *ret_value);
  * leads to the same caller. Most steps do not depend on the frame pointer, which often changes.
  */
 struct unwind_step {
-	uint64_t pc, stack;           /* the frame; pc is a return address */
-	uint64_t frame, depends;      /* its frame pointer, and which bits of it must be the same */
+	uint64_t pc, stack, frame;    /* the frame; pc is a return address */
 	uint64_t next_pc, next_stack; /* its caller; the return address is at next_stack - 8 */
 	uint64_t slot;                /* where the caller's frame pointer is */
-	uint64_t keep;                /* if slot is 0: the bits of the frame pointer that remain */
-} __attribute__((aligned(64)));       /* a cache line */
+	uint32_t next;                /* the caller's place in the table */
+	int8_t depends;               /* -1: the frame pointer must be the same, 0: it may differ */
+	int8_t keep; /* if slot is 0: -1: the frame pointer remains, 0: it is lost */
+} __attribute__((aligned(64)));
 
 #define UNWIND_STEPS_FRAMES 128
 #define UNWIND_STEPS_CALLS 4
@@ -104,7 +105,7 @@ struct unwind_step {
  * They belong to the modules of those walks.
  */
 struct unwind_steps {
-	struct unwind_step steps[UNWIND_STEPS_CALLS][UNWIND_STEPS_FRAMES];
+	struct unwind_step steps[UNWIND_STEPS_CALLS * UNWIND_STEPS_FRAMES];
 };
 
 struct unwind_memory {

@@ -222,13 +222,10 @@ IN_LOOP uint64_t walk_load_word(uint64_t address)
  * Most frames begin at a multiple of 16, so the frames of one walk rarely have the same place. A
  * frame that makes several calls in turn has several places, by the return address.
  */
-IN_LOOP struct unwind_step *walk_find_step(
-		const struct unwind_memory *memory, const struct unwind_state *state)
+IN_LOOP uint32_t walk_place_step(uint64_t pc, uint64_t stack)
 {
-	uint64_t call = (state->pc ^ state->pc >> 2) % UNWIND_STEPS_CALLS;
-	uint64_t frame = (state->stack >> 4 ^ state->stack >> 11) % UNWIND_STEPS_FRAMES;
-
-	return &memory->steps->steps[call][frame];
+	return (uint32_t)((pc ^ pc >> 2) % UNWIND_STEPS_CALLS * UNWIND_STEPS_FRAMES +
+			(stack >> 4 ^ stack >> 11) % UNWIND_STEPS_FRAMES);
 }
 
 /*
@@ -243,12 +240,12 @@ static bool walk_describe_step(const struct unwind_row *row, struct unwind_step 
 	if (row->kind == UNWIND_UNKNOWN || row->frame == UNWIND_FRAME_ITSELF)
 		step->slot = step->frame;
 	else if (row->frame == UNWIND_FRAME_SAME)
-		step->keep = UINT64_MAX;
+		step->keep = -1;
 	else if (row->frame != UNWIND_FRAME_LOST)
 		step->slot = step->next_stack - (uint64_t)row->frame * WORD;
 	if (row->kind == UNWIND_UNKNOWN || row->kind == UNWIND_FRAME ||
 			row->frame == UNWIND_FRAME_ITSELF)
-		step->depends = UINT64_MAX;
+		step->depends = -1;
 	return true;
 }
 
@@ -266,21 +263,22 @@ static __attribute__((noinline)) void walk_keep_step(
 			.stack = from->stack,
 			.frame = from->frame,
 			.next_pc = next->pc,
-			.next_stack = next->stack};
+			.next_stack = next->stack,
+			.next = walk_place_step(next->pc, next->stack)};
 
 	if (!walk_describe_step(&row, &step) || !walk_is_readable(memory, next->stack - WORD) ||
 			walk_load_word(next->stack - WORD) != next->pc)
 		return;
 	if (step.slot % WORD || (step.slot && !walk_is_readable(memory, step.slot)))
 		return;
-	*walk_find_step(memory, from) = step;
+	memory->steps->steps[walk_place_step(from->pc, from->stack)] = step;
 }
 
 IN_LOOP bool walk_is_step(const struct unwind_memory *memory, const struct unwind_state *state,
 		const struct unwind_step *step)
 {
 	return step->stack == state->stack && step->pc == state->pc &&
-			!((step->frame ^ state->frame) & step->depends) &&
+			!((step->frame ^ state->frame) & (uint64_t)step->depends) &&
 			walk_is_readable(memory, step->next_stack - WORD) &&
 			walk_load_word(step->next_stack - WORD) == step->next_pc &&
 			(!step->slot || walk_is_readable(memory, step->slot));
@@ -302,15 +300,18 @@ IN_LOOP uint32_t walk_by_steps(struct unwind_walk_state *walk, uint64_t until,
 	/* Copies stay in registers. */
 	const struct unwind_memory memory = *walk->memory;
 	struct unwind_state state = walk->state;
+	uint32_t place = walk_place_step(state.pc, state.stack);
 
 	while (nr < max && state.pc != until) {
-		const struct unwind_step *step = walk_find_step(&memory, &state);
+		const struct unwind_step *step = &memory.steps->steps[place];
 
 		if (!walk_is_step(&memory, &state, step))
 			break;
 		state.pc = step->next_pc;
 		state.stack = step->next_stack;
-		state.frame = step->slot ? walk_load_word(step->slot) : state.frame & step->keep;
+		place = step->next;
+		state.frame = step->slot ? walk_load_word(step->slot)
+					 : state.frame & (uint64_t)step->keep;
 		if (ret_addresses)
 			ret_addresses[nr] = state.pc;
 		nr++;
