@@ -447,8 +447,11 @@ static void make_image(void)
 static void assert_frames(bool is_found, size_t wanted_begin)
 {
 	uint64_t header, begin, end, base = (uintptr_t)&module;
+	struct calls_segments segments = {.nr = 0};
 
-	assert_int_equal(find_frames(base, &header, &begin, &end), is_found);
+	assert_int_equal(probes_calls_read_segments(base, &segments) &&
+					find_frames(&segments, &header, &begin, &end),
+			is_found);
 	if (!is_found)
 		return;
 	assert_int_equal(header, base + DISTANCE(first));
@@ -491,11 +494,43 @@ static void test_frames(void **unused)
 	module.segments[3].p_vaddr--;
 	module.segments[2].p_filesz = 39;
 	assert_frames(false, 0);
-	assert_false(find_frames(8, &(uint64_t){0}, &(uint64_t){0}, &(uint64_t){0}));
+	assert_false(probes_calls_read_segments(8, &(struct calls_segments){.nr = 0}));
 	/* Segments after the 64th one are not used. */
 	make_image();
 	module.elf.e_phnum = 65;
 	assert_frames(true, DISTANCE(first));
+}
+
+static bool has_code(uint64_t start, uint64_t end)
+{
+	struct calls_segments segments = {.nr = 0};
+	struct module_rows block = {.code_start = 0};
+
+	assert_true(probes_calls_read_segments((uintptr_t)&module, &segments));
+	probes_calls_find_code(&segments, &block);
+	return block.code_start == (start ? (uintptr_t)&module - 0x1000 + start : 0) &&
+			block.code_end == (end ? (uintptr_t)&module - 0x1000 + end : 0);
+}
+
+static void test_code(void **unused)
+{
+	(void)unused;
+	reset();
+	make_image();
+	assert_true(has_code(0, 0));
+	module.segments[0].p_flags = PF_R | PF_X;
+	module.segments[0].p_memsz = 0x20;
+	assert_true(has_code(0x1000, 0x1020));
+	/* Only segments that are mapped count. The range contains all of them. */
+	module.segments[1].p_flags = PF_R | PF_X;
+	module.segments[1].p_memsz = 0x20;
+	assert_true(has_code(0x1000, 0x1020));
+	module.segments[2].p_flags = PF_X;
+	module.segments[2].p_memsz = 0x10;
+	assert_true(has_code(0x1000, 0x1000 + DISTANCE(first) + 0x10));
+	/* Later segments may have code, too. */
+	module.elf.e_phnum = 64;
+	assert_true(has_code(0, 0));
 }
 
 static uint32_t walk(const uint64_t *stack, bool leaves, const char *wanted)
@@ -702,6 +737,7 @@ int main(void)
 			cmocka_unit_test(test_return_addresses),
 			cmocka_unit_test(test_strings_of_return_addresses),
 			cmocka_unit_test(test_frames),
+			cmocka_unit_test(test_code),
 			cmocka_unit_test(test_modules),
 			cmocka_unit_test(test_stack),
 			cmocka_unit_test(test_known_stack),

@@ -158,17 +158,34 @@ static void stacks_generated(void)
 	/* push %rbp; mov $-2,%rbp; call *%rsi; pop %rbp; ret */
 	static const unsigned char breaks[] = {
 			0x55, 0x48, 0xc7, 0xc5, 0xfe, 0xff, 0xff, 0xff, 0xff, 0xd6, 0x5d, 0xc3};
+	/*
+	 * push %rbp; push %rsp; push %rsp; mov %rsp,%rbp; call *%rsi; add $16,%rsp; pop %rbp; ret:
+	 * the frame pointer leads to an address of the stack.
+	 */
+	static const unsigned char misleads[] = {0x55, 0x54, 0x54, 0x48, 0x89, 0xe5, 0xff, 0xd6,
+			0x48, 0x83, 0xc4, 0x10, 0x5d, 0xc3};
+	/* The same with push %rsi; push %rsp: it leads to the address of a function. */
+	static const unsigned char points[] = {0x55, 0x56, 0x54, 0x48, 0x89, 0xe5, 0xff, 0xd6, 0x48,
+			0x83, 0xc4, 0x10, 0x5d, 0xc3};
 	unsigned char *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
 			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	void (*call)(const char *name, void (*function)(const char *));
 
 	memcpy(code, keeps, sizeof(keeps));
 	memcpy(code + 64, breaks, sizeof(breaks));
+	memcpy(code + 128, misleads, sizeof(misleads));
+	memcpy(code + 192, points, sizeof(points));
 	memcpy(&call, &code, sizeof(call));
 	call("generated", stacks_allocate_only);
 	code += 64;
 	memcpy(&call, &code, sizeof(call));
 	call("broken", stacks_allocate_only);
+	code += 64;
+	memcpy(&call, &code, sizeof(call));
+	call("misleading", stacks_allocate_only);
+	code += 64;
+	memcpy(&call, &code, sizeof(call));
+	call("pointer", stacks_allocate_only);
 }
 
 static void stacks_library(const char *path)

@@ -17,7 +17,7 @@ from checks import expect, finish
 side, program, library = (os.path.abspath(a) for a in sys.argv[1:4])
 work = tempfile.TemporaryDirectory(prefix="side-stacks-")
 CASES = ["constructor", "main", "deep", "deeper", "callback", "handler", "alternate", "thread", "coroutine", "generated",
-         "broken", "library", "again", "child", "sandbox"]
+         "broken", "misleading", "pointer", "library", "again", "child", "sandbox"]
 
 
 def record(name, *options):
@@ -87,6 +87,8 @@ def test_channel():
     # Generated code that keeps frame pointers leads on to main(); other code ends the backtrace.
     expect(frames["generated"][2] != frames["broken"][-1] and len(frames["generated"]) > len(frames["broken"]) == 2,
            f"{frames['generated']} {frames['broken']}")
+    for case in ("misleading", "pointer"):
+        expect(len(frames[case]) == 2, f"{case}: {frames[case]} has a frame that is none")
     expect(frames["generated"][-3:] == frames["main"][-3:], f"{frames['generated']} does not end as {frames['main']}")
 
 

@@ -7,6 +7,7 @@
  *
  *	build.c    converts unwind data (.eh_frame) to rows of eight bytes, before any hit
  *	walk.c     goes from frame to frame by these rows, else by frame pointers, in a hit
+ *	returns.c  decides whether a word that a frame pointer leads to is a return address
  *
  * A walk allocates nothing, waits for nothing, calls no function of libc and uses general registers
  * only. It reads memory that may be unmapped through a function of the caller, which can fail. It
@@ -62,12 +63,14 @@ struct unwind_image {
 size_t unwind_build(const struct unwind_image *image, struct unwind_row *ret_rows, size_t capacity);
 
 struct unwind_module {
-	uint64_t start, end; /* runtime addresses */
+	uint64_t start, end;           /* runtime addresses */
+	uint64_t code_start, code_end; /* its code is in this range; 0: the range is unknown */
 	const struct unwind_row *rows;
 	size_t nr_rows;
 };
 
 #define UNWIND_KNOWN 4096
+#define UNWIND_RETURNS 256
 
 /* The modules in the order of their addresses. */
 struct unwind_modules {
@@ -79,6 +82,8 @@ struct unwind_modules {
 	 * another one.
 	 */
 	uint64_t *known;
+	/* UNWIND_RETURNS words, in the same way: return addresses that were checked. */
+	uint64_t *returns;
 };
 
 /* Reads 8 bytes of memory. Returns false if they are not readable. */
@@ -110,10 +115,21 @@ struct unwind_steps {
 
 struct unwind_memory {
 	uint64_t low, high; /* memory in this range is readable */
+	uint64_t stack_end; /* the stack that `low` is in ends here; 0: the end is unknown */
 	unwind_read read;   /* for all other memory */
+	/* For the check of addresses that frame pointers lead to; NULL: there is no check. */
+	unwind_read read_code;
 	void *user;
 	struct unwind_steps *steps; /* NULL: none */
 };
+
+/* Returns NULL if no module contains the address. */
+const struct unwind_module *unwind_find_module(
+		const struct unwind_modules *modules, uint64_t address);
+
+/* Whether a call may return to this address. memory->read_code must not be NULL. */
+bool unwind_is_return_address(const struct unwind_modules *modules,
+		const struct unwind_memory *memory, uint64_t address);
 
 /* Returns the original return address if a probe has replaced it, else the address itself. */
 typedef uint64_t (*unwind_translate)(uint64_t address);

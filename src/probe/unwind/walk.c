@@ -34,7 +34,7 @@ struct unwind_walk_state {
 	struct unwind_state state;
 };
 
-static const struct unwind_module *walk_find_module(
+const struct unwind_module *unwind_find_module(
 		const struct unwind_modules *modules, uint64_t address)
 {
 	size_t low = search_leading(i, modules->nr, modules->modules[i].start <= address);
@@ -47,7 +47,7 @@ static const struct unwind_module *walk_find_module(
 static __attribute__((noinline)) struct unwind_row walk_search_row(
 		const struct unwind_modules *modules, uint64_t address)
 {
-	const struct unwind_module *module = walk_find_module(modules, address);
+	const struct unwind_module *module = unwind_find_module(modules, address);
 	size_t low = search_leading(i, module ? module->nr_rows : 0,
 			module->rows[i].at <= address - module->start);
 
@@ -125,12 +125,30 @@ IN_LOOP bool walk_to_caller(struct unwind_walk_state *walk, uint64_t base, uint6
 	return state->pc != 0;
 }
 
+IN_LOOP bool walk_is_return_address(const struct unwind_walk_state *walk, uint64_t address)
+{
+	return !walk->memory->read_code ||
+			unwind_is_return_address(walk->modules, walk->memory, address);
+}
+
+/* The frame pointer may be any number: it must lead to a higher part of the same stack. */
+IN_LOOP bool walk_is_frame(const struct unwind_walk_state *walk, uint64_t frame)
+{
+	const struct unwind_memory *memory = walk->memory;
+	uint64_t stack = walk->state.stack;
+
+	return frame >= stack &&
+			(frame < memory->stack_end || stack < memory->low ||
+					stack >= memory->stack_end);
+}
+
 IN_LOOP bool walk_by_frame_pointer(struct unwind_walk_state *walk)
 {
 	uint64_t frame = walk->state.frame, next;
 
-	return frame >= walk->state.stack && walk_read_word(walk, frame, &next) &&
-			walk_to_caller(walk, frame + 2 * WORD, next);
+	return walk_is_frame(walk, frame) && walk_read_word(walk, frame, &next) &&
+			walk_to_caller(walk, frame + 2 * WORD, next) &&
+			walk_is_return_address(walk, walk->state.pc);
 }
 
 IN_LOOP bool walk_out_of_signal(struct unwind_walk_state *walk)
@@ -185,10 +203,16 @@ IN_LOOP bool walk_by_row(struct unwind_walk_state *walk, const struct unwind_row
 	return walk_to_caller(walk, base, frame);
 }
 
-/* At the start of a function without a row: the return address is at the top of the stack. */
+/*
+ * Whether the walk is at the start of a function without a row: the return address is at the top of
+ * the stack. Only the first address may be there.
+ */
 IN_LOOP bool walk_is_at_entry(const struct unwind_walk_state *walk, uint32_t nr)
 {
-	return !nr && walk->state.exact;
+	uint64_t word;
+
+	return !nr && walk->state.exact && walk_read_word(walk, walk->state.stack, &word) &&
+			walk_is_return_address(walk, walk->translate(word));
 }
 
 IN_LOOP bool walk_up(struct unwind_walk_state *walk, uint32_t nr)
@@ -320,18 +344,24 @@ IN_LOOP uint32_t walk_by_steps(struct unwind_walk_state *walk, uint64_t until,
 	return nr;
 }
 
-static bool walk_next_kept(struct unwind_walk_state *walk, uint32_t nr)
+/* Keeps the step if there is memory for it. */
+static __attribute__((noinline)) bool walk_next_kept(struct unwind_walk_state *walk, uint32_t nr)
 {
 	struct unwind_state from = walk->state;
 
 	if (!walk_up(walk, nr))
 		return false;
-	if (walk->memory->steps && !from.exact)
+	if (!from.exact)
 		walk_keep_step(walk, &from);
 	return true;
 }
 
-static uint32_t walk_collect(
+IN_LOOP bool walk_next(struct unwind_walk_state *walk, uint32_t nr)
+{
+	return walk->memory->steps ? walk_next_kept(walk, nr) : walk_up(walk, nr);
+}
+
+static __attribute__((noinline)) uint32_t walk_collect_by_steps(
 		struct unwind_walk_state *walk, uint64_t *ret_addresses, uint32_t nr, uint32_t max)
 {
 	while (nr < max) {
@@ -345,6 +375,17 @@ static uint32_t walk_collect(
 			break;
 		ret_addresses[nr++] = walk->state.pc;
 	}
+	return nr;
+}
+
+/* A hit has little stack, and no steps: it calls no further functions for them. */
+IN_LOOP uint32_t walk_collect(
+		struct unwind_walk_state *walk, uint64_t *ret_addresses, uint32_t nr, uint32_t max)
+{
+	if (walk->memory->steps)
+		return walk_collect_by_steps(walk, ret_addresses, nr, max);
+	while (nr < max && walk_up(walk, nr))
+		ret_addresses[nr++] = walk->state.pc;
 	return nr;
 }
 
@@ -380,7 +421,7 @@ static bool walk_until(struct unwind_walk_state *walk, uint64_t until)
 			nr = walk_by_steps(walk, until, NULL, nr, UNWIND_PASSED_MAX);
 		if (walk->state.pc == until)
 			break;
-		if (nr == UNWIND_PASSED_MAX || !walk_next_kept(walk, WALK_LATER))
+		if (nr == UNWIND_PASSED_MAX || !walk_next(walk, WALK_LATER))
 			return false;
 	}
 	return true;
@@ -397,7 +438,7 @@ uint32_t unwind_walk_past(const struct unwind_modules *modules, const struct unw
 		return 0;
 	while (walk_is_hidden(passed, walk.state.pc))
 		if (!(walk_has_steps(&walk) && walk_by_steps(&walk, 0, NULL, 0, 1)) &&
-				!walk_next_kept(&walk, WALK_LATER))
+				!walk_next(&walk, WALK_LATER))
 			return 0;
 	if (max)
 		ret_addresses[nr++] = walk.state.pc;

@@ -10,6 +10,7 @@
 #include "probe/unwind/build.c"
 
 #undef WORD
+#include "probe/unwind/returns.c"
 #include "probe/unwind/walk.c"
 
 #include "../../check.h"
@@ -207,6 +208,153 @@ static void test_unknown(void)
 	CHECK(walk_from(0x1100, at(20), at(20), true) > 0 && found[0] == at(30));
 }
 
+/* ---- return addresses ---- */
+
+static uint8_t played_code[8];
+static unsigned int nr_code_reads;
+
+/* All code is the same, except that there is none from 0x6000 on. */
+static bool read_any_code(void *user, uint64_t address, uint64_t *ret_value)
+{
+	CHECK(user == &nr_code_reads);
+	nr_code_reads++;
+	if (address >= 0x6000)
+		return false;
+	memcpy(ret_value, played_code, sizeof(*ret_value));
+	return true;
+}
+
+static bool is_call(const char *bytes, size_t size)
+{
+	uint64_t word;
+
+	memset(played_code, 0x90, sizeof(played_code));
+	memcpy(played_code + sizeof(played_code) - size, bytes, size);
+	memcpy(&word, played_code, sizeof(word));
+	return returns_end_with_call(word);
+}
+
+#define IS_CALL(bytes) is_call(bytes, sizeof(bytes) - 1)
+
+static void test_calls(void)
+{
+	CHECK(IS_CALL("\xe8\1\2\3\4") && IS_CALL("\xe8\xff\xff\xff\xff"));
+	/* Registers: %rax, %rsp, %r11. */
+	CHECK(IS_CALL("\xff\xd0") && IS_CALL("\xff\xd4") && IS_CALL("\x41\xff\xd3"));
+	/* (%rax), (%r12), 8(%rax), 8(%rsp), (%rax,%rbx,8), 0x1000(%rax), 0x1000(%rsp). */
+	CHECK(IS_CALL("\xff\x10") && IS_CALL("\x41\xff\x14\x24") && IS_CALL("\xff\x50\x08") &&
+			IS_CALL("\xff\x54\x24\x08") && IS_CALL("\xff\x14\xd8") &&
+			IS_CALL("\xff\x90\0\x10\0\0") && IS_CALL("\xff\x94\x24\0\x10\0\0"));
+	/* Relative to the program counter, absolute, and an index without a base. */
+	CHECK(IS_CALL("\xff\x15\1\2\3\4") && IS_CALL("\xff\x14\x25\1\2\3\4") &&
+			IS_CALL("\xff\x14\xdd\1\2\3\4"));
+	/* A probe's jump and a breakpoint replace the first byte. */
+	CHECK(IS_CALL("\xe9\1\2\3\4") && IS_CALL("\xcc\1\2\3\4") && IS_CALL("\xcc\xd0") &&
+			!IS_CALL("\xcc\xcc\xcc\xcc\xcc\xcc\xcc\xcc"));
+	/* Other code: padding, returns, jumps to registers, pushes of memory, and too short calls. */
+	CHECK(!IS_CALL("\x90") && !IS_CALL("\xc3") && !IS_CALL("\xff\xe0") &&
+			!IS_CALL("\xff\x30") && !IS_CALL("\xe8\1\2\3") && !IS_CALL("\xff\x50") &&
+			!IS_CALL("\xff\x15\1\2\3") && !IS_CALL("\xff\x14"));
+	CHECK(!IS_CALL("\0\0\0\0\0\0\0\0") && !IS_CALL("abcdefgh"));
+}
+
+static uint32_t walk_checked(uint64_t pc, uint64_t frame, bool exact, uint64_t stack_end)
+{
+	static uint64_t returns[UNWIND_RETURNS];
+	struct unwind_modules modules = {.modules = two, .nr = 2};
+	const struct unwind_memory memory = {.low = at(0),
+			.high = at(64),
+			.stack_end = stack_end,
+			.read = read_other,
+			.read_code = read_any_code,
+			.user = &nr_code_reads};
+	const struct unwind_state state = {
+			.pc = pc, .stack = at(10), .frame = frame, .exact = exact};
+	uint64_t again[8] = {0};
+	uint32_t nr;
+
+	memset(found, 0, sizeof(found));
+	memset(returns, 0, sizeof(returns));
+	nr = unwind_walk(&modules, &state, &memory, translate, found, 8);
+	modules.returns = returns;
+	for (int i = 0; i < 2; i++)
+		CHECK(unwind_walk(&modules, &state, &memory, translate, again, 8) == nr &&
+				!memcmp(again, found, sizeof(again)));
+	return nr;
+}
+
+static uint32_t walk_to(uint64_t word)
+{
+	words[21] = word;
+	return walk_checked(0x5000, at(20), false, 0);
+}
+
+/* Words that a frame pointer leads to, where there is no unwind data. */
+static void test_guesses(void)
+{
+	memset(words, 0, sizeof(words));
+	CHECK(IS_CALL("\xff\xd0"));
+	CHECK(is_walk(walk_to(0x2001), 0x5000, 0x2001, 0));
+	/* Generated code; the stack, characters and small numbers are none. */
+	CHECK(is_walk(walk_to(0x5010), 0x5000, 0x5010, 0));
+	CHECK(is_walk(walk_to(at(40)), 0x5000, 0, 0));
+	CHECK(is_walk(walk_to(0x6867666564636261), 0x5000, 0, 0) &&
+			is_walk(walk_to(7), 0x5000, 0, 0));
+	/* Where code is not readable, it must be that of a module. */
+	CHECK(is_walk(walk_to(0x6010), 0x5000, 0, 0));
+	/* Addresses of functions and of data are not return addresses. */
+	CHECK(!IS_CALL("\xc3"));
+	CHECK(is_walk(walk_to(0x2001), 0x5000, 0, 0) && is_walk(walk_to(0x5010), 0x5000, 0, 0));
+	CHECK(IS_CALL("\xff\xd0"));
+	/* A call may be the last instruction of a module. */
+	CHECK(is_walk(walk_to(0x2100), 0x5000, 0x2100, 0));
+	/* At the start of a function, the same is true of the word at the top of the stack. */
+	words[10] = 0x2002;
+	CHECK(is_walk(walk_checked(0x5000, at(20), true, 0), 0x2002, 0, 0));
+	words[10] = at(40);
+	words[21] = 0x2001;
+	CHECK(is_walk(walk_checked(0x5000, at(20), true, 0), 0x2001, 0, 0));
+	/* A frame pointer leads to the same stack, if its end is known. */
+	CHECK(is_walk(walk_checked(0x5000, at(20), false, at(21)), 0x5000, 0x2001, 0));
+	CHECK(is_walk(walk_checked(0x5000, at(20), false, at(20)), 0x5000, 0, 0));
+	/* A stack that the program made is another one. */
+	CHECK(is_walk(walk_checked(0x5000, at(20), false, at(9)), 0x5000, 0x2001, 0));
+}
+
+static bool is_return_to(const struct unwind_module *module, uint64_t *returns, uint64_t address)
+{
+	const struct unwind_modules modules = {.modules = module, .nr = 1, .returns = returns};
+	const struct unwind_memory memory = {.read_code = read_any_code, .user = &nr_code_reads};
+
+	nr_code_reads = 0;
+	return unwind_is_return_address(&modules, &memory, address);
+}
+
+static void test_code_of_modules(void)
+{
+	static uint64_t returns[UNWIND_RETURNS];
+	struct unwind_module module = {.start = 0x2000, .end = 0x2100};
+
+	CHECK(IS_CALL("\xff\xd0") && is_return_to(&module, NULL, 0x2001));
+	module.code_start = 0x2010;
+	module.code_end = 0x2020;
+	CHECK(!is_return_to(&module, NULL, 0x2010) && is_return_to(&module, NULL, 0x2011));
+	CHECK(is_return_to(&module, NULL, 0x2020) && !is_return_to(&module, NULL, 0x2021));
+	/* The answer is kept, for each address of its own. */
+	CHECK(is_return_to(&module, returns, 0x2018) && nr_code_reads == 1);
+	CHECK(is_return_to(&module, returns, 0x2018) && nr_code_reads == 0);
+	CHECK(!IS_CALL("\xc3") && is_return_to(&module, returns, 0x2018));
+	CHECK(!is_return_to(&module, returns, 0x2019) && nr_code_reads == 1);
+	CHECK(!is_return_to(&module, returns, 0x2019) && nr_code_reads == 0);
+	CHECK(!is_return_to(&module, NULL, 0x2018));
+	/* What cannot be read now is not kept. */
+	module = (struct unwind_module){.start = 0x6000, .end = 0x7000};
+	CHECK(is_return_to(&module, returns, 0x6010) && is_return_to(&module, returns, 0x6010) &&
+			nr_code_reads == 1);
+}
+
+/* ---- ends ---- */
+
 static void test_ends(void)
 {
 	memset(words, 0, sizeof(words));
@@ -256,12 +404,12 @@ static void test_modules(void)
 {
 	const struct unwind_modules modules = {.modules = two, .nr = 2}, none = {.nr = 0};
 
-	CHECK(!walk_find_module(&modules, 0xfff) && walk_find_module(&modules, 0x1000) == two &&
-			walk_find_module(&modules, 0x10ff) == two);
-	CHECK(!walk_find_module(&modules, 0x1100) &&
-			walk_find_module(&modules, 0x2000) == two + 1 &&
-			!walk_find_module(&modules, 0x2100));
-	CHECK(!walk_find_module(&none, 0x1000) &&
+	CHECK(!unwind_find_module(&modules, 0xfff) && unwind_find_module(&modules, 0x1000) == two &&
+			unwind_find_module(&modules, 0x10ff) == two);
+	CHECK(!unwind_find_module(&modules, 0x1100) &&
+			unwind_find_module(&modules, 0x2000) == two + 1 &&
+			!unwind_find_module(&modules, 0x2100));
+	CHECK(!unwind_find_module(&none, 0x1000) &&
 			walk_search_row(&none, 0x1000).kind == UNWIND_UNKNOWN);
 	CHECK(walk_search_row(&modules, 0x100f).kind == UNWIND_UNKNOWN &&
 			walk_search_row(&modules, 0x1010).kind == UNWIND_STACK);
@@ -614,6 +762,9 @@ int main(void)
 	test_signal();
 	test_return_addresses();
 	test_unknown();
+	test_calls();
+	test_guesses();
+	test_code_of_modules();
 	test_ends();
 	test_changes();
 	test_modules();

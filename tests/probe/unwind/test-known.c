@@ -75,8 +75,8 @@ static uint64_t some_address(uint64_t *state)
 
 static void *compare(void *argument)
 {
-	const struct unwind_modules with = {modules, MODULES, known},
-				    without = {modules, MODULES, NULL};
+	const struct unwind_modules with = {.modules = modules, .nr = MODULES, .known = known},
+				    without = {.modules = modules, .nr = MODULES};
 	uint64_t stack[WORDS], state = (uintptr_t)argument, frames = 0;
 	struct unwind_memory memory = {.low = (uintptr_t)stack,
 			.high = (uintptr_t)(stack + WORDS),

@@ -37,7 +37,8 @@ struct module_rows {
 	struct module_rows *next;
 	size_t mapped, nr;
 	uint64_t base, end, device, inode;
-	bool used;   /* in the new snapshot */
+	uint64_t code_start, code_end; /* 0: the range is unknown */
+	bool used;                     /* in the new snapshot */
 	bool hidden; /* a wrapper library: its frames are not those of the program */
 	struct unwind_row rows[];
 };
@@ -54,7 +55,11 @@ struct calls_steps {
 	uint32_t is_used;
 };
 
-#define STEPS_BITS 3 /* 8 tables of 32 KiB; a program with mlockall() has all of it in memory */
+/*
+ * 8 tables of 32 KiB in each snapshot. Tables that no thread uses take no memory, except in a
+ * program with mlockall().
+ */
+#define STEPS_BITS 3
 
 struct calls_snapshot {
 	struct calls_snapshot *next; /* next in the list of retired snapshots */
@@ -62,6 +67,7 @@ struct calls_snapshot {
 	struct unwind_range hidden[HIDDEN_MAX];
 	size_t nr_hidden;
 	uint64_t known[UNWIND_KNOWN]; /* rows that were found before, by address; hits write them */
+	uint64_t returns[UNWIND_RETURNS]; /* return addresses that were checked before; the same */
 	struct calls_steps steps[1 << STEPS_BITS]; /* events write them */
 	struct unwind_modules modules;
 	struct unwind_module list[];
@@ -88,15 +94,17 @@ static bool probes_call_read_memory(uint64_t from, void *to, size_t size)
 			(long)size;
 }
 
-/* Find the unwinding data of a module, and the end of the mapping that contains it. */
-static bool find_frames(uint64_t base, uint64_t *ret_header, uint64_t *ret_begin, uint64_t *ret_end)
-{
+struct calls_segments {
 	ElfW(Phdr) segments[SEGMENTS_MAX];
-	ElfW(Ehdr) elf;
-	uint64_t bias = base;
+	unsigned int nr;
+	uint64_t bias;
+};
+
+static bool probes_calls_read_segments(uint64_t base, struct calls_segments *ret_segments)
+{
+	ElfW(Phdr) *segments = ret_segments->segments;
 	unsigned int i, nr;
-	uint8_t first[4];
-	int32_t distance;
+	ElfW(Ehdr) elf;
 
 	if (!probes_call_read_memory(base, &elf, sizeof(elf)) ||
 			elf.e_phentsize != sizeof(segments[0]))
@@ -104,14 +112,49 @@ static bool find_frames(uint64_t base, uint64_t *ret_header, uint64_t *ret_begin
 	nr = elf.e_phnum < SEGMENTS_MAX ? elf.e_phnum : SEGMENTS_MAX;
 	if (!probes_call_read_memory(base + elf.e_phoff, segments, nr * sizeof(segments[0])))
 		return false;
+	ret_segments->nr = nr;
+	ret_segments->bias = base;
 	for (i = nr; i-- > 0;)
 		if (segments[i].p_type == PT_LOAD)
-			bias = base - (segments[i].p_vaddr - segments[i].p_offset);
+			ret_segments->bias = base - (segments[i].p_vaddr - segments[i].p_offset);
+	return true;
+}
+
+/* The range is 0 if the module has more segments than were read. */
+static void probes_calls_find_code(const struct calls_segments *all, struct module_rows *block)
+{
+	uint64_t start = UINT64_MAX, end = 0;
+
+	for (unsigned int i = 0; i < all->nr; i++) {
+		uint64_t from = all->segments[i].p_vaddr + all->bias;
+		uint64_t to = from + all->segments[i].p_memsz;
+
+		if (all->segments[i].p_type != PT_LOAD || !(all->segments[i].p_flags & PF_X))
+			continue;
+		start = from < start ? from : start;
+		end = to > end ? to : end;
+	}
+	if (all->nr == SEGMENTS_MAX || end <= start)
+		return;
+	block->code_start = start;
+	block->code_end = end;
+}
+
+/* Find the unwinding data of a module, and the end of the mapping that contains it. */
+static bool find_frames(const struct calls_segments *all, uint64_t *ret_header, uint64_t *ret_begin,
+		uint64_t *ret_end)
+{
+	const ElfW(Phdr) *segments = all->segments;
+	uint64_t bias = all->bias;
+	unsigned int i;
+	uint8_t first[4];
+	int32_t distance;
+
 	*ret_header = *ret_end = 0;
-	for (i = 0; i < nr; i++)
+	for (i = 0; i < all->nr; i++)
 		if (segments[i].p_type == PT_GNU_EH_FRAME)
 			*ret_header = segments[i].p_vaddr + bias;
-	for (i = 0; i < nr; i++)
+	for (i = 0; i < all->nr; i++)
 		if (segments[i].p_type == PT_LOAD &&
 				*ret_header - (segments[i].p_vaddr + bias) < segments[i].p_filesz)
 			*ret_end = segments[i].p_vaddr + bias + segments[i].p_filesz;
@@ -163,10 +206,12 @@ static bool is_wrapper(const struct base_library *library)
 static struct module_rows *probes_call_make_block(const struct base_library *library)
 {
 	struct unwind_image image = {.lowest = library->base};
+	struct calls_segments segments = {.nr = 0};
 	struct module_rows *block;
 	uint64_t end = 0;
 
-	if (find_frames(library->base, &image.header, &image.address, &end)) {
+	if (probes_calls_read_segments(library->base, &segments) &&
+			find_frames(&segments, &image.header, &image.address, &end)) {
 		image.size = (size_t)(end - image.address);
 		image.bytes = raw_mmap(NULL, image.size, PROT_READ | PROT_WRITE,
 				MAP_PRIVATE | MAP_ANONYMOUS, -1);
@@ -186,6 +231,7 @@ static struct module_rows *probes_call_make_block(const struct base_library *lib
 	block->device = library->device;
 	block->inode = library->inode;
 	block->hidden = is_wrapper(library);
+	probes_calls_find_code(&segments, block);
 	block->next = blocks;
 	blocks = block;
 	return block;
@@ -264,6 +310,8 @@ static void list_modules(struct calls_snapshot *snapshot)
 			list[i] = list[i - 1];
 		list[i] = (struct unwind_module){.start = block->base,
 				.end = block->end,
+				.code_start = block->code_start,
+				.code_end = block->code_end,
 				.rows = block->rows,
 				.nr_rows = block->nr};
 		if (block->hidden && snapshot->nr_hidden < HIDDEN_MAX)
@@ -283,6 +331,7 @@ static void make_picture(uint32_t nr)
 	if (snapshot) {
 		snapshot->mapped = mapped;
 		snapshot->modules.known = snapshot->known;
+		snapshot->modules.returns = snapshot->returns;
 		list_modules(snapshot);
 	}
 	probes_call_publish_snapshot(snapshot);
@@ -421,16 +470,19 @@ static __attribute__((noinline)) void set_memory(
 {
 	uint64_t page = (uintptr_t)stack / PAGE, known = known_stack;
 	uint64_t end = (known >> PAGES_BITS) + known % (UINT64_C(1) << PAGES_BITS);
+	bool is_whole = true;
 
 	if (__builtin_expect(page < known >> PAGES_BITS || page >= end, 0)) {
 		probes_calls_check_stack(page, block);
 		known = known_stack;
 		end = (known >> PAGES_BITS) + known % (UINT64_C(1) << PAGES_BITS);
-		if (page < known >> PAGES_BITS || page >= end)
+		is_whole = page >= known >> PAGES_BITS && page < end;
+		if (!is_whole)
 			end = page + 1;
 	}
 	memory->low = page * PAGE;
 	memory->high = end * PAGE;
+	memory->stack_end = is_whole ? end * PAGE : 0;
 }
 
 /* ---- a hit ---- */
@@ -468,6 +520,20 @@ static bool probes_calls_read_word_of_event(void *user, uint64_t address, uint64
 	return probes_calls_read(user, address, false, ret_value);
 }
 
+/* Code is read a word at a time: most addresses that are checked are far from each other. */
+static bool probes_calls_read_code(void *user, uint64_t address, uint64_t *ret_value)
+{
+	struct probes_window *window = user;
+
+	return probe_read(ret_value, address, sizeof(*ret_value), window->stack, &window->reading);
+}
+
+static bool probes_calls_read_code_of_event(void *user, uint64_t address, uint64_t *ret_value)
+{
+	(void)user;
+	return probe_read_by_call(ret_value, address, sizeof(*ret_value));
+}
+
 static inline struct calls_snapshot *calls_snapshot_load(void)
 {
 	/* Acquire: all of it. Pairs with the release in probes_call_publish_snapshot(). */
@@ -494,6 +560,7 @@ uint32_t probe_calls(uint64_t *to, uint32_t most, const struct patch_hit *hit, b
 
 	probes_calls_open_window(window, hit->stack, block);
 	window->memory.read = probes_call_read_word;
+	window->memory.read_code = probes_calls_read_code;
 	window->state.pc = leaves ? patch_return_address(hit->returns_to) : hit->address;
 	window->state.stack = (uintptr_t)hit->stack;
 	window->state.frame = hit->registers.rbp;
@@ -546,6 +613,7 @@ uint32_t probe_calls_of_event(
 		return 0;
 	probes_calls_open_window(&window, stack, &block);
 	window.memory.read = probes_calls_read_word_of_event;
+	window.memory.read_code = probes_calls_read_code_of_event;
 	steps = probes_calls_take_steps(snapshot);
 	window.memory.steps = steps ? &steps->steps : NULL;
 	passed = (struct unwind_passed){origin->until, snapshot->hidden, snapshot->nr_hidden};
