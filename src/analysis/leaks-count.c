@@ -148,6 +148,13 @@ static void leaks_release_alive(struct leaks *leaks, const struct leaks_call *ca
 	leaks_blocks_release(&leaks->blocks, block, call->stack, ns);
 }
 
+/* Frees the previous block at the address, which has been counted as freed. */
+static void leaks_release_previous(struct leaks *leaks, struct leaks_block *block)
+{
+	block->reused--;
+	leaks->reused--;
+}
+
 static int leaks_release(struct leaks *leaks, const struct leaks_call *call, bool moves, int64_t ns)
 {
 	struct leaks_block *block = leaks_blocks_find(&leaks->blocks, call->image, call->freed);
@@ -160,7 +167,7 @@ static int leaks_release(struct leaks *leaks, const struct leaks_call *call, boo
 		return leaks_release_unknown(leaks, call, ns);
 	if (block->state == LEAKS_BLOCK_ALIVE) {
 		if (moves && block->reused && (uint64_t)ns - (uint64_t)block->ns < LEAKS_MOVE_NS)
-			block->reused--; /* This frees the previous block at the address. */
+			leaks_release_previous(leaks, block);
 		else
 			leaks_release_alive(leaks, call, block, ns);
 		return 0;
@@ -279,6 +286,8 @@ static int leaks_take_call(struct leaks *leaks, const struct leaks_class *class,
 		}
 		return leaks_end_call(leaks, class, &call, address, item->ns);
 	}
+	leaks->images[image].wrapped |=
+			class->form.form == LEAKS_FORM_WHOLE && class->form.allocates;
 	call.size = leaks_form_size(&class->form, item);
 	call.freed = leaks_member_number(&class->form.freed, item);
 	call.stack = leaks_stack_add(leaks, class, item);
@@ -336,13 +345,6 @@ uint64_t leaks_lost(const struct leaks *leaks)
 		lost += image->lost > image->counted ? image->lost : image->counted;
 	}
 	return lost;
-}
-
-bool leaks_is_exact(const struct leaks *leaks)
-{
-	return !leaks->cut && !leaks->hidden && !leaks->untracked && !leaks->unbegun &&
-			!leaks->calls.dropped && !leaks->walk.damaged && !leaks_lost(leaks) &&
-			!leaks->lost_packets && !leaks->lost_bytes;
 }
 
 /* An exec ends an image: the last image of a process is the one whose blocks are reported. */

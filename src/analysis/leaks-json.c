@@ -7,6 +7,7 @@
 
 #include "analysis/json-line.h"
 #include "analysis/leaks.h"
+#include "analysis/view-sink.h"
 
 /* An array of frames, innermost first. */
 static void leaks_json_stack(
@@ -14,6 +15,24 @@ static void leaks_json_stack(
 {
 	json_line_member(out, name);
 	stacks_print_json(&leaks->stacks, named, out);
+}
+
+static void leaks_json_doubts(const struct leaks *leaks, struct view_out *out)
+{
+	char text[LEAKS_DOUBT_SIZE];
+	bool first = true;
+
+	json_line_member(out, "incomplete");
+	view_out_char(out, '[');
+	for (unsigned int i = 0; i < LEAKS_DOUBTS; i++) {
+		if (!leaks_doubt(leaks, i, text))
+			continue;
+		if (!first)
+			view_out_char(out, ',');
+		view_json_quoted(out, text, strlen(text));
+		first = false;
+	}
+	view_out_char(out, ']');
 }
 
 static void leaks_json_summary(struct leaks *leaks, struct view_out *out)
@@ -41,10 +60,11 @@ static void leaks_json_summary(struct leaks *leaks, struct view_out *out)
 	json_line_number(out, "lost_packets", leaks->lost_packets);
 	json_line_number(out, "lost_bytes", leaks->lost_bytes);
 	json_line_bool(out, "exact", leaks_is_exact(leaks));
+	leaks_json_doubts(leaks, out);
 	json_line_end(out);
 }
 
-static void leaks_json_images(struct leaks *leaks, struct view_out *out)
+static void leaks_json_images(struct leaks *leaks, struct view_out *out, FILE *stream)
 {
 	for (uint32_t i = 0; i < leaks->image_keys.count; i++) {
 		const struct leaks_image *image = &leaks->images[i];
@@ -60,6 +80,7 @@ static void leaks_json_images(struct leaks *leaks, struct view_out *out)
 		json_line_number(out, "unknown_frees", image->unknown_frees);
 		json_line_bool(out, "replaced", image->replaced);
 		json_line_end(out);
+		view_out_pass(out, stream);
 	}
 }
 
@@ -86,18 +107,20 @@ static void leaks_json_site(
 	json_line_end(out);
 }
 
-static void leaks_json_sites(struct leaks *leaks, struct view_out *out)
+static void leaks_json_sites(struct leaks *leaks, struct view_out *out, FILE *stream)
 {
 	uint32_t count = leaks->group_count;
 
 	if (leaks->options->rows && leaks->options->rows < count)
 		count = (uint32_t)leaks->options->rows;
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < count; i++) {
 		leaks_json_site(leaks, out, &leaks->groups[i]);
+		view_out_pass(out, stream);
+	}
 }
 
 /* If something is missing, a free that looks wrong can be right. */
-static void leaks_json_frees(struct leaks *leaks, struct view_out *out)
+static void leaks_json_frees(struct leaks *leaks, struct view_out *out, FILE *stream)
 {
 	if (!leaks_is_exact(leaks))
 		return;
@@ -118,6 +141,7 @@ static void leaks_json_frees(struct leaks *leaks, struct view_out *out)
 			leaks_json_stack(leaks, out, "allocated_by",
 					leaks_stack_named(leaks, entry->allocated_by));
 		json_line_end(out);
+		view_out_pass(out, stream);
 	}
 }
 
@@ -126,8 +150,8 @@ int leaks_print_json(struct leaks *leaks, FILE *out)
 	struct view_out text = {0};
 
 	leaks_json_summary(leaks, &text);
-	leaks_json_images(leaks, &text);
-	leaks_json_sites(leaks, &text);
-	leaks_json_frees(leaks, &text);
+	leaks_json_images(leaks, &text, out);
+	leaks_json_sites(leaks, &text, out);
+	leaks_json_frees(leaks, &text, out);
 	return view_out_end(&text, out, 0);
 }

@@ -254,19 +254,12 @@ static void leaks_text_print_losses(const struct leaks *leaks, struct view_out *
 
 static void leaks_text_doubts(const struct leaks *leaks, struct view_out *out)
 {
-	char number[FORMAT_NUMBER_MAX], text[128];
+	char doubt[LEAKS_DOUBT_SIZE], text[128];
 
 	leaks_text_print_losses(leaks, out);
-	if (leaks->cut)
-		view_out_format(out, "Incomplete: the recording ended before the program.\n");
-	if (leaks->untracked)
-		view_out_format(out, "Incomplete: %s allocations exceed the limit of %u blocks.\n",
-				format_number(leaks->untracked, number), LEAKS_BLOCKS_MAX);
-	if (leaks->hidden)
-		view_out_format(out,
-				"Incomplete: the trace has no blocks of posix_memalign(), which was called %s time%s.\n",
-				format_number(leaks->hidden, number),
-				leaks_text_plural(leaks->hidden));
+	for (unsigned int i = 0; i < LEAKS_DOUBTS; i++)
+		if (leaks_doubt(leaks, i, doubt))
+			view_out_format(out, "Incomplete: %s.\n", doubt);
 	if (leaks->blocks_replaced)
 		view_out_format(out, "Not counted: %s of programs that an exec replaced.\n",
 				leaks_text_blocks(leaks->blocks_replaced, leaks->bytes_replaced,

@@ -73,6 +73,8 @@ int leaks_read(struct leaks *leaks, struct error *error)
 	}
 	if (!ret)
 		ret = leaks_finish(leaks);
+	if (!ret)
+		leaks_doubts_examine(leaks);
 	return ret ? error_set_kind(error, ERROR_FAILED, ret, NULL,
 				     "cannot continue to read %s: %s", leaks->walk.options.dir,
 				     strerror(-ret))
@@ -124,8 +126,10 @@ int leaks_print(struct leaks *leaks, FILE *out, struct error *error)
 {
 	int ret = trace_symbols_read(leaks->symbols, leaks->walk.options.dir);
 
-	if (!ret)
+	if (!ret) {
 		leaks_drop_inner_frees(leaks);
+		leaks_doubts_check_frees(leaks);
+	}
 	if (!ret)
 		ret = leaks_group(leaks);
 	if (!ret)

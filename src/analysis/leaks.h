@@ -25,6 +25,8 @@
 /* Numbers of stacks: that of `stacks` plus one, or one of these. */
 #define LEAKS_STACK_OTHERS 0        /* without an address, or beyond a limit of `stacks` */
 #define LEAKS_STACK_NONE UINT32_MAX /* no stack */
+#define LEAKS_DOUBTS 10             /* reasons why an answer is incomplete */
+#define LEAKS_DOUBT_SIZE 256        /* bytes of the sentence of a reason */
 #define LEAKS_GROWTH 8              /* parts of the recording in which blocks are counted */
 
 /* One image of a process: an exec begins another one. */
@@ -33,6 +35,7 @@ struct leaks_image {
 	int64_t pid, parent; /* -1: unknown, or not forked */
 	int64_t first_ns, last_ns;
 	bool replaced; /* the process executed another program later */
+	bool wrapped;  /* the events are those of wrappers, which see a program from its start */
 	uint64_t allocations, allocated_bytes;
 	uint64_t blocks, bytes; /* alive now */
 	uint64_t unknown_frees;
@@ -59,6 +62,15 @@ struct leaks_free {
 	uint32_t allocated_by; /* LEAKS_STACK_NONE: unknown */
 };
 
+/* Why calls of the allocator can be missing, besides losses. */
+struct leaks_doubts {
+	bool cut;           /* the recording ended before the program; set by the caller */
+	bool overwrites;    /* recorded in the mode overwrite */
+	bool filters;       /* recorded with a filter */
+	bool no_frees;      /* a trace has events of allocations, but none of free() */
+	char allocator[64]; /* a library whose operators of C++ were not recorded; "": none */
+};
+
 /* The state of a class of events. */
 struct leaks_class {
 	struct leaks_form_class form;
@@ -72,7 +84,6 @@ struct leaks_class {
 struct leaks {
 	const struct leaks_options *options;
 	bool json, colour;
-	bool cut; /* the recording ended before the program */
 	struct report_walk walk;
 	struct identity identity;
 	struct leaks_blocks blocks;
@@ -101,6 +112,7 @@ struct leaks {
 	uint64_t unbegun;   /* returns of calls whose begin is not in the trace */
 	uint64_t lost_packets, lost_bytes;
 	uint64_t hidden; /* calls that return a block that the trace does not contain */
+	struct leaks_doubts doubts;
 
 	/* set by leaks_finish() */
 	uint64_t blocks_alive, bytes_alive;       /* at the end, in images that were not replaced */
@@ -110,7 +122,7 @@ struct leaks {
 
 /*
  * leaks.c: from the first step to the last one, in the same order as those of a report (report.h).
- * The caller sets `json`, `colour` and `cut` in a zeroed structure. leaks_free() in any case.
+ * The caller sets `json`, `colour` and `doubts.cut` in a zeroed structure. leaks_free() in any case.
  */
 int leaks_prepare(struct leaks *leaks, const struct leaks_options *options, const char *dir,
 		const struct analysis_listener *listener, struct error *error);
@@ -129,13 +141,20 @@ int leaks_finish(struct leaks *leaks);
 
 /* Events that were lost. */
 uint64_t leaks_lost(const struct leaks *leaks);
-/* True if nothing hides allocations or frees: no losses, no limits, no damage. */
-bool leaks_is_exact(const struct leaks *leaks);
-
 /* The frames of a stack, for stacks_frames(). */
 uint32_t leaks_stack_named(struct leaks *leaks, uint32_t stack);
 /* Makes `groups`, by bytes, when symbols are known. 0 or -ENOMEM. */
 int leaks_group(struct leaks *leaks);
+
+/* leaks-doubts.c */
+/* Finds what the traces contain, after the last event. */
+void leaks_doubts_examine(struct leaks *leaks);
+/* Decides which double frees are certain, when the modules of the processes are known. */
+void leaks_doubts_check_frees(struct leaks *leaks);
+/* A sentence for the reason `number`, below LEAKS_DOUBTS. False: it does not apply. */
+bool leaks_doubt(const struct leaks *leaks, unsigned int number, char text[LEAKS_DOUBT_SIZE]);
+/* True if nothing hides allocations or frees: no losses, no limits, no damage, no doubts. */
+bool leaks_is_exact(const struct leaks *leaks);
 
 /* leaks-text.c, leaks-json.c: 0 or -ENOMEM. */
 int leaks_print_text(struct leaks *leaks, FILE *out);

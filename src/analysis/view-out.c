@@ -7,6 +7,7 @@
 #include "analysis/view-out.h"
 
 #define VIEW_OUT_FORMAT_SIZE 256 /* most formatted texts fit */
+#define VIEW_OUT_PASSED 65536    /* bytes of a buffer that is written to its stream */
 
 void view_out_free(struct view_out *out)
 {
@@ -144,6 +145,15 @@ void view_out_format(struct view_out *out, const char *format, ...)
 		}
 		wanted = (size_t)size + 1;
 	}
+}
+
+void view_out_pass(struct view_out *out, FILE *stream)
+{
+	if (view_out_size(out) < VIEW_OUT_PASSED)
+		return;
+	/* The caller checks the stream at the end. */
+	fwrite(out->begin, 1, view_out_size(out), stream);
+	out->at = out->begin;
 }
 
 int view_out_end(struct view_out *out, FILE *stream, int ret)

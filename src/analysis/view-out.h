@@ -74,6 +74,8 @@ void view_out_fill(struct view_out *out, char c, size_t count);
 
 void view_out_format(struct view_out *out, const char *format, ...)
 		__attribute__((format(printf, 2, 3)));
+/* Writes the buffer to a stream if it is large, and empties it. For answers of many lines. */
+void view_out_pass(struct view_out *out, FILE *stream);
 /*
  * Writes the buffer to a stream without flushing it, unless `ret` is an error, and frees it.
  * Returns `ret`, or -ENOMEM if bytes are missing.

@@ -222,6 +222,8 @@ struct ctf_writer_config {
 	const char *exe;
 	const char *domain; /* the source of the events; NULL: "ust" */
 	int64_t vpid;       /* -1: not of one process; procname and exe are not written then. */
+	/* A channel overwrites older events; a rule of a channel has a filter. */
+	bool overwrites, filters;
 	int64_t forked_from; /* vpid of the process that forked this one; 0: not forked, or unknown */
 	uint32_t version[3]; /* Of the tracer. */
 	enum ctf_format format;

@@ -379,6 +379,19 @@ int symbols_maps(struct symbols *symbols, uint32_t number, const char *path)
 	return ret;
 }
 
+const char *symbols_find_module(struct symbols *symbols, bool (*matches)(const char *path))
+{
+	const struct known_module *module;
+
+	/* The list is complete; the mutex protects it from readers that add modules. */
+	pthread_mutex_lock(&symbols->mutex);
+	module = symbols->modules;
+	while (module && !matches(module->name.path))
+		module = module->next;
+	pthread_mutex_unlock(&symbols->mutex);
+	return module ? module->name.path : NULL;
+}
+
 /* ---- cached answers ---- */
 
 static struct address_answer *find_answer(struct address_answer *answers, size_t capacity,

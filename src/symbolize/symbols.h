@@ -91,6 +91,8 @@ int symbols_unload(struct symbols *symbols, uint32_t process, int64_t ns, uint64
  * precedence, then mappings. The module of a generated function is SYMBOLS_JIT_MODULE.
  */
 int symbols_maps(struct symbols *symbols, uint32_t process, const char *path);
+/* The path of a module of any process for which `matches` is true, or NULL. */
+const char *symbols_find_module(struct symbols *symbols, bool (*matches)(const char *path));
 
 /*
  * The symbol of an address at that time. `call`: the address is a return address, so the call is

@@ -11,6 +11,12 @@ def run(*words, **options):
     return subprocess.run(words, capture_output=True, text=True, check=False, timeout=120, **options)
 
 
+def find_library(name):
+    """The path of a library that is installed, or None."""
+    listing = run("/sbin/ldconfig", "-p").stdout
+    return next((line.split(" => ")[1] for line in listing.splitlines() if line.split()[0:1] == [name]), None)
+
+
 class Answer:
     """The lines of `side leaks --json`. `skip`: lines of the program itself."""
 

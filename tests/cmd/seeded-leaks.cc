@@ -207,6 +207,48 @@ static NOINLINE void objects()
 	::operator delete(kept[3]);
 }
 
+/* A block of malloc(), and then one of `new` at the same address; both are freed. */
+static NOINLINE void mixed()
+{
+	for (int i = 0; i < 100; i++) {
+		kept[0] = malloc(40);
+		free(kept[0]);
+		kept[0] = ::operator new(40);
+		::operator delete(kept[0]);
+	}
+}
+
+/* ---- many stacks ---- */
+
+static NOINLINE void right(int depth);
+
+/* Leaves a block by one of 2 to the power of `depth` stacks. */
+static NOINLINE void left(int depth)
+{
+	static unsigned int random = 1;
+
+	random = random * 1103515245 + 12345;
+	if (!depth)
+		kept[0] = malloc(24);
+	else if (random & 65536)
+		left(depth - 1);
+	else
+		right(depth - 1);
+	__asm__ volatile("");
+}
+
+static NOINLINE void right(int depth)
+{
+	left(depth);
+	__asm__ volatile("");
+}
+
+static NOINLINE void stacks()
+{
+	for (int i = 0; i < 15000; i++)
+		left(20);
+}
+
 /* ---- functions of libc that allocate ---- */
 
 static NOINLINE void texts()
@@ -350,6 +392,10 @@ int main(int, char **argv)
 		twice();
 	else if (mode == "run")
 		runs();
+	else if (mode == "mixed")
+		mixed();
+	else if (mode == "stacks")
+		stacks();
 	else if (mode == "busy")
 		busy();
 	else if (mode == "limited")

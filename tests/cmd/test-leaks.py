@@ -14,7 +14,7 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
 from checks import expect, expect_equal, finish
-from leaks import Answer, run
+from leaks import Answer, find_library, run
 from waiting import wait_until
 
 side, program = (os.path.abspath(a) for a in sys.argv[1:3])
@@ -183,12 +183,6 @@ def test_running():
     expect_equal((answer.summary["double_frees"], answer.summary["blocks"]), (0, blocks), f"-p: {answer.summary}")
     process.stdin.close()
     expect_equal(process.wait(timeout=60), 7, "run")
-
-
-def find_library(name):
-    """The path of a library that is installed, or None."""
-    listing = run("/sbin/ldconfig", "-p").stdout
-    return next((line.split(" => ")[1] for line in listing.splitlines() if line.split()[0:1] == [name]), None)
 
 
 def test_allocators():

@@ -95,7 +95,7 @@ static int leaks_answer(const struct parsed *parsed, const char *dir)
 	const struct leaks_options *options = &parsed->options.leaks.answer;
 	struct leaks leaks = {
 			.json = parsed->common.json,
-			.cut = answer_is_cut(),
+			.doubts.cut = answer_is_cut(),
 			.colour = !parsed->common.json &&
 					output_has_color(stdout, parsed->common.color),
 	};

@@ -190,6 +190,10 @@ static int ctf2_write_print_trace(
 		if (config->forked_from > 0)
 			fprintf(out, ",\"forked_from\":%" PRId64, config->forked_from);
 	}
+	if (config->overwrites)
+		fputs(",\"side_overwrites\":1", out);
+	if (config->filters)
+		fputs(",\"side_filters\":1", out);
 	fputc('}', out);
 	ret = ctf2_write_print_scope("packet-header", header, CTF_SCOPE_PACKET_HEADER, out);
 	fputs("}\n", out);

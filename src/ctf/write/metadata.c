@@ -75,6 +75,10 @@ static void print_env(const struct ctf_writer *writer, struct ctf_arena *arena, 
 		if (config->forked_from > 0)
 			fprintf(out, ";\n\tforked_from = %" PRId64, config->forked_from);
 	}
+	if (config->overwrites)
+		fputs(";\n\tside_overwrites = 1", out);
+	if (config->filters)
+		fputs(";\n\tside_filters = 1", out);
 	fputs(";\n};\n\n", out);
 }
 

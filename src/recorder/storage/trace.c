@@ -57,6 +57,14 @@ void trace_fail(struct session *session, struct instance *instance, int code,
 
 /* ---- metadata ---- */
 
+static bool trace_filters_channel(const struct channel *channel)
+{
+	for (uint32_t i = 0; i < channel->nr_rules; i++)
+		if (channel->rules[i].filter)
+			return true;
+	return false;
+}
+
 int trace_create(struct session *session, const struct instance *instance, const char *path,
 		struct ctf_writer **ret_writer, struct error *error)
 {
@@ -81,6 +89,8 @@ int trace_create(struct session *session, const struct instance *instance, const
 	for (i = 0; i < instance->nr_channels; i++) {
 		const struct channel *channel = instance->channels[i].channel;
 
+		config.overwrites |= channel_overwrites(channel);
+		config.filters |= trace_filters_channel(channel);
 		channels[i] = (struct ctf_channel_config){
 				.name = channel->name,
 				.placement = channel->placement == RING_PER_THREAD ? CTF_PER_THREAD

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: MIT
+"""`side leaks` names what its recording lacks, and blames nothing that only seems wrong because of it.
+
+usage: test-leaks-doubts.py SIDE PROGRAM
+"""
+import os
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+from checks import expect, expect_equal, finish
+from leaks import Answer, find_library, run
+
+side, program = (os.path.abspath(a) for a in sys.argv[1:3])
+work = tempfile.TemporaryDirectory(prefix="side-leaks-doubts-")
+os.environ["TMPDIR"] = work.name
+
+
+def record(name, mode, *options):
+    """The directory of a recording of the wrappers."""
+    trace = os.path.join(work.name, name)
+    done = run(side, "record", "-q", "-w", "libc", *options, "-o", trace, "--", program, mode)
+    expect_equal(done.returncode, 7, f"{name}: {done.stderr}")
+    return trace
+
+
+def doubts(trace):
+    """The sentences of the JSON, which are those of the text, and whether the answer is exact."""
+    summary = Answer(run(side, "leaks", "--json", trace)).summary
+    lines = run(side, "leaks", trace).stdout.splitlines()
+    expect_equal([line for line in lines if line.startswith("Incomplete: ")],
+                 [f"Incomplete: {sentence}." for sentence in summary["incomplete"]], trace)
+    return summary["incomplete"], summary["exact"]
+
+
+def test_complete():
+    """A trace of all events is exact, also if the program frees nothing."""
+    expect_equal(doubts(record("complete", "pool")), ([], True), "complete")
+
+
+def test_overwritten():
+    """A recording that overwrites older events is not exact."""
+    wanted = ["it was recorded with `--mode overwrite`, which overwrites older events"]
+    for form in ("ctf1", "ctf2"):
+        trace = record("overwritten-" + form, "threads", "--mode", "overwrite", "--buffer-size", "64K", "--format", form)
+        expect_equal(doubts(trace), (wanted, False), form)
+
+
+def test_selected():
+    """Neither is one without frees, or with a filter."""
+    sentences, exact = doubts(record("selected", "layers", "-e", "libc:malloc"))
+    expect_equal((sentences[0], exact), ("the recording has no events of free()", False), "no frees")
+    sentences, exact = doubts(record("filtered", "layers", "-e", "libc:*", "--filter", "ptr > 0 || size > 1010"))
+    expect_equal((sentences[0], exact), ("it was recorded with `--filter`, which leaves out events", False), "a filter")
+
+
+def test_other_operators():
+    """Operators of jemalloc are not recorded: a second free is no double free, and the answer is not exact."""
+    library = find_library("libjemalloc.so.2")
+    if not library:
+        print("no libjemalloc.so.2")
+        return
+    answer = Answer(run(side, "leaks", "--json", "--", program, "mixed", env=dict(os.environ, LD_PRELOAD=library)))
+    expect_equal((answer.status, answer.double_frees), (7, []), answer.stderr)
+    expect_equal((answer.summary["double_frees"], answer.summary["exact"]), (0, False), f"{answer.summary}")
+    expect(answer.summary["unknown_frees"] >= 100, f"{answer.summary}")
+    expect_equal(answer.summary["incomplete"],
+                 ["libjemalloc.so.2 has C++ operators of its own, whose blocks are not in the recording"], "jemalloc")
+
+
+def peak_kib(*words):
+    """The largest resident set of a command, whose output is not kept."""
+    with open(os.devnull, "w") as nothing:
+        pid = os.posix_spawn(words[0], words, os.environ, file_actions=[(os.POSIX_SPAWN_DUP2, nothing.fileno(), 1)])
+    _, status, usage = os.wait4(pid, 0)
+    expect_equal(status, 0, f"{words}")
+    return usage.ru_maxrss
+
+
+def test_json_memory():
+    """JSON of many stacks, some 50 MiB, is written while it is made: it needs no more memory than text."""
+    trace = record("stacks", "stacks", "--context", "backtrace", "--mode", "block")
+    text, json = peak_kib(side, "leaks", trace), peak_kib(side, "leaks", "--json", trace)
+    expect(json < text + (16 << 10), f"{json} KiB, as text {text} KiB")
+
+
+for test in (test_complete, test_overwritten, test_selected, test_other_operators, test_json_memory):
+    test()
+finish()
