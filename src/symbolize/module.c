@@ -41,6 +41,7 @@ void module_free(struct module *module)
 	symbol_table_free(&module->functions);
 	symbol_table_free(&module->variables);
 	inlined_free(module->inlined);
+	member_index_free(module->members);
 	if (module->dwarf)
 		dwarf_end(module->dwarf);
 	file_close(&module->debug);
@@ -260,6 +261,21 @@ void module_find(struct module *module, uint64_t address, struct symbol *ret_sym
 	inlined_find(module, &unit, address, ret_symbol);
 }
 
+/* Replaces the distance from the variable by the name of its member. */
+static void symbol_module_add_member(
+		struct module *module, uint64_t variable, struct symbol *symbol)
+{
+	char *member = symbol->function ? member_find(module, variable, symbol->inside) : NULL;
+	char *name;
+
+	if (member && asprintf(&name, "%s%s", symbol->function, member) >= 0) {
+		free((void *)(uintptr_t)symbol->function);
+		symbol->function = name;
+		symbol->inside = 0;
+	}
+	free(member);
+}
+
 void module_find_variable(struct module *module, uint64_t address, struct symbol *ret_symbol)
 {
 	const struct table_symbol *variable;
@@ -272,4 +288,5 @@ void module_find_variable(struct module *module, uint64_t address, struct symbol
 		return;
 	ret_symbol->function = module_readable(variable->name);
 	ret_symbol->inside = address - variable->begin;
+	symbol_module_add_member(module, variable->begin, ret_symbol);
 }

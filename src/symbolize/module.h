@@ -38,6 +38,7 @@ struct module {
 	struct symbol_table variables; /* read at the first lookup of one */
 	bool has_variables;
 	struct inlined_index *inlined; /* NULL: no address was looked up yet */
+	struct member_index *members;  /* NULL: no variable was looked up yet */
 };
 
 /* Copies the name. NULL: out of memory. Opens no file. */
@@ -63,6 +64,13 @@ char *module_whole_path(Dwarf_Die *unit, const char *file);
 void inlined_find(struct module *module, Dwarf_Die *unit, uint64_t address,
 		struct symbol *ret_symbol);
 void inlined_free(struct inlined_index *index);
+
+/*
+ * member.c: the name of the member or element that begins at this distance from the beginning of a
+ * variable, such as ".lock" or "[3].lock"; "" for the variable itself. Malloc'ed; NULL: not known.
+ */
+char *member_find(struct module *module, uint64_t variable, uint64_t distance);
+void member_index_free(struct member_index *index);
 
 /* symbol.c */
 #define SYMBOL_BYTES_MAX 16384

@@ -10,6 +10,7 @@
  *   module.c          one file: is it still the file that was mapped? its source lines
  *   symbol-table.c    the functions and variables of a file
  *   inlined.c         the functions that the compiler copied into a function
+ *   member.c          the member of a variable at an address
  *   symbol.c          the inlined functions of a symbol as bytes of a message
  *   debug-file.c      finds the debug information of a file
  *   worker.c          the process that reads the files
