@@ -30,7 +30,7 @@ static const struct table_column flame_print_base_columns[] = {
 		{"FUNCTION", false, VIEW_COLOUR_NAME},
 };
 
-static const char *flame_print_weight(
+const char *flame_print_weight(
 		const struct flame *flame, uint64_t weight, char text[FORMAT_NUMBER_MAX])
 {
 	if (flame_weight_is_time(flame->weight))

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "analysis/flame.h"
+#include "base/format.h"
 
 struct flame_print {
 	const struct flame *flame;
@@ -15,6 +16,10 @@ struct flame_print {
 };
 
 #define FLAME_ROWS_SHOWN 40
+
+/* Returns the text: a time, a size or a number. */
+const char *flame_print_weight(
+		const struct flame *flame, uint64_t weight, char text[FORMAT_NUMBER_MAX]);
 
 /* Writes to the stream without flushing it. 0 or -ENOMEM. */
 int flame_print_text(const struct flame_print *print, FILE *out);

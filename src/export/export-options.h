@@ -18,6 +18,7 @@ enum export_format {
 	EXPORT_FOLDED,
 	EXPORT_SPEEDSCOPE,
 	EXPORT_PPROF,
+	EXPORT_SVG,
 };
 
 struct export_options {
@@ -32,7 +33,7 @@ struct export_options {
 	bool across;            /* a key means the same in all processes */
 	bool symbols;           /* write addresses of code as symbols */
 	bool debuginfod;        /* servers may be asked for debug files */
-	/* of flame graphs: folded, speedscope, pprof */
+	/* of flame graphs: folded, speedscope, pprof, svg */
 	int weight; /* enum flame_weight */
 	int by;     /* enum flame_by */
 };

@@ -284,7 +284,8 @@ static const struct export_ops *export_find_format(const struct export_options *
 	case EXPORT_CTF2:
 	case EXPORT_FOLDED:
 	case EXPORT_SPEEDSCOPE:
-	case EXPORT_PPROF: break;
+	case EXPORT_PPROF:
+	case EXPORT_SVG: break;
 	}
 	return NULL;
 }

@@ -85,6 +85,7 @@ int flame_export(const struct flame *flame, enum flame_format format, int fd, co
 			[FLAME_FORMAT_FOLDED] = flame_export_folded,
 			[FLAME_FORMAT_SPEEDSCOPE] = flame_export_speedscope,
 			[FLAME_FORMAT_PPROF] = flame_export_pprof,
+			[FLAME_FORMAT_SVG] = flame_export_svg,
 	};
 	struct flame_export export = {.flame = flame, .fd = fd, .flush = flame_export_write_plain};
 	uint32_t *order = flame_tree_order(&flame->tree, true);

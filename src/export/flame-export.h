@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Flame graphs for other programs: folded stacks, speedscope, pprof.
+ * Flame graphs for other programs: folded stacks, speedscope, pprof, pictures.
  *
- * flame-export.c gives the nodes of the tree to one of the formats (struct flame_export_ops), which
- * writes into a buffer.
+ * flame-export.c gives the nodes of the tree to the function of a format, which writes into a
+ * buffer.
  */
 #ifndef SIDE_EXPORT_FLAME_EXPORT_H
 #define SIDE_EXPORT_FLAME_EXPORT_H
@@ -18,6 +18,7 @@ enum flame_format {
 	FLAME_FORMAT_FOLDED,     /* a line for each call path: "a;b;c 12" */
 	FLAME_FORMAT_SPEEDSCOPE, /* JSON for https://www.speedscope.app */
 	FLAME_FORMAT_PPROF,      /* profile.proto, compressed with gzip */
+	FLAME_FORMAT_SVG,        /* a picture */
 };
 
 /* Writes a format into `out`. 0 or a negative errno. */
@@ -44,6 +45,7 @@ int flame_export(const struct flame *flame, enum flame_format format, int fd, co
 /* Writes the buffer if it is large. 0 or a negative errno. */
 int flame_export_continue(struct flame_export *export);
 
-flame_export_write flame_export_folded, flame_export_speedscope, flame_export_pprof;
+flame_export_write flame_export_folded, flame_export_speedscope, flame_export_pprof,
+		flame_export_svg;
 
 #endif /* SIDE_EXPORT_FLAME_EXPORT_H */

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Readers of folded stacks, speedscope and pprof, written from the descriptions of the formats. Each returns {path: weights}, outermost function first."""
+"""Readers of folded stacks, speedscope, pprof and pictures, written from the descriptions of the formats. Each returns {path: weights}, outermost function first."""
 import gzip
 import json
+import xml.etree.ElementTree
 
 
 def folded(text):
@@ -74,3 +75,22 @@ def pprof(path):
         assert path not in samples, path
         samples[path] = sample[2]
     return types, samples, dict(functions.values())
+
+
+def svg(text):
+    """{path: (x, width, title, fill)}, from the positions of the rectangles: a function lies on that of its caller."""
+    root = xml.etree.ElementTree.fromstring(text)
+    name = "{http://www.w3.org/2000/svg}%s"
+    assert root.tag == name % "svg" and not list(root.iter(name % "script"))
+    result, below = {}, []
+    for group in root.iter(name % "g"):
+        title, rectangle = group.find(name % "title").text, group.find(name % "rect")
+        x, y, width = (float(rectangle.get(key)) for key in ("x", "y", "width"))
+        while below and below[-1][1] <= y:
+            below.pop()
+        assert not below or (below[-1][1] == y + 17 and below[-1][0] - 0.11 <= x and x + width <= below[-1][0] + below[-1][2] + 0.11), title
+        below.append((x, y, width, title.rsplit(": ", 1)[0]))
+        path = tuple(entry[3] for entry in below)
+        assert path not in result, path
+        result[path] = x, width, title, rectangle.get("fill")
+    return result

@@ -438,7 +438,7 @@ def test_mistakes():
 
     trace = path("sample")
     refused(printing="missing operand: a trace to export")
-    refused(trace, "--to", "pdf", printing="perfetto, chrome, csv, jsonl, ctf1, ctf2, folded, speedscope or pprof")
+    refused(trace, "--to", "pdf", printing="perfetto, chrome, csv, jsonl, ctf1, ctf2, folded, speedscope, pprof or svg")
     refused(trace, "--to", "csv", "--pair", "a", "b", printing="no")
     refused(trace, "--to", "ctf1", printing="add `-o DIR`")
     refused(trace, "--to", "ctf2", "-o", path("sample"), printing="name a directory that does not exist yet", status=1)

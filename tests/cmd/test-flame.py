@@ -121,6 +121,7 @@ def test_mistakes():
             (("--base", CALLS_TRACE, plain), 1, "no event has a stack"),
             (("--json", "--format", "folded", CALLS_TRACE), 2, "exclude each other"),
             (("--base", CALLS_TRACE, "--format", "folded", CALLS_TRACE), 2, "`--base` has no effect"),
+            (("-o", "picture.svg", PROGRAM), 2, "use `--format svg > FILE`"),
             (("--weight", "count", PROGRAM), 2, "`--weight count` needs a trace"),
             (("--base", os.path.join(work.name, "none"), CALLS_TRACE), 1, "none")):
         result = side("flame", *args)

@@ -23,6 +23,7 @@ enum flame_answer_format {
 	FLAME_ANSWER_FOLDED,
 	FLAME_ANSWER_SPEEDSCOPE,
 	FLAME_ANSWER_PPROF,
+	FLAME_ANSWER_SVG,
 };
 
 /* ---- the recording ---- */
@@ -66,6 +67,7 @@ static int flame_answer_write(const struct parsed *parsed, const struct flame *f
 			[FLAME_ANSWER_FOLDED] = FLAME_FORMAT_FOLDED,
 			[FLAME_ANSWER_SPEEDSCOPE] = FLAME_FORMAT_SPEEDSCOPE,
 			[FLAME_ANSWER_PPROF] = FLAME_FORMAT_PPROF,
+			[FLAME_ANSWER_SVG] = FLAME_FORMAT_SVG,
 	};
 	const struct flame_arguments *options = &parsed->options.flame;
 	const struct flame_print print = {.flame = flame,
@@ -144,6 +146,13 @@ static int flame_answer(const struct parsed *parsed, const char *dir)
 
 /* ---- the command line ---- */
 
+static bool flame_is_picture(const char *path)
+{
+	const char *dot = strrchr(path, '.');
+
+	return dot && !strcmp(dot, ".svg");
+}
+
 static int flame_check_options(const struct parsed *parsed)
 {
 	const struct flame_arguments *options = &parsed->options.flame;
@@ -152,10 +161,15 @@ static int flame_check_options(const struct parsed *parsed)
 		return message_error(COMMAND_USAGE, "leave out one of them",
 				"`--json` and `--format %s` exclude each other",
 				command_flame_formats[options->format]);
-	if (options->format != FLAME_ANSWER_TEXT && options->base)
-		return message_error(COMMAND_USAGE, "leave out `--format`",
+	if (options->format != FLAME_ANSWER_TEXT && options->format != FLAME_ANSWER_SVG &&
+			options->base)
+		return message_error(COMMAND_USAGE, "use `--format svg`, or leave out `--format`",
 				"`--base` has no effect with `--format %s`",
 				command_flame_formats[options->format]);
+	if (options->run.output && flame_is_picture(options->run.output))
+		return message_error(COMMAND_USAGE, "use `--format svg > FILE`",
+				"`-o %.128s` names the directory of the recording, not a picture",
+				options->run.output);
 	if (options->format == FLAME_ANSWER_PPROF && isatty(STDOUT_FILENO))
 		return message_error(COMMAND_USAGE, "redirect the output: `> FILE`",
 				"cannot write a profile for pprof to a terminal");

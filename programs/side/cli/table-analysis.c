@@ -181,7 +181,7 @@ const struct example command_report_examples[] = {
 
 /* export */
 
-const char *const command_export_formats[] = { "perfetto", "chrome", "csv", "jsonl", "ctf1", "ctf2", "folded", "speedscope", "pprof", NULL };
+const char *const command_export_formats[] = { "perfetto", "chrome", "csv", "jsonl", "ctf1", "ctf2", "folded", "speedscope", "pprof", "svg", NULL };
 /* In the order of enum flame_weight and of enum flame_by. */
 const char *const command_flame_weights[] = { "auto", "time", "count", "bytes", "wait", "on-cpu", "off-cpu", NULL };
 const char *const command_flame_groups[] = { "nothing", "process", "thread", NULL };
@@ -237,7 +237,7 @@ const struct option command_export_options[] = {
 		.kind = OPTION_LIST,
 		.completion = COMPLETE_EVENT,
 		.offset = offsetof(struct export_options, pairs),
-		.sentence = "For perfetto and chrome: draw a slice from each event that matches the pattern BEGIN to the matching END, as `side report` pairs them. For folded, speedscope and pprof: weigh the stack of BEGIN by this time. Can be given several times.",
+		.sentence = "For perfetto and chrome: draw a slice from each event that matches the pattern BEGIN to the matching END, as `side report` pairs them. For folded, speedscope, pprof and svg: weigh the stack of BEGIN by this time. Can be given several times.",
 	},
 	{
 		.name = "key",
@@ -261,7 +261,7 @@ const struct option command_export_options[] = {
 		.offset = offsetof(struct export_options, weight),
 		.choices = command_flame_weights,
 		.standard = "auto: time if there are calls, otherwise count",
-		.sentence = "For folded, speedscope and pprof: the weight of a call path: time (of calls, without called functions), count (of events or calls), bytes (allocated), wait (for locks), on-cpu, off-cpu (parts of the time of calls).",
+		.sentence = "For folded, speedscope, pprof and svg: the weight of a call path: time (of calls, without called functions), count (of events or calls), bytes (allocated), wait (for locks), on-cpu, off-cpu (parts of the time of calls).",
 	},
 	{
 		.letter = 'b',
@@ -272,7 +272,7 @@ const struct option command_export_options[] = {
 		.offset = offsetof(struct export_options, by),
 		.choices = command_flame_groups,
 		.standard = "nothing: equal call paths are one",
-		.sentence = "For folded, speedscope and pprof: keep each process or thread apart.",
+		.sentence = "For folded, speedscope, pprof and svg: keep each process or thread apart.",
 	},
 	{
 		.name = "symbols",
@@ -284,7 +284,7 @@ const struct option command_export_options[] = {
 		.name = "debuginfod",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct export_options, debuginfod),
-		.sentence = "With `--symbols`, and for folded, speedscope and pprof: get missing debug information from the servers in DEBUGINFOD_URLS.",
+		.sentence = "With `--symbols`, and for folded, speedscope, pprof and svg: get missing debug information from the servers in DEBUGINFOD_URLS.",
 	},
 	{ .name = NULL },
 };
@@ -301,6 +301,7 @@ const char *const command_export_paragraphs[] = {
 	"folded: a line for each call path, `main;outer;inner 12`, for flamegraph.pl, inferno and other programs. "
 	"speedscope: a file for https://www.speedscope.app. "
 	"pprof: a file for `go tool pprof` and others. "
+	"svg: a picture, for a browser, a wiki or print. "
 	"These have no times of events. "
 	"A path comes from the calls of a call trace, otherwise from the stack of each event: the context backtrace, a field caller, or the context ip.",
 	"In perfetto and chrome, calls of functions (`side trace --exit`) are slices with the name of the function, nested in the track of their thread. "
@@ -329,6 +330,8 @@ const struct example command_export_examples[] = {
 		"Write who allocates how many bytes, as folded stacks." },
 	{ "side export trace --format pprof -o trace.pb.gz",
 		"Write a file for `go tool pprof -http : trace.pb.gz`." },
+	{ "side export trace --format svg -o trace.svg",
+		"Draw a flame graph." },
 	{ "side export trace --format ctf2 -o trace2",
 		"Convert a CTF 1.8 trace to CTF 2." },
 	{ .command = NULL },

@@ -291,7 +291,7 @@ const struct example table_slow_examples[] = {
 
 /* flame */
 
-const char *const command_flame_formats[] = { "text", "folded", "speedscope", "pprof", NULL };
+const char *const command_flame_formats[] = { "text", "folded", "speedscope", "pprof", "svg", NULL };
 
 const struct option table_flame_options[] = {
 	{
@@ -349,7 +349,7 @@ const struct option table_flame_options[] = {
 		.offset = offsetof(struct flame_arguments, format),
 		.choices = command_flame_formats,
 		.standard = "text",
-		.sentence = "Print a table (text), or what `side export` writes: folded, speedscope, pprof.",
+		.sentence = "Print a table (text), or what `side export` writes: folded, speedscope, pprof, svg (a picture).",
 	},
 	{
 		.name = "rows",
@@ -395,8 +395,8 @@ const struct example table_flame_examples[] = {
 		"Keep the recording." },
 	{ "side flame after --base before",
 		"Compare the call paths of two recordings." },
-	{ "side flame after --format folded | flamegraph.pl > after.svg",
-		"Draw a picture with another program." },
+	{ "side flame after --format svg > after.svg",
+		"Draw a picture." },
 	{ .command = NULL },
 };
 

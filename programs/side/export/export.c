@@ -332,7 +332,7 @@ static int export_lines(const struct export_options *options, const char *dir)
 static bool export_is_flame(const struct export_options *options)
 {
 	return options->format == EXPORT_FOLDED || options->format == EXPORT_SPEEDSCOPE ||
-			options->format == EXPORT_PPROF;
+			options->format == EXPORT_PPROF || options->format == EXPORT_SVG;
 }
 
 static bool export_keeps_bytes(const struct export_options *options)
@@ -348,7 +348,7 @@ static int export_check_options(const struct export_options *options)
 
 	if (!flame && (options->weight || options->by))
 		return message_error(COMMAND_USAGE,
-				"use `--format folded`, `--format speedscope` or `--format pprof`",
+				"use `--format folded`, `--format speedscope`, `--format pprof` or `--format svg`",
 				"`--%s` has no effect with this format",
 				options->weight ? "weight" : "by");
 	if (options->pairs.count && options->weight > FLAME_WEIGHT_TIME && flame)
@@ -404,7 +404,7 @@ static int export_check_former_format(const struct export_options *options)
 	return message_error(COMMAND_USAGE,
 			nearest_text(&nearest, "--format ", suggestion, sizeof(suggestion))
 					? suggestion
-					: "use `--format` perfetto, chrome, csv, jsonl, ctf1, ctf2, folded, speedscope or pprof",
+					: "use `--format` perfetto, chrome, csv, jsonl, ctf1, ctf2, folded, speedscope, pprof or svg",
 			"`--to %.128s` is not a time", options->times.to);
 }
 
@@ -420,6 +420,7 @@ static int export_as(const struct export_options *options, const char *dir)
 	case EXPORT_FOLDED: return export_flame(options, FLAME_FORMAT_FOLDED, dir);
 	case EXPORT_SPEEDSCOPE: return export_flame(options, FLAME_FORMAT_SPEEDSCOPE, dir);
 	case EXPORT_PPROF: return export_flame(options, FLAME_FORMAT_PPROF, dir);
+	case EXPORT_SVG: return export_flame(options, FLAME_FORMAT_SVG, dir);
 	}
 	return COMMAND_USAGE;
 }
