@@ -46,6 +46,7 @@ int diff_prepare(struct diff *diff, const struct diff_options *options, const ch
 	for (int i = 0; i < 2 && !ret; i++) {
 		diff->reports[i].calls.detailed = true;
 		diff->reports[i].calls.with_selves = true;
+		diff->reports[i].calls.without_branches = true;
 		ret = report_prepare(&diff->reports[i], &diff->report_options, dirs[i],
 				&listeners[i], error);
 		if (!ret)

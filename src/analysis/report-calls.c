@@ -367,7 +367,7 @@ static int report_calls_enter_function(struct report_calls *calls, struct calls_
 			.branch = KEYS_NONE};
 
 	calls->stats[function].calls++;
-	if (!top || top->branch != KEYS_NONE)
+	if (!calls->without_branches && (!top || top->branch != KEYS_NONE))
 		frame.branch = branch_of(calls, top ? top->branch : KEYS_NONE, function);
 	if (frame.branch != KEYS_NONE)
 		calls->branches[frame.branch].stats.calls++;

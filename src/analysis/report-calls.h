@@ -73,9 +73,10 @@ struct report_calls {
 	struct keys thread_keys;
 	struct calls_thread *threads;
 	const struct gaps *gaps;
-	bool detailed;    /* set by the caller: functions have details */
-	bool with_cpu;    /* set by the caller: branches have processor times */
-	bool with_selves; /* set by the caller: details count times without callees instead */
+	bool detailed;         /* set by the caller: functions have details */
+	bool with_cpu;         /* set by the caller: branches have processor times */
+	bool with_selves;      /* set by the caller: details count times without callees instead */
+	bool without_branches; /* set by the caller: there are no branches, which saves time */
 	/*
 	 * Set by the caller before each call of calls_take(): the group of the event's thread.
 	 * Calls of different groups have branches of their own.
