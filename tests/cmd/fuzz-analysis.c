@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs `side report` and `side export` on traces with changed bytes: whatever they print, they must
+ * Runs the verbs that analyse traces on traces with changed bytes: whatever they print, they must
  * end, and must not read or write outside their memory and files (run with sanitizers, too).
  *
  * usage: fuzz-analysis TRACE...
@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define ROUNDS 120
+#define ROUNDS 130
 #define ROUNDS_LONG 4000
 #define FILES_MAX 32
 #define FILE_MAX ((size_t)1 << 20)
@@ -138,8 +138,23 @@ static void remove_all(const char *path)
 	nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Every command that reads values with code of its own. */
+/* Every command that reads values with code of its own. ORIGINAL is the trace without changes. */
 static const char *const commands[][16] = {
+		{"side", "-q", "leaks", "IN"},
+		{"side", "-q", "--json", "leaks", "IN"},
+		{"side", "-q", "locks", "IN"},
+		{"side", "-q", "--json", "locks", "IN"},
+		{"side", "-q", "slow", "IN"},
+		{"side", "-q", "--json", "calls", "IN"},
+		{"side", "-q", "flame", "IN"},
+		{"side", "-q", "--json", "flame", "IN", "--by", "thread", "--weight", "count"},
+		{"side", "-q", "flame", "IN", "--weight", "wait", "--format", "folded"},
+		{"side", "-q", "flame", "IN", "--weight", "off-cpu", "--format", "speedscope"},
+		{"side", "-q", "flame", "IN", "--weight", "bytes", "--base", "ORIGINAL"},
+		{"side", "-q", "flame", "IN", "--base", "ORIGINAL", "--format", "svg"},
+		{"side", "-q", "export", "IN", "--format", "pprof", "-o", "OUT"},
+		{"side", "-q", "diff", "IN", "ORIGINAL"},
+		{"side", "-q", "--json", "diff", "ORIGINAL", "IN", "--pair", "*", "*"},
 		{"side", "-q", "report", "IN"},
 		{"side", "-q", "--json", "report", "IN", "--by", "thread", "--histogram", "number",
 				"--histogram", "len(x)", "--callers", "5", "--losses"},
@@ -157,7 +172,22 @@ static const char *const commands[][16] = {
 };
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
-static int run(size_t number, const char *in, const char *out)
+static int run_verb(const struct parsed *parsed)
+{
+	switch (parsed->verb->id) {
+	case VERB_LEAKS: return cmd_leaks(parsed);
+	case VERB_LOCKS: return cmd_locks(parsed);
+	case VERB_SLOW: return cmd_slow(parsed);
+	case VERB_CALLS: return cmd_calls(parsed);
+	case VERB_FLAME: return cmd_flame(parsed);
+	case VERB_DIFF: return cmd_diff(parsed);
+	case VERB_REPORT: return cmd_report(parsed);
+	case VERB_EXPORT: return cmd_export(parsed);
+	default: abort();
+	}
+}
+
+static int run(size_t number, const char *original, const char *in, const char *out)
 {
 	static char args[16][512];
 	char *argv[17], directory[512];
@@ -173,6 +203,8 @@ static int run(size_t number, const char *in, const char *out)
 			word = in;
 		else if (!strcmp(word, "OUT"))
 			word = out;
+		else if (!strcmp(word, "ORIGINAL"))
+			word = original;
 		else if (!strcmp(word, "OUT/"))
 			word = directory;
 		argv[argc] = args[argc];
@@ -183,7 +215,7 @@ static int run(size_t number, const char *in, const char *out)
 	if (status)
 		abort();
 	output_start(&parsed.common, parsed.verb->name);
-	status = parsed.verb->id == VERB_REPORT ? cmd_report(&parsed) : cmd_export(&parsed);
+	status = run_verb(&parsed);
 	parsed_free(&parsed);
 	return status;
 }
@@ -216,12 +248,13 @@ int main(int argc, char **argv)
 			dup2(null, STDOUT_FILENO);
 			if (!getenv("FUZZ_SHOW"))
 				dup2(null, STDERR_FILENO);
-			failed += run(round % COMMANDS, in, out) != COMMAND_DONE;
+			failed += run(round % COMMANDS, argv[i], in, out) != COMMAND_DONE;
 			dup2(own, STDOUT_FILENO);
 			dup2(errors, STDERR_FILENO);
 			done++;
 			remove_all(in);
-			if (round % COMMANDS < 8 || round % COMMANDS == COMMANDS - 1)
+			/* The last command reads what the two before it have written. */
+			if (round % COMMANDS < COMMANDS - 3 || round % COMMANDS == COMMANDS - 1)
 				remove_all(out);
 		}
 		remove_all(out);
