@@ -153,10 +153,10 @@ def of_process(program, text, *args):
     trace = os.path.join(work.name, f"process-{text}")
     with subprocess.Popen([SIDE, "flame", "--json", "-o", trace, "-p", str(program.pid), *args], text=True, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE) as flame_verb:
+        contains(flame_verb.stderr.readline(), "until Ctrl-C")
         wait_until(lambda: text in side("view", "--json", trace).out, f"the trace has {text}", process=flame_verb)
         flame_verb.send_signal(signal.SIGINT)
-        out, err = flame_verb.communicate(timeout=60)
-        contains(err, "until Ctrl-C")
+        out, _ = flame_verb.communicate(timeout=60)
     return read_paths(out)[0]
 
 

@@ -162,11 +162,11 @@ def test_a_signal_ends_the_recording():
                 verb = subprocess.Popen([SIDE, "calls", "-p", str(program.pid)], env=env, text=True,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
                 traces = os.path.join(env["TMPDIR"], "*")
+                contains(verb.stderr.readline(), f"recording process {program.pid} until Ctrl-C")
                 wait_until(lambda: any(files for _, _, files in os.walk(env["TMPDIR"]) if "metadata" in files),
                            f"a trace is in {traces}", process=verb)
                 verb.send_signal(number)
                 out, err = verb.communicate(timeout=60)
-                contains(err, "until Ctrl-C")
                 equal("FUNCTION" in out, answers, f"{number}: {out}{err}")
     finally:
         program.communicate()

@@ -162,6 +162,18 @@ def test_process():
         equal(os.listdir(work), [])
 
 
+def test_refused_process():
+    """The message about the begin is not printed before the reason of a refusal."""
+    with subprocess.Popen([SEEDED, "serve"], stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True) as stopped:
+        equal(stopped.stdout.readline(), "ready\n")
+        stopped.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, stopped.pid, os.WSTOPPED)
+        refusals = [(pid, side("locks", "-p", str(pid))) for pid in (stopped.pid, 2**22 + 1)]
+        stopped.kill()
+    for pid, done in refusals:
+        true(done.status == 1 and "until Ctrl-C" not in done.err and str(pid) in done.err, done)
+
+
 def test_refusals():
     done = side("locks")
     equal(done.status, 2)

@@ -40,8 +40,8 @@ static size_t ask(struct symbols *symbols, uint64_t size)
 	for (uint64_t i = 0; i < 64; i++) {
 		const struct symbol *symbol = symbols_find(
 				symbols, 0, (int64_t)i, BASE + i * (size / 64) + 1, i & 1);
-		const struct symbol *data = symbols_find_data(
-				symbols, 0, (int64_t)i, BASE + i * (size / 64));
+		const struct symbol *data =
+				symbols_find_data(symbols, 0, (int64_t)i, BASE + i * (size / 64));
 
 		functions += symbol->function != NULL;
 		length += symbol->function ? strlen(symbol->function) : 0;

@@ -173,15 +173,49 @@ static char **answer_args(const struct parsed *parsed, const struct answer_optio
 	return NULL;
 }
 
-static int answer_record(char **args, const struct sigaction before[ANSWER_SIGNALS])
+/* `ready`: where the new process reports that the recording has begun. */
+__attribute__((noreturn)) static void answer_execute(char **args, int ready)
 {
-	pid_t pid = answer_fork(before);
-	int status, killed;
+	char number[16];
 
-	if (!pid) {
-		execv("/proc/self/exe", args);
-		_exit(message_error(COMMAND_FAILED, "mount -t proc proc /proc",
-				"cannot start the recording: %s", strerror(errno)));
+	snprintf(number, sizeof(number), "%d", ready);
+	if (ready >= 0 && (fcntl(ready, F_SETFD, 0) || setenv("SIDE_READY_FD", number, 1)))
+		_exit(message_error(COMMAND_FAILED, NULL, "out of memory"));
+	execv("/proc/self/exe", args);
+	_exit(message_error(COMMAND_FAILED, "mount -t proc proc /proc",
+			"cannot start the recording: %s", strerror(errno)));
+}
+
+/* Waits until the process that records has begun, or has ended. */
+static void answer_await_begin(int ready, uint64_t pid)
+{
+	ssize_t got;
+	char byte;
+
+	do
+		got = read(ready, &byte, 1);
+	while (got < 0 && errno == EINTR);
+	if (got == 1)
+		message_note("recording process %" PRIu64 " until Ctrl-C", pid);
+}
+
+/* `process`: the process that is recorded until a signal; 0: another recording. */
+static int answer_record(
+		char **args, uint64_t process, const struct sigaction before[ANSWER_SIGNALS])
+{
+	int status, killed, ready[2] = {-1, -1};
+	pid_t pid;
+
+	if (process && pipe2(ready, O_CLOEXEC))
+		return message_error(
+				COMMAND_FAILED, NULL, "cannot make a pipe: %s", strerror(errno));
+	pid = answer_fork(before);
+	if (!pid)
+		answer_execute(args, ready[1]);
+	if (process) {
+		close(ready[1]);
+		answer_await_begin(ready[0], process);
+		close(ready[0]);
 	}
 	status = answer_wait(pid, &killed);
 	/* A signal that this process was sent, too, ends the recording as its user requested. */
@@ -221,9 +255,7 @@ static int answer_record_and_analyse(const struct parsed *parsed,
 	if (!args)
 		return message_error(COMMAND_FAILED, NULL, "out of memory");
 	answer_catch_signals(before);
-	if (options->pid && !options->duration)
-		message_note("recording process %" PRIu64 " until Ctrl-C", options->pid);
-	status = answer_record(args, before);
+	status = answer_record(args, options->duration ? 0 : options->pid, before);
 	if (!answer_signal)
 		answer_recorded_ns = answer_now_ns();
 	/* Without a directory, the recording did not begin, and its message has the reason. */

@@ -18,6 +18,7 @@
 #include "recorder/core/session.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
@@ -353,6 +354,34 @@ static void attach_print_not_informed(const struct attached *attached)
 			attached->report.text);
 }
 
+/* The descriptor that the environment names for reports of the begin; 0: none. */
+static int attach_take_ready(void)
+{
+	const char *text = getenv("SIDE_READY_FD");
+	char *end = NULL;
+	long fd = text ? strtol(text, &end, 10) : 0;
+
+	(void)unsetenv("SIDE_READY_FD");
+	if (!end || *end || fd <= STDERR_FILENO || fd > INT_MAX ||
+			fcntl((int)fd, F_SETFD, FD_CLOEXEC))
+		return 0;
+	return (int)fd;
+}
+
+/* The recording has begun, and the program's probes are set. */
+static void attach_report_ready(struct attached *attached)
+{
+	ssize_t written;
+
+	if (!attached->ready)
+		return;
+	do
+		written = write(attached->ready, "", 1);
+	while (written < 0 && errno == EINTR);
+	close(attached->ready);
+	attached->ready = 0;
+}
+
 static int attach_record_program(struct attached *attached)
 {
 	bool program_ended = false;
@@ -369,8 +398,10 @@ static int attach_record_program(struct attached *attached)
 	attach_print_done(attached, "attach", "recording");
 	status = attached->recording ? attach_check_probes(attached) : COMMAND_DONE;
 	failed = status;
-	if (!status)
+	if (!status) {
+		attach_report_ready(attached);
 		status = attach_run_recording(attached, &program_ended);
+	}
 	attach_kernel_end(attached);
 	if (program_ended)
 		return status;
@@ -476,6 +507,7 @@ static int attach_open(struct attached *ret_attached, const struct parsed *parse
 			.options = options,
 			.dir = {.parent = -1, .own = -1, .network = -1},
 			.printing = {.end_fd = -1},
+			.ready = attach_take_ready(),
 			.signals = -1,
 			.program = -1};
 	if (parsed->operand_count > from_operand)
@@ -522,6 +554,8 @@ static void attach_close(struct attached *attached)
 		close(attached->signals);
 	if (attached->program >= 0)
 		close(attached->program);
+	if (attached->ready)
+		close(attached->ready);
 	free(attached->agent);
 	free(attached->libside);
 }

@@ -42,6 +42,7 @@ struct attached {
 	const char *output; /* the directory of the trace; with --print a temporary one */
 	struct inject_report report;
 	int signals, program; /* a signalfd and a pidfd */
+	int ready;            /* another process waits here for the begin of the recording; or 0 */
 	pid_t kernel;         /* side-uprobes of this recording, or 0 */
 	/* Attaching is only a step of another verb, so success without a change is not printed. */
 	bool incidental;
