@@ -251,6 +251,7 @@ static void drainer_end(struct drainer *drainer)
 		trace_close(session, drainer->ended[i], refined ? &clock : NULL);
 	full_report(session);
 	refusals_report(session);
+	leases_report(session);
 	report_suppressed(session, true);
 	if (!session->service || !session->service->keep)
 		rotate_end(session);

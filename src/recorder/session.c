@@ -374,6 +374,7 @@ void session_destroy(struct session *session)
 	free(session->command.never_meets);
 	session_free_shares(session);
 	refusals_free(session);
+	leases_free(session);
 	if (session->loop.mask_is_ours) {
 		if (session->wait_all)
 			prctl(PR_SET_CHILD_SUBREAPER, 0);

@@ -194,6 +194,26 @@ struct lease_round {
 	uid_t account;
 };
 
+/* Reports a process whose first request was refused, or keeps the message for leases_report(). */
+static void lease_report_denied(
+		struct session *session, const struct instance *instance, const char *reason)
+{
+	int length;
+
+	if (session->service) {
+		report_instance(session, instance, true,
+				"events of process %d (%s) are not recorded: %s",
+				(int)instance->peer, instance->procname, reason);
+		return;
+	}
+	if (session->leases.first_denied)
+		return;
+	length = asprintf(&session->leases.first_denied, "process %d (%s) are not recorded: %s",
+			(int)instance->peer, instance->procname, reason);
+	if (length < 0)
+		session->leases.first_denied = NULL;
+}
+
 static void lease_answer(struct session *session, struct instance *instance,
 		struct instance_channel *channel, struct lease_round *round)
 {
@@ -222,10 +242,7 @@ static void lease_answer(struct session *session, struct instance *instance,
 		instance->denied = NULL;
 	pthread_mutex_unlock(&session->lock);
 	if (reports)
-		report_instance(session, instance, true,
-				"events of process %d (%s) are not recorded: %s",
-				(int)instance->peer, instance->procname,
-				ret == -ENOMEM ? NO_MEMORY : NO_SPACE);
+		lease_report_denied(session, instance, ret == -ENOMEM ? NO_MEMORY : NO_SPACE);
 }
 
 /* ---- idle programs ---- */
@@ -365,4 +382,27 @@ int leases_status(struct session *session, struct session_status *status)
 	}
 	pthread_mutex_unlock(&session->lock);
 	return ret;
+}
+
+/* ---- the end ---- */
+
+void leases_report(struct session *session)
+{
+	const char *first = session->leases.first_denied;
+	size_t nr = session->leases.nr_denied;
+
+	if (!first)
+		return;
+	if (nr > 1)
+		report(session, true,
+				"events of %zu processes are not recorded, the first: events of %s",
+				nr, first);
+	else
+		report(session, true, "events of %s", first);
+}
+
+void leases_free(struct session *session)
+{
+	free(session->leases.first_denied);
+	session->leases.first_denied = NULL;
 }
