@@ -505,8 +505,9 @@ struct parsed {
 	union verb_options options;
 	char **operands; /* points into argv, ends with NULL */
 	int operand_count;
-	bool dashes; /* "--" precedes the operands */
-	char **args; /* the command line in its original order, for side-more; NULL: not kept */
+	bool dashes;     /* "--" precedes the operands */
+	bool for_answer; /* another verb runs this one: hints name options of that verb */
+	char **args;     /* the command line in its original order, for side-more; NULL: not kept */
 	struct text_list kept; /* allocated texts that options refer to; parsed_free() frees them */
 };
 

@@ -187,3 +187,8 @@ bool leaks_is_exact(const struct leaks *leaks)
 	return !leaks->walk.damaged && !leaks_lost(leaks) && !leaks->lost_packets &&
 			!leaks->lost_bytes;
 }
+
+bool leaks_is_empty(const struct leaks *leaks)
+{
+	return !leaks->events && leaks_is_exact(leaks);
+}

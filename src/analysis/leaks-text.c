@@ -271,8 +271,6 @@ static void leaks_text_summary(const struct leaks *leaks, struct view_out *out)
 	uint32_t processes = leaks->identity.keys.count;
 	char text[128], number[FORMAT_NUMBER_MAX], size[FORMAT_NUMBER_MAX];
 
-	if (!leaks->events && !leaks->hidden)
-		view_out_format(out, "The recording has no call of the allocator.\n");
 	view_out_format(out, "%s alive at the end, of %s allocation%s (%s) in %u process%s",
 			leaks_text_blocks(leaks->blocks_alive, leaks->bytes_alive, text),
 			format_number(leaks->allocations, number),

@@ -153,6 +153,8 @@ void leaks_doubts_examine(struct leaks *leaks);
 void leaks_doubts_check_frees(struct leaks *leaks);
 /* A sentence for the reason `number`, below LEAKS_DOUBTS. False: it does not apply. */
 bool leaks_doubt(const struct leaks *leaks, unsigned int number, char text[LEAKS_DOUBT_SIZE]);
+/* True if the recording has no call of the allocator, and nothing hides one. */
+bool leaks_is_empty(const struct leaks *leaks);
 /* True if nothing hides allocations or frees: no losses, no limits, no damage, no doubts. */
 bool leaks_is_exact(const struct leaks *leaks);
 

@@ -144,7 +144,7 @@ def test_commands():
     equal(summary["weight"], "time")
     result = side("flame", "--weight", "wait", PROGRAM)
     equal((result.status, result.out), (0, ""), result.err)
-    contains(result.err, "no event with a weight was recorded")
+    contains(result.err, "the recording has no event with a weight")
     equal(side("flame", "--weight", "bytes", "sh", "-c", "exit 7").status, 7)
 
 

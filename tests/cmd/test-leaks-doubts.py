@@ -3,7 +3,9 @@
 
 usage: test-leaks-doubts.py SIDE PROGRAM
 """
+import json
 import os
+import shutil
 import sys
 import tempfile
 
@@ -80,10 +82,47 @@ def peak_kib(*words):
 def test_json_memory():
     """JSON of many stacks, some 50 MiB, is written while it is made: it needs no more memory than text."""
     trace = record("stacks", "stacks", "--context", "backtrace", "--mode", "block")
-    text, json = peak_kib(side, "leaks", trace), peak_kib(side, "leaks", "--json", trace)
-    expect(json < text + (16 << 10), f"{json} KiB, as text {text} KiB")
+    text, lines = peak_kib(side, "leaks", trace), peak_kib(side, "leaks", "--json", trace)
+    expect(lines < text + (16 << 10), f"{lines} KiB, as text {text} KiB")
 
 
-for test in (test_complete, test_overwritten, test_selected, test_other_operators, test_json_memory):
+VERBS = {"leaks": "call of the allocator", "locks": "operation of locks", "slow": "call of a function", "calls": "call of a function"}
+
+
+def nothing(verb, *words):
+    """The object that reports an empty recording, and the note of the text."""
+    done, text = run(side, verb, "--json", *words), run(side, verb, *words)
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    expect_equal([(line["schema"], line["type"], line["verb"]) for line in lines], [(1, "nothing", verb)], f"{verb}: {done}")
+    expect(f"side: {lines[0]['reason']}\n" in text.stderr, f"{verb}: {text}")
+    expect_equal(text.stdout, "".join(line + "\n" for line in done.stdout.splitlines() if not line.startswith("{")), f"{verb}: text")
+    return lines[0].get("reason"), lines[0].get("hint")
+
+
+def build(name, *compiler):
+    """A program that side cannot record, or None."""
+    source, program_path = os.path.join(work.name, name + ".c"), os.path.join(work.name, name)
+    with open(source, "w") as file:
+        file.write("#include <stdlib.h>\n\nint main(void)\n{\n\treturn malloc(10) == NULL;\n}\n")
+    if shutil.which(compiler[0]) and run(*compiler, "-o", program_path, source).returncode == 0:
+        return program_path
+    print(f"no {name} programs")
+    return None
+
+
+def test_nothing():
+    """A recording without events of the verb has one form in all verbs; that of a trace says how to record."""
+    trace = os.path.join(work.name, "other")
+    done = run(side, "record", "-q", "-w", "libc", "-e", "libc:fopen", "-e", "libc:write", "-o", trace, "--", "cat", "/etc/hostname")
+    expect_equal(done.returncode, 0, done.stderr)
+    for verb, what in VERBS.items():
+        expect_equal(nothing(verb, trace), (f"the recording has no {what}", f"record with `side {verb} -o DIR COMMAND`"), verb)
+    for name, compiler in (("static", ("gcc", "-static")), ("musl", ("musl-gcc",))):
+        bare = build(name, *compiler)
+        for verb in ("leaks", "locks") if bare else ():
+            expect_equal(nothing(verb, "--", bare), (f"the recording has no {VERBS[verb]}", None), f"{verb} of a {name} program")
+
+
+for test in (test_complete, test_overwritten, test_selected, test_other_operators, test_json_memory, test_nothing):
     test()
 finish()

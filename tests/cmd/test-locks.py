@@ -42,7 +42,7 @@ def test_exit_status():
     with tempfile.TemporaryDirectory() as work:
         done = side("locks", "sh", "-c", "exit 7", env=temporary(work))
         equal((done.status, done.out), (7, ""), done)
-        contains(done.err, "no operation of locks was recorded")
+        contains(done.err, "the recording has no operation of locks")
         done = side("locks", "--", os.path.join(work, "missing"), env=temporary(work))
         equal(done.status, 127, done)
         equal(os.listdir(work), [])

@@ -924,6 +924,47 @@ static void test_loss_hints(void **unused)
 	hint_of(LOST_OF_RECORD, "strange", NULL);
 }
 
+static bool answer_has_option(const char *verb, const char *name, size_t length)
+{
+	for (const struct option *option = command_find_verb(verb)->options; option->name; option++)
+		if (strlen(option->name) == length && !strncmp(option->name, name, length))
+			return true;
+	return false;
+}
+
+/* Each option that a hint names, unless in a command, is one of all verbs that answer. */
+static void check_answer_hint(const char *line)
+{
+	static const char *const verbs[] = {"leaks", "locks", "slow", "calls", "flame"};
+
+	for (const char *at = line; (at = strstr(at, "`--")); at++)
+		for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++)
+			assert_true(answer_has_option(verbs[i], at + 3, strcspn(at + 3, "`")));
+	assert_null(strstr(line, "`-e`"));
+}
+
+static void test_answer_hints(void **unused)
+{
+	static const char *const reasons[] = {SESSION_LOST_FULL, SESSION_LOST_TOO_BIG,
+			SESSION_LOST_IN_VFORK, SESSION_LOST_IN_CHILD, SESSION_LOST_BY_KIND,
+			SESSION_LOST_IN_KERNEL, "invalid arguments", "no ring memory", "no ring",
+			SESSION_LOST_PROCESS, SESSION_LOST_RETURN_FULL, SESSION_LOST_RETURN_CALLER,
+			SESSION_LOST_RETURN_COPIED};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++) {
+		struct lost_sums sums = {.verb = LOST_OF_ANSWER};
+
+		lost_add(&sums, reasons[i], 2);
+		catch_stderr();
+		lost_print(&sums);
+		check_answer_hint(caught());
+	}
+	hint_of(LOST_OF_ANSWER, SESSION_LOST_FULL, "use a larger `--buffer-size`");
+	hint_of(LOST_OF_ANSWER, SESSION_LOST_PROCESS,
+			"use a smaller `--buffer-size`, so that more processes can be recorded at the same time");
+}
+
 static void test_loss_summary(void **unused)
 {
 	struct session_process processes[3] = {{.lost = 1, .ring_size = 4096},
@@ -1084,6 +1125,7 @@ int main(void)
 			cmocka_unit_test(test_long_places),
 			cmocka_unit_test(test_losses),
 			cmocka_unit_test(test_loss_hints),
+			cmocka_unit_test(test_answer_hints),
 			cmocka_unit_test(test_loss_summary),
 			cmocka_unit_test(test_habits),
 			cmocka_unit_test(test_unmatched),

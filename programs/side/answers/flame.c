@@ -12,6 +12,7 @@
 #include "programs/common/progress.h"
 #include "programs/side/analysis/flame-notes.h"
 #include "programs/side/analysis/library-messages.h"
+#include "programs/side/answers/nothing.h"
 #include "programs/side/answers/recordings.h"
 #include "programs/side/answers/run.h"
 #include "programs/side/cli/confine.h"
@@ -107,10 +108,8 @@ static int flame_answer_print(const struct parsed *parsed, struct flame *flame, 
 	if (!ret && base && flame_tree_add_base(&flame->tree, &base->tree))
 		ret = error_set_no_memory(&error);
 	/* The program did nothing that has a weight. */
-	if ((ret == -ENOENT || ret == -ENODATA) && answer_end_ns() && !base) {
-		message_note("no event with a weight was recorded");
-		return COMMAND_DONE;
-	}
+	if ((ret == -ENOENT || ret == -ENODATA) && answer_end_ns() && !base)
+		return answer_print_nothing(parsed, "event with a weight");
 	if (ret)
 		return message_library_error(&error);
 	progress_clear();

@@ -2,23 +2,37 @@
 /* The recorded calls of functions as a table: the answer of `side calls` and `side slow`. */
 #include "programs/side/answers/functions.h"
 
+#include <errno.h>
+#include <string.h>
+
 #include "analysis/report.h"
 #include "base/error.h"
 #include "programs/common/message.h"
 #include "programs/common/progress.h"
 #include "programs/side/analysis/library-messages.h"
 #include "programs/side/analysis/report-notes.h"
+#include "programs/side/answers/nothing.h"
+#include "programs/side/answers/run.h"
 #include "programs/side/cli/confine.h"
 
-#include <string.h>
+static bool functions_are_empty(const struct report *report)
+{
+	return !report->calls.functions.count && !report_lost(report) && !report->walk.damaged;
+}
 
-static int functions_run(struct report *report, enum function_table table)
+static int functions_run(
+		const struct parsed *parsed, struct report *report, enum function_table table)
 {
 	struct error error = {.code = 0};
-	int ret;
+	int ret = report_open(report, &error);
 
-	if (report_open(report, &error) || report_read(report, &error))
+	/* A program without calls leaves no trace. */
+	if (ret == -ENOENT && answer_end_ns())
+		return answer_print_nothing(parsed, "call of a function");
+	if (ret || report_read(report, &error))
 		return message_library_error(&error);
+	if (functions_are_empty(report))
+		return answer_print_nothing(parsed, "call of a function");
 	progress_clear();
 	ret = function_table_print(report, table, stdout);
 	if (ret)
@@ -60,8 +74,8 @@ int functions_answer(const struct parsed *parsed, const char *dir, enum function
 		status = message_library_error(&error);
 	confine(dir, NULL);
 	if (!status)
-		status = functions_run(&report, table);
-	if (!status)
+		status = functions_run(parsed, &report, table);
+	if (!status && !functions_are_empty(&report))
 		functions_print_notes(&report);
 	if (!status && report.walk.damaged)
 		status = COMMAND_FAILED;

@@ -12,6 +12,7 @@
 #include "programs/common/progress.h"
 #include "programs/side/analysis/library-messages.h"
 #include "programs/side/answers/allocator.h"
+#include "programs/side/answers/nothing.h"
 #include "programs/side/answers/recordings.h"
 #include "programs/side/answers/run.h"
 #include "programs/side/cli/confine.h"
@@ -71,18 +72,20 @@ static bool leaks_add_args(const struct parsed *parsed, char ***args)
 	return recording_leaks_add(args, parsed->options.leaks.run.pid);
 }
 
-/* `is_recording`: without a trace, the program has made no call of the allocator. */
-static int leaks_answer_print(struct leaks *leaks, bool is_recording)
+static int leaks_answer_print(const struct parsed *parsed, struct leaks *leaks)
 {
 	struct error error = {.code = 0};
 	int ret = leaks_open(leaks, &error);
 
-	if (ret == -ENOENT && is_recording)
+	/* A program without events leaves no trace. */
+	if (ret == -ENOENT && answer_end_ns())
 		ret = 0;
 	else if (!ret)
 		ret = leaks_read(leaks, &error);
 	if (ret)
 		return message_library_error(&error);
+	if (leaks_is_empty(leaks))
+		return answer_print_nothing(parsed, "call of the allocator");
 	progress_clear();
 	if (leaks_print(leaks, stdout, &error))
 		return message_library_error(&error);
@@ -106,7 +109,7 @@ static int leaks_answer(const struct parsed *parsed, const char *dir)
 		status = message_library_error(&error);
 	confine(dir, NULL);
 	if (!status)
-		status = leaks_answer_print(&leaks, dir != parsed->operands[0]);
+		status = leaks_answer_print(parsed, &leaks);
 	if (!status && leaks.walk.damaged)
 		status = COMMAND_FAILED;
 	leaks_free(&leaks);

@@ -9,6 +9,7 @@
 #include "programs/common/message.h"
 #include "programs/common/progress.h"
 #include "programs/side/analysis/library-messages.h"
+#include "programs/side/answers/nothing.h"
 #include "programs/side/answers/recordings.h"
 #include "programs/side/answers/run.h"
 #include "programs/side/cli/confine.h"
@@ -54,17 +55,23 @@ const char *const recording_locks_process[] = {"trace", "--context", "vtid,threa
 		LOCKS_PROBE("pthread_barrier_wait", "barrier"), "--exit",
 		LOCKS_PROBE("pthread_join", "thread"), "--exit", NULL};
 
-static int locks_answer_print(struct locks *locks)
+static bool locks_are_empty(const struct locks *locks)
+{
+	return !locks->events && !locks->lost && !locks->lost_packets && !locks->lost_reported &&
+			!locks->walk.damaged;
+}
+
+static int locks_answer_print(const struct parsed *parsed, struct locks *locks)
 {
 	struct error error = {.code = 0};
 
 	/* A program without events leaves no trace. */
-	if (locks_open(locks, &error) == -ENOENT && answer_end_ns()) {
-		message_note("no operation of locks was recorded");
-		return COMMAND_DONE;
-	}
+	if (locks_open(locks, &error) == -ENOENT && answer_end_ns())
+		return answer_print_nothing(parsed, "operation of locks");
 	if (error.code || locks_read(locks, &error))
 		return message_library_error(&error);
+	if (locks_are_empty(locks))
+		return answer_print_nothing(parsed, "operation of locks");
 	progress_clear();
 	if (locks_print(locks, stdout, &error))
 		return message_library_error(&error);
@@ -88,7 +95,7 @@ static int locks_answer(const struct parsed *parsed, const char *dir)
 		status = message_library_error(&error);
 	confine(dir, NULL);
 	if (!status)
-		status = locks_answer_print(&locks);
+		status = locks_answer_print(parsed, &locks);
 	if (!status && locks.walk.damaged)
 		status = COMMAND_FAILED;
 	locks_free(&locks);

@@ -17,6 +17,7 @@
 
 #include "programs/common/message.h"
 #include "programs/side/answers/rings.h"
+#include "programs/side/cli/more.h"
 #include "programs/side/cli/temporary-directory.h"
 #include "programs/side/session/helper-program.h"
 
@@ -150,7 +151,7 @@ static char **answer_args(const struct parsed *parsed, const struct answer_optio
 	const uint64_t size = options->buffer_size ? options->buffer_size
 						   : rings_size(options->pid, blocks);
 	char **args = NULL;
-	bool added = helper_add(&args, "side", NULL) &&
+	bool added = helper_add(&args, MORE_ANSWER, NULL) &&
 			answer_add_args(&args,
 					options->pid ? plan->process_args : plan->command_args) &&
 			helper_add(&args, parsed->common.verbose ? "-v" : "-q", NULL) &&

@@ -22,5 +22,7 @@ int more_execute(char **argv);
 void more_explain(char **argv);
 /* Argument 0 of side-more for more_explain(). */
 #define MORE_EXPLAIN "side-explain"
+/* Argument 0 of side-more if it records for a verb that answers a question. */
+#define MORE_ANSWER "side-answer"
 
 #endif /* PROGRAMS_SIDE_CLI_MORE_H */

@@ -184,17 +184,20 @@ static void record_print_loss(const struct session_loss *loss)
 			loss->reason);
 }
 
-static enum lost_verb record_lost_verb(enum verb_id verb)
+static enum lost_verb record_lost_verb(const struct parsed *parsed)
 {
-	return verb == VERB_TRACE              ? LOST_OF_TRACE
+	enum verb_id verb = parsed->verb->id;
+
+	return parsed->for_answer              ? LOST_OF_ANSWER
+			: verb == VERB_TRACE   ? LOST_OF_TRACE
 			: verb == VERB_RECOVER ? LOST_OF_RECOVER
 					       : LOST_OF_RECORD;
 }
 
 static void record_print_losses(
-		const struct session_summary *summary, enum verb_id verb, size_t rows)
+		const struct session_summary *summary, const struct parsed *parsed, size_t rows)
 {
-	struct lost_sums losses = {.verb = record_lost_verb(verb)};
+	struct lost_sums losses = {.verb = record_lost_verb(parsed)};
 	char size[FORMAT_NUMBER_MAX];
 
 	lost_add_summary(&losses, summary, summary->lost);
@@ -320,7 +323,7 @@ static void record_print_summary(const struct session_summary *summary, const st
 	}
 	/* A loss is no note, so --quiet does not suppress it. */
 	if (record_has_losses(summary))
-		record_print_losses(summary, parsed->verb->id, output_is_silent() ? 0 : rows);
+		record_print_losses(summary, parsed, output_is_silent() ? 0 : rows);
 	if (output_is_silent())
 		return;
 	/* The session has already reported that no process was reached. */
@@ -334,12 +337,12 @@ static void record_print_summary(const struct session_summary *summary, const st
 }
 
 static void record_json_summary(FILE *out, const struct session_summary *summary,
-		const struct verb *verb, int status)
+		const struct parsed *parsed, int status)
 {
-	struct lost_sums losses = {.verb = record_lost_verb(verb->id)};
+	struct lost_sums losses = {.verb = record_lost_verb(parsed)};
 
 	fprintf(out, "{\"schema\":%d,\"type\":\"summary\",\"verb\":\"%s\",\"output\":",
-			OUTPUT_JSON_SCHEMA, verb->name);
+			OUTPUT_JSON_SCHEMA, parsed->verb->name);
 	print_json_string(out, summary->output);
 	fprintf(out,
 			",\"recorded\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"lost\":%" PRIu64
@@ -449,7 +452,7 @@ void command_session_summary(
 	if (!parsed->common.json)
 		record_print_summary(summary, parsed);
 	else if (!output_is_silent() || record_has_losses(summary))
-		record_json_summary(stderr, summary, parsed->verb, status);
+		record_json_summary(stderr, summary, parsed, status);
 	fflush(stderr);
 }
 

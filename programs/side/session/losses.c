@@ -124,12 +124,24 @@ static const char *loss_hint_full(enum lost_verb verb)
 	case LOST_OF_RECORD:
 		return "use a larger `--buffer-size`, or select fewer events with `-e`";
 	case LOST_OF_TRACE: return "use a larger `--buffer-size`, or probe fewer locations";
-	case LOST_OF_ATTACH: return "use a larger `--buffer-size`";
+	case LOST_OF_ATTACH:
+	case LOST_OF_ANSWER: return "use a larger `--buffer-size`";
 	case LOST_OF_SESSION:
 		return "use a channel with a larger `--buffer-size`, or select fewer events";
 	case LOST_OF_RECOVER: break;
 	}
 	return NULL;
+}
+
+/* The same for an answer. Its verbs have no `--memory-limit` and no `--exit`. */
+static const char *loss_hint_of_answer(const char *reason, const char *hint)
+{
+	if (!strcmp(reason, SESSION_LOST_PROCESS) || !strcmp(reason, "no ring memory"))
+		return "use a smaller `--buffer-size`, so that more processes can be recorded at the same time";
+	if (!strcmp(reason, SESSION_LOST_RETURN_FULL) ||
+			!strcmp(reason, SESSION_LOST_RETURN_COPIED))
+		return NULL;
+	return hint;
 }
 
 /* Returns NULL, or a text, which may be in `text`. */
@@ -148,6 +160,8 @@ static const char *loss_hint(
 				 !strcmp(reason, "process in another one's memory")) &&
 			losses->verb == LOST_OF_TRACE)
 		hint = "use `side trace --global`: the kernel watches these processes, too";
+	if (losses->verb == LOST_OF_ANSWER)
+		hint = loss_hint_of_answer(reason, hint);
 	if (!hint || strcmp(reason, SESSION_LOST_FULL) != 0 || !losses->ring_size)
 		return hint;
 	snprintf(text, HINT_MAX, "%s (it was %s)", hint, format_size(losses->ring_size, size));
