@@ -45,7 +45,7 @@ def test_unknown_verbs():
     refused("x" * 1000, printing=["unknown verb `xxx"])
     # Control characters are shown escaped, not sent.
     contains(side("a\033[31mb").err, "`a\\x1b[31mb`")
-    refused("export", "x", "--format", "cvs", printing=["does not accept `cvs`: use perfetto, ", " or pprof\nhint: did you mean `csv`?"])
+    refused("export", "x", "--format", "cvs", printing=["does not accept `cvs`: use perfetto, ", " or svg\nhint: did you mean `csv`?"])
     refused("list", "-w", "zzzzzz", "--", "true", printing=["does not accept `zzzzzz`: use libc or pthread"])
 
 
