@@ -302,7 +302,8 @@ static const char *const explore_titles[] = {
 
 const char *explore_title(enum explore_view view)
 {
-	return explore_titles[view];
+	return explore_is_answer(view) ? explore_answers_title(explore_answer_of(view))
+				       : explore_titles[view];
 }
 
 uint64_t explore_row_count(const struct explore *explore, enum explore_view view)
@@ -314,9 +315,56 @@ uint64_t explore_row_count(const struct explore *explore, enum explore_view view
 	case EXPLORE_EVENTS: return explore->report.events;
 	case EXPLORE_CLASSES: return explore->classes.count;
 	case EXPLORE_THREADS: return explore->threads.count;
+	case EXPLORE_STACKS:
+	case EXPLORE_LEAKS:
+	case EXPLORE_LOCKS:
+		return explore->answers ? explore_answers_row_count(
+							  explore->answers, explore_answer_of(view))
+					: 0;
 	case EXPLORE_VIEWS: break;
 	}
 	return 0;
+}
+
+/* Writes lines with control characters as \xNN, also the last one if it has no newline. */
+static void explore_put_lines(struct view_out *out, struct view_out *text)
+{
+	char *end;
+
+	view_out_char(text, '\0');
+	for (char *at = text->failed ? NULL : text->begin; at && *at; at = end) {
+		end = strchrnul(at, '\n');
+		if (*end)
+			*end++ = '\0';
+		explore_put_name(out, at);
+		view_out_char(out, '\n');
+	}
+	out->failed |= text->failed;
+	view_out_free(text);
+}
+
+void explore_detail(
+		struct explore *explore, enum explore_view view, uint64_t row, struct view_out *out)
+{
+	struct view_out text = {.begin = NULL};
+
+	if (!explore_is_answer(view))
+		return;
+	explore_answers_detail(explore->answers, explore_answer_of(view), row, &text);
+	explore_put_lines(out, &text);
+}
+
+static void explore_put_answer(struct explore *explore, enum explore_answer answer, uint64_t row,
+		struct view_out *out)
+{
+	struct view_out text = {.begin = NULL};
+
+	explore_answers_row(explore->answers, answer, row, &text);
+	view_out_char(&text, '\0');
+	if (!text.failed)
+		explore_put_name(out, text.begin);
+	out->failed |= text.failed;
+	view_out_free(&text);
 }
 
 void explore_row(
@@ -336,6 +384,9 @@ void explore_row(
 		break;
 	case EXPLORE_CLASSES: explore_put_class(explore, row, out); break;
 	case EXPLORE_THREADS: explore_put_thread(explore, row, out); break;
+	case EXPLORE_STACKS:
+	case EXPLORE_LEAKS:
+	case EXPLORE_LOCKS: explore_put_answer(explore, explore_answer_of(view), row, out); break;
 	case EXPLORE_VIEWS: break;
 	}
 }

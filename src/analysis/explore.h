@@ -8,6 +8,7 @@
 #ifndef SIDE_ANALYSIS_EXPLORE_H
 #define SIDE_ANALYSIS_EXPLORE_H
 
+#include "analysis/explore-answers.h"
 #include "analysis/explore-events.h"
 #include "analysis/explore-tree.h"
 #include "analysis/report.h"
@@ -19,6 +20,9 @@ enum explore_view {
 	EXPLORE_EVENTS,
 	EXPLORE_CLASSES,
 	EXPLORE_THREADS,
+	EXPLORE_STACKS, /* this one and the next ones are answers, in the order of explore_answer */
+	EXPLORE_LEAKS,
+	EXPLORE_LOCKS,
 	EXPLORE_VIEWS
 };
 
@@ -63,7 +67,18 @@ struct explore {
 	struct explore_totals classes, threads;
 	char **summary;
 	uint32_t nr_summary;
+	struct explore_answers *answers; /* set by the caller; NULL: these views have no rows */
 };
+
+static inline bool explore_is_answer(enum explore_view view)
+{
+	return view >= EXPLORE_STACKS && view < EXPLORE_VIEWS;
+}
+
+static inline enum explore_answer explore_answer_of(enum explore_view view)
+{
+	return (enum explore_answer)(view - EXPLORE_STACKS);
+}
 
 /*
  * Reads the trace. `before` is an earlier reading, whose order and expanded branches are kept, or
@@ -79,6 +94,9 @@ const char *explore_title(enum explore_view view);
 uint64_t explore_row_count(const struct explore *explore, enum explore_view view);
 /* Writes a row without a newline. Control characters are visible as \xNN. */
 void explore_row(struct explore *explore, enum explore_view view, uint64_t row,
+		struct view_out *out);
+/* Writes lines about a row, each with a newline; nothing if the row is all that is known. */
+void explore_detail(struct explore *explore, enum explore_view view, uint64_t row,
 		struct view_out *out);
 /* Sorts the functions by a column, the largest first. */
 void explore_sort(struct explore *explore, enum explore_column column);

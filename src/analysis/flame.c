@@ -87,8 +87,9 @@ int flame_prepare(struct flame *flame, const struct flame_options *options, cons
 		ret = walk_prepare(&flame->walk, &walk, error);
 	if (ret)
 		return ret;
-	flame->symbols = trace_symbols_start(
-			options->debuginfod, flame_report_note, &flame->walk.options.listener);
+	if (!flame->symbols)
+		flame->symbols = trace_symbols_start(options->debuginfod, flame_report_note,
+				&flame->walk.options.listener);
 	return flame->symbols ? 0 : error_set_no_memory(error);
 }
 

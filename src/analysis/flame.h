@@ -88,7 +88,11 @@ struct flame {
 	uint64_t unfinished;                  /* waits, pairs or calls without an end */
 };
 
-/* `verb` is for messages: "cannot VERB DIR". Afterwards the caller can drop its privileges. */
+/*
+ * `verb` is for messages: "cannot VERB DIR". Afterwards the caller can drop its privileges. If
+ * flame->symbols is set, no process is started that reads debug files: the caller has dropped its
+ * privileges before, and has kept the symbols of the same trace.
+ */
 int flame_prepare(struct flame *flame, const struct flame_options *options, const char *verb,
 		const char *dir, const struct analysis_listener *listener, struct error *error);
 int flame_open(struct flame *flame, struct error *error);

@@ -266,7 +266,7 @@ static void leaks_text_doubts(const struct leaks *leaks, struct view_out *out)
 						text));
 }
 
-static void leaks_text_summary(const struct leaks *leaks, struct view_out *out)
+void leaks_print_summary(const struct leaks *leaks, struct view_out *out)
 {
 	uint32_t processes = leaks->identity.keys.count;
 	char text[128], number[FORMAT_NUMBER_MAX], size[FORMAT_NUMBER_MAX];
@@ -291,7 +291,7 @@ int leaks_print_text(struct leaks *leaks, FILE *out)
 {
 	struct view_out text = {0};
 
-	leaks_text_summary(leaks, &text);
+	leaks_print_summary(leaks, &text);
 	leaks_text_sites(leaks, &text);
 	leaks_text_print_frees(leaks, &text);
 	return view_out_end(&text, out, 0);

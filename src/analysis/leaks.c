@@ -122,7 +122,14 @@ static void leaks_drop_inner_frees(struct leaks *leaks)
 	}
 }
 
-int leaks_print(struct leaks *leaks, FILE *out, struct error *error)
+static int leaks_set_error(const struct leaks *leaks, int ret, struct error *error)
+{
+	return ret ? error_set_kind(error, ERROR_FAILED, ret, NULL, "cannot analyse %s: %s",
+				     leaks->walk.options.dir, strerror(-ret))
+		   : 0;
+}
+
+int leaks_resolve(struct leaks *leaks, struct error *error)
 {
 	int ret = trace_symbols_read(leaks->symbols, leaks->walk.options.dir);
 
@@ -132,11 +139,17 @@ int leaks_print(struct leaks *leaks, FILE *out, struct error *error)
 	}
 	if (!ret)
 		ret = leaks_group(leaks);
-	if (!ret)
-		ret = leaks->json ? leaks_print_json(leaks, out) : leaks_print_text(leaks, out);
-	return ret ? error_set_kind(error, ERROR_FAILED, ret, NULL, "cannot analyse %s: %s",
-				     leaks->walk.options.dir, strerror(-ret))
-		   : 0;
+	return leaks_set_error(leaks, ret, error);
+}
+
+int leaks_print(struct leaks *leaks, FILE *out, struct error *error)
+{
+	int ret = leaks_resolve(leaks, error);
+
+	if (ret)
+		return ret;
+	ret = leaks->json ? leaks_print_json(leaks, out) : leaks_print_text(leaks, out);
+	return leaks_set_error(leaks, ret, error);
 }
 
 void leaks_free(struct leaks *leaks)

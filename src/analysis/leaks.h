@@ -128,6 +128,9 @@ int leaks_prepare(struct leaks *leaks, const struct leaks_options *options, cons
 		const struct analysis_listener *listener, struct error *error);
 int leaks_open(struct leaks *leaks, struct error *error);
 int leaks_read(struct leaks *leaks, struct error *error);
+/* Reads symbols and makes `groups`. After leaks_read(). */
+int leaks_resolve(struct leaks *leaks, struct error *error);
+/* leaks_resolve(), and the answer as text or JSON. */
 int leaks_print(struct leaks *leaks, FILE *out, struct error *error);
 void leaks_free(struct leaks *leaks);
 
@@ -161,5 +164,7 @@ bool leaks_is_exact(const struct leaks *leaks);
 /* leaks-text.c, leaks-json.c: 0 or -ENOMEM. */
 int leaks_print_text(struct leaks *leaks, FILE *out);
 int leaks_print_json(struct leaks *leaks, FILE *out);
+/* The first part of the text: totals, losses and limits. */
+void leaks_print_summary(const struct leaks *leaks, struct view_out *out);
 
 #endif /* SIDE_ANALYSIS_LEAKS_H */

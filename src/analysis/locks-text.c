@@ -9,7 +9,6 @@
 #include "analysis/report-text.h"
 #include "base/format.h"
 
-#define LOCKS_NAME_BYTES 512
 #define LOCKS_FRAMES_SHOWN 8 /* of each stack */
 #define LOCKS_STACKS_SHOWN 3 /* pairs of stacks of each row */
 #define LOCKS_ROWS_SHOWN 10  /* of each table if `--rows` is not given */
@@ -64,26 +63,34 @@ static void locks_put_function(struct locks *locks, uint32_t stack, char *name, 
 }
 
 /* A variable, or the address and who used it first. */
-static void locks_put_row(struct locks *locks, const struct locks_row *row, char *name)
+static void locks_put_row(struct locks *locks, const struct locks_row *row, char *name, size_t size)
 {
 	const struct symbol *variable = locks_variable(locks, row);
 	char function[LOCKS_NAME_BYTES / 2], number[FORMAT_NUMBER_MAX];
 
 	locks_put_function(locks, row->place, function, sizeof(function));
 	if (row->kind == LOCKS_JOIN)
-		snprintf(name, LOCKS_NAME_BYTES, "threads joined");
+		snprintf(name, size, "threads joined");
 	else if (row->is_shared)
-		snprintf(name, LOCKS_NAME_BYTES, "%s of %s", format_number(row->nr_locks, number),
-				function);
+		snprintf(name, size, "%s of %s", format_number(row->nr_locks, number), function);
 	else if (variable && variable->inside)
-		snprintf(name, LOCKS_NAME_BYTES, "%s+0x%" PRIx64,
+		snprintf(name, size, "%s+0x%" PRIx64,
 				format_printable(variable->function, function, sizeof(function)),
 				variable->inside);
 	else if (variable)
-		format_printable(variable->function, name, LOCKS_NAME_BYTES);
+		format_printable(variable->function, name, size);
 	else
-		snprintf(name, LOCKS_NAME_BYTES, "0x%" PRIx64 " (%s %s)", row->address,
+		snprintf(name, size, "0x%" PRIx64 " (%s %s)", row->address,
 				row->is_initialised ? "made by" : "used by", function);
+}
+
+void locks_put_name(struct locks *locks, const struct locks_row *row, char name[LOCKS_NAME_BYTES])
+{
+	size_t used = 0;
+
+	if (row->kind != LOCKS_JOIN)
+		used = (size_t)snprintf(name, LOCKS_NAME_BYTES, "%s ", locks_kind_name(row->kind));
+	locks_put_row(locks, row, name + used, LOCKS_NAME_BYTES - used);
 }
 
 static void locks_put_thread(const struct locks_thread *thread, char *name, size_t size)
@@ -206,7 +213,7 @@ static void locks_print_edge(struct locks_text *text, const struct locks_edge *e
 
 	locks_put_thread(thread, waiter, sizeof(waiter));
 	locks_put_thread(&locks->threads[hold->thread], holder, sizeof(holder));
-	locks_put_row(locks, &locks->rows[lock->row], name);
+	locks_put_row(locks, &locks->rows[lock->row], name, sizeof(name));
 	view_out_format(&text->out, "  %s waits for %s %s, held by %s\n", waiter,
 			locks_kind_name(lock->kind), name,
 			hold->thread == edge->thread ? "itself" : holder);
@@ -217,24 +224,26 @@ static void locks_print_edge(struct locks_text *text, const struct locks_edge *e
 	locks_print_stack(text, "taken at", stacks_named(&locks->stacks, hold->stack));
 }
 
-static void locks_print_deadlocks(struct locks_text *text)
+static void locks_print_cycle(struct locks_text *text, const struct locks_deadlock *deadlock)
 {
 	struct locks *locks = text->locks;
+	const struct locks_edge *edges = &locks->edges[deadlock->first];
 	char process[512];
 
-	for (uint32_t i = 0; i < locks->nr_deadlocks; i++) {
-		const struct locks_deadlock *deadlock = &locks->deadlocks[i];
-		const struct locks_edge *edges = &locks->edges[deadlock->first];
+	identity_text(&locks->identity, locks->threads[edges->thread].process, process,
+			sizeof(process));
+	view_out_format(&text->out, "%sDEADLOCK%s of %u thread%s of %s\n",
+			locks->colour ? VIEW_COLOUR_LOST : "", locks->colour ? VIEW_COLOUR_END : "",
+			deadlock->count, locks_plural(deadlock->count), process);
+	for (uint32_t at = 0; at < deadlock->count; at++)
+		locks_print_edge(text, &edges[at]);
+}
 
+static void locks_print_deadlocks(struct locks_text *text)
+{
+	for (uint32_t i = 0; i < text->locks->nr_deadlocks; i++) {
 		locks_begin_section(text);
-		identity_text(&locks->identity, locks->threads[edges->thread].process, process,
-				sizeof(process));
-		view_out_format(&text->out, "%sDEADLOCK%s of %u thread%s of %s\n",
-				locks->colour ? VIEW_COLOUR_LOST : "",
-				locks->colour ? VIEW_COLOUR_END : "", deadlock->count,
-				locks_plural(deadlock->count), process);
-		for (uint32_t at = 0; at < deadlock->count; at++)
-			locks_print_edge(text, &edges[at]);
+		locks_print_cycle(text, &text->locks->deadlocks[i]);
 	}
 }
 
@@ -259,7 +268,7 @@ static void locks_put_row_fields(struct locks *locks, struct report_table *table
 {
 	char name[LOCKS_NAME_BYTES], number[FORMAT_NUMBER_MAX], process[512];
 
-	locks_put_row(locks, row, name);
+	locks_put_row(locks, row, name, sizeof(name));
 	table_put(table, name);
 	table_put(table, locks_kind_name(row->kind));
 	table_format(table, "%s%s", text_duration((double)row->waited_ns, number),
@@ -342,9 +351,7 @@ static void locks_print_pairs_of(struct locks_text *text, uint32_t row, const ui
 	if (!count)
 		return;
 	locks_begin_section(text);
-	locks_put_row(locks, &locks->rows[row], name);
-	if (locks->rows[row].kind != LOCKS_JOIN)
-		view_out_format(&text->out, "%s ", locks_kind_name(locks->rows[row].kind));
+	locks_put_name(locks, &locks->rows[row], name);
 	view_out_format(&text->out, "%s\n", name);
 	for (uint32_t i = 0; i < count && i < LOCKS_STACKS_SHOWN; i++)
 		locks_print_pair(text, &locks->pairs[order[first + i]]);
@@ -378,7 +385,7 @@ static void locks_put_object(struct locks *locks, const struct locks_thread *thr
 	const struct locks_row *row = locks_awaited_row(locks, thread);
 
 	if (row && !row->is_shared)
-		locks_put_row(locks, row, name);
+		locks_put_row(locks, row, name, LOCKS_NAME_BYTES);
 	else
 		snprintf(name, LOCKS_NAME_BYTES, "0x%" PRIx64,
 				thread->pending[thread->depth - 1].address);
@@ -463,4 +470,34 @@ int locks_print_text(struct locks *locks, FILE *out)
 	free(others);
 	free(pairs);
 	return view_out_end(&text.out, out, ret);
+}
+
+/* ---- parts ---- */
+
+void locks_print_summary(struct locks *locks, struct view_out *out)
+{
+	struct locks_text text = {.locks = locks, .out = *out};
+
+	locks_print_overview(&text);
+	locks_print_notes(&text);
+	*out = text.out;
+}
+
+void locks_print_stacks(
+		struct locks *locks, uint32_t row, const uint32_t *order, struct view_out *out)
+{
+	struct locks_text text = {.locks = locks, .out = *out};
+	uint32_t count, first = locks_pairs_of(locks, order, row, &count);
+
+	for (uint32_t i = 0; i < count; i++)
+		locks_print_pair(&text, &locks->pairs[order[first + i]]);
+	*out = text.out;
+}
+
+void locks_print_deadlock(struct locks *locks, uint32_t number, struct view_out *out)
+{
+	struct locks_text text = {.locks = locks, .out = *out};
+
+	locks_print_cycle(&text, &locks->deadlocks[number]);
+	*out = text.out;
 }

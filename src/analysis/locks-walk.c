@@ -286,7 +286,14 @@ static int locks_name_pairs(struct locks *locks)
 	return ret || locks->stacks.no_memory ? -ENOMEM : 0;
 }
 
-int locks_print(struct locks *locks, FILE *out, struct error *error)
+static int locks_set_error(const struct locks *locks, int ret, struct error *error)
+{
+	return ret ? error_set_kind(error, ERROR_FAILED, ret, NULL, "cannot report locks of %s: %s",
+				     locks->walk.options.dir, strerror(-ret))
+		   : 0;
+}
+
+int locks_resolve(struct locks *locks, struct error *error)
 {
 	int ret = trace_symbols_read(locks->symbols, locks->walk.options.dir);
 
@@ -295,11 +302,17 @@ int locks_print(struct locks *locks, FILE *out, struct error *error)
 		ret = locks_count_open(locks);
 	if (!ret)
 		ret = locks_name_pairs(locks);
-	if (!ret)
-		ret = locks->json ? locks_print_json(locks, out) : locks_print_text(locks, out);
-	return ret ? error_set_kind(error, ERROR_FAILED, ret, NULL, "cannot report locks of %s: %s",
-				     locks->walk.options.dir, strerror(-ret))
-		   : 0;
+	return locks_set_error(locks, ret, error);
+}
+
+int locks_print(struct locks *locks, FILE *out, struct error *error)
+{
+	int ret = locks_resolve(locks, error);
+
+	if (ret)
+		return ret;
+	ret = locks->json ? locks_print_json(locks, out) : locks_print_text(locks, out);
+	return locks_set_error(locks, ret, error);
 }
 
 /* ---- the order ---- */

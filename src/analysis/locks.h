@@ -215,7 +215,9 @@ int locks_prepare(struct locks *locks, const struct locks_options *options, cons
 		const struct analysis_listener *listener, struct error *error);
 int locks_open(struct locks *locks, struct error *error);
 int locks_read(struct locks *locks, struct error *error);
-/* Writes the answer to the stream without flushing it. */
+/* Reads symbols, and ends the waits that are open. After locks_read(). */
+int locks_resolve(struct locks *locks, struct error *error);
+/* locks_resolve(), and the answer as text or JSON, to a stream that is not flushed. */
 int locks_print(struct locks *locks, FILE *out, struct error *error);
 void locks_free(struct locks *locks);
 
@@ -233,5 +235,18 @@ uint32_t locks_pairs_of(const struct locks *locks, const uint32_t *order, uint32
 		uint32_t *ret_count);
 /* Threads that wait at the end of the trace, the longest wait first. */
 uint32_t *locks_waiting_order(struct locks *locks, uint32_t *ret_count);
+
+/* ---- locks-text.c: parts of the text, after locks_resolve() ---- */
+
+#define LOCKS_NAME_BYTES 512
+
+/* Totals, losses and limits. */
+void locks_print_summary(struct locks *locks, struct view_out *out);
+/* The kind and the variable, or the address and who used it first. */
+void locks_put_name(struct locks *locks, const struct locks_row *row, char name[LOCKS_NAME_BYTES]);
+/* `order` is that of locks_pair_order(). All pairs of stacks of the row. */
+void locks_print_stacks(
+		struct locks *locks, uint32_t row, const uint32_t *order, struct view_out *out);
+void locks_print_deadlock(struct locks *locks, uint32_t number, struct view_out *out);
 
 #endif /* SIDE_ANALYSIS_LOCKS_H */

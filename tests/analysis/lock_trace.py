@@ -98,6 +98,31 @@ class LockTrace:
                 file.write(payload)
 
 
+def write_deadlock(path, lost=0, lost_before=0):
+    """Two threads of which each waits for the lock of the other one."""
+    first, second = 0x1000, 0x2000
+    trace = LockTrace(path)
+    now = 1000
+    # A pause in the middle lets losses be before or during the deadlock.
+    for thread, function, address in ((1, "pthread_mutex_lock_req", first), (1, "pthread_mutex_lock", first), (1, "pthread_mutex_unlock", first)):
+        trace.add(now, thread, function, address)
+        now += 1000
+    trace.end_packet()
+    trace.add(now, 1, "sem_post", 0x3000)
+    trace.end_packet(lost_before)
+    now += 1_000_000
+    for thread, function, address in ((1, "pthread_mutex_lock_req", first), (1, "pthread_mutex_lock", first),
+                                      (2, "pthread_mutex_lock_req", second), (2, "pthread_mutex_lock", second)):
+        trace.add(now, thread, function, address)
+        now += 1000
+    trace.end_packet()
+    trace.add(now, 1, "pthread_mutex_lock_req", second)
+    trace.end_packet(lost)
+    trace.add(now + 1000, 2, "pthread_mutex_lock_req", first)
+    trace.write()
+    return path
+
+
 def write_anything(path, seed, count=3000):
     """Writes events in an order that no program has, with values that none has."""
     chance = random.Random(seed)

@@ -399,6 +399,66 @@ static void test_rows(void **unused)
 	explore_test_remove(&trace);
 }
 
+/* Events without stacks, allocations and locks: answers without rows. */
+static void test_answers_without_rows(void **unused)
+{
+	const struct analysis_listener listener = {.report = NULL};
+	struct explore_answers *answers = NULL;
+	struct error error = {.code = 0};
+	struct explore_test_trace trace;
+	struct explore *explore;
+
+	(void)unused;
+	explore_test_create(&trace, "time");
+	explore = explore_test_load(&trace, NULL, NULL);
+	assert_int_equal(explore_answers_create(trace.dir, &answers, &error), 0);
+	assert_int_equal(explore_row_count(explore, EXPLORE_LEAKS), 0);
+	explore->answers = answers;
+	for (unsigned int i = 0; i < EXPLORE_ANSWERS; i++) {
+		assert_false(explore_answers_is_open(answers, (enum explore_answer)i));
+		assert_int_equal(explore_answers_open(answers, (enum explore_answer)i, &listener,
+						 &error),
+				0);
+		assert_true(explore_answers_is_open(answers, (enum explore_answer)i));
+		assert_int_equal(
+				explore_row_count(explore, (enum explore_view)(EXPLORE_STACKS + i)),
+				0);
+	}
+	explore_answers_set_filter(answers, "n == 3");
+	assert_false(explore_answers_is_open(answers, EXPLORE_ANSWER_STACKS));
+	assert_true(explore_answers_is_open(answers, EXPLORE_ANSWER_LEAKS));
+	assert_int_equal(
+			explore_answers_open(answers, EXPLORE_ANSWER_STACKS, &listener, &error), 0);
+	explore_answers_free(answers);
+	explore_free(explore);
+	explore_test_remove(&trace);
+}
+
+/* The error is reported once. */
+static void test_answers_of_a_removed_trace(void **unused)
+{
+	const struct analysis_listener listener = {.report = NULL};
+	struct explore_answers *answers = NULL;
+	struct error error = {.code = 0};
+	struct explore_test_trace trace;
+
+	(void)unused;
+	assert_true(explore_answers_create("/no/such/trace", &answers, &error) < 0);
+	explore_answers_free(answers);
+	explore_test_create(&trace, "time");
+	assert_int_equal(explore_answers_create(trace.dir, &answers, &error), 0);
+	explore_test_remove(&trace);
+	for (unsigned int i = 0; i < EXPLORE_ANSWERS; i++) {
+		enum explore_answer answer = (enum explore_answer)i;
+
+		assert_true(explore_answers_open(answers, answer, &listener, &error) < 0);
+		assert_true(*error.text);
+		assert_int_equal(explore_answers_open(answers, answer, &listener, &error), 0);
+		assert_int_equal(explore_answers_row_count(answers, answer), 0);
+	}
+	explore_answers_free(answers);
+}
+
 static void test_errors(void **unused)
 {
 	const struct analysis_listener listener = {.report = NULL};
@@ -428,6 +488,8 @@ int main(void)
 			cmocka_unit_test(test_events_of_a_removed_trace),
 			cmocka_unit_test(test_search),
 			cmocka_unit_test(test_rows),
+			cmocka_unit_test(test_answers_without_rows),
+			cmocka_unit_test(test_answers_of_a_removed_trace),
 			cmocka_unit_test(test_errors),
 	};
 

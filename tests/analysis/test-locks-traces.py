@@ -13,11 +13,11 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
 
 from checks import contains, equal, run_tests, true
-from lock_trace import LockTrace, write_anything
+from lock_trace import LockTrace, write_anything, write_deadlock
 
 LOCKS = sys.argv[1]
 del sys.argv[1]
-A, B = 0x1000, 0x2000
+A = 0x1000
 
 
 def answer(trace):
@@ -30,33 +30,9 @@ def text(trace):
     return subprocess.run([LOCKS, trace], capture_output=True, text=True, check=True, timeout=60).stdout
 
 
-def make(path, lost=0, lost_before=0):
-    """Two threads of which each waits for the lock of the other one."""
-    trace = LockTrace(path)
-    now = 1000
-    # A pause in the middle lets losses be before or during the deadlock.
-    for thread, function, address in ((1, "pthread_mutex_lock_req", A), (1, "pthread_mutex_lock", A), (1, "pthread_mutex_unlock", A)):
-        trace.add(now, thread, function, address)
-        now += 1000
-    trace.end_packet()
-    trace.add(now, 1, "sem_post", 0x3000)
-    trace.end_packet(lost_before)
-    now += 1_000_000
-    for thread, function, address in ((1, "pthread_mutex_lock_req", A), (1, "pthread_mutex_lock", A),
-                                      (2, "pthread_mutex_lock_req", B), (2, "pthread_mutex_lock", B)):
-        trace.add(now, thread, function, address)
-        now += 1000
-    trace.end_packet()
-    trace.add(now, 1, "pthread_mutex_lock_req", B)
-    trace.end_packet(lost)
-    trace.add(now + 1000, 2, "pthread_mutex_lock_req", A)
-    trace.write()
-    return path
-
-
 def test_deadlock():
     with tempfile.TemporaryDirectory() as work:
-        path = make(os.path.join(work, "trace"))
+        path = write_deadlock(os.path.join(work, "trace"))
         overview = answer(path)[0]
         equal((overview["deadlocks"], overview["uncertain_deadlocks"], overview["lost"]), (1, 0, 0))
         contains(text(path), "DEADLOCK of 2 threads of program:7")
@@ -65,7 +41,7 @@ def test_deadlock():
 def test_losses():
     with tempfile.TemporaryDirectory() as work:
         # The release of a lock may be among the lost events.
-        path = make(os.path.join(work, "during"), lost=5)
+        path = write_deadlock(os.path.join(work, "during"), lost=5)
         overview = answer(path)[0]
         equal((overview["deadlocks"], overview["uncertain_deadlocks"], overview["lost"]), (0, 1, 5))
         printed = text(path)
@@ -73,7 +49,7 @@ def test_losses():
         contains(printed, "5 events lost")
         contains(printed, "a cycle of waiting threads that may be a deadlock, or may have lost a release")
         # Earlier losses do not matter.
-        overview = answer(make(os.path.join(work, "before"), lost_before=5))[0]
+        overview = answer(write_deadlock(os.path.join(work, "before"), lost_before=5))[0]
         equal((overview["deadlocks"], overview["lost"]), (1, 5))
 
 
