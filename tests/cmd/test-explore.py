@@ -6,11 +6,15 @@ import shlex
 import shutil
 from collections import Counter
 
+import call_trace
 from harness import *
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../analysis"))
+from lock_trace import write_deadlock
 
 COUNTED = sys.argv.pop(1)
 UNITS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
-READY = "q Quit"
+READY = "qQuit"
 
 
 class Terminal:
@@ -259,6 +263,192 @@ def test_filter():
         terminal.end()
 
 
+def kept(verb, *command):
+    """A trace that the verb has recorded."""
+    directory = tempfile.TemporaryDirectory()
+    atexit.register(directory.cleanup)
+    path = os.path.join(directory.name, "trace")
+    result = side(verb, "-o", path, "--", *command)
+    true(os.path.exists(path), result)
+    return path
+
+
+def answer(verb, *args):
+    result = side(verb, "--json", *args)
+    equal((result.status, result.err), (0, ""))
+    return json_lines(result.out)
+
+
+def stack_rows(lines):
+    """The rows of the view, from the call paths of `side flame --json`."""
+    path, rows = [], []
+    for line in of_type(lines, "path"):
+        path = path[:line["depth"]] + [line["function"]]
+        if line["self"]:
+            rows.append((line["self"], path[:-4:-1]))
+    return sorted(rows, reverse=True)
+
+
+def stack_of(row):
+    """The number of events and the innermost functions of a row; nothing for the summary."""
+    match = re.match(r" *([\d,]+) +[\d.]+% (.*)", row)
+    return (int(match[1].replace(",", "")), match[2].split(" < ")[:3]) if match else None
+
+
+def leak_of(row):
+    """The bytes and blocks of a row; nothing for the summary."""
+    return re.findall(r"^ *([\d,]+) +[\d.]+% +([\d,]+) ", row)
+
+
+def test_stacks_and_leaks():
+    if "SEEDED_LEAKS" not in os.environ:
+        skip("no program with leaks is built")
+    trace = kept("leaks", os.environ["SEEDED_LEAKS"], "layers")
+    leaks = of_type(answer("leaks", trace), "leak")
+    with Terminal(SIDE, "explore", trace, width=200, height=20) as terminal:
+        terminal.wait(READY)
+        terminal.send("F9")
+        wanted = [[]] + [[(f"{leak['bytes']:,}", f"{leak['blocks']:,}")] for leak in leaks]
+        terminal.rows(f"Leaks  1/{len(wanted)}", wanted, leak_of)
+        # The whole stack of one row.
+        seeded = next(number for number, leak in enumerate(leaks) if leak["blocks"] == 30)
+        terminal.send(*["Down"] * (seeded + 1), "Enter")
+        text = terminal.wait("(?s)The whole row.*_start")
+        positions = [text.index(frame["function"] + "+") for frame in leaks[seeded]["stack"]]
+        equal(positions, sorted(positions), text)
+        terminal.tmux("resize-window", "-x", "100", "-y", "10")
+        terminal.wait("any other key returns")
+        terminal.send(*["Down"] * 3)
+        terminal.wait("The whole row *\n +layer3")
+        # The last line is the last one that can be scrolled to.
+        terminal.send(*["NPage"] * 9)
+        terminal.wait("The whole row *\n +_start")
+        terminal.send("PPage", "Up", "k")
+        terminal.wait("The whole row *\n +layer")
+        terminal.tmux("resize-window", "-x", "200", "-y", "20")
+        terminal.send("x", "b")
+        lines = answer("flame", "--weight", "count", trace)
+        terminal.rows("Stacks  1/", [None] + stack_rows(lines), stack_of)
+        contains(terminal.text(), f"{lines[0]['count']:,} events by stack; {lines[0]['stackless']} without a stack")
+        terminal.send("\\")
+        terminal.type("size == 1005")
+        terminal.send("Enter")
+        selected = of_type(report("--filter", "size == 1005", trace), "overview")[0]["events"]
+        true(selected, "the filter selects events")
+        rows = terminal.rows(r"Stacks  1/2  filter: size == 1005", [None, (selected, ["layer5(unsigned long)", "layer4(unsigned long)", "layer3(unsigned long)"])],
+                             stack_of)
+        contains(rows[0], f"{selected} event by stack")
+        # Blocks are followed through all events.
+        terminal.send("m")
+        terminal.rows(rf"Leaks  \d/{len(wanted)} *\n", wanted, leak_of)
+        terminal.send("q")
+        terminal.wait("status=0")
+
+
+def test_locks():
+    if "SEEDED_LOCKS" not in os.environ:
+        skip("no program with locks is built")
+    trace = kept("locks", os.environ["SEEDED_LOCKS"], "mutex")
+    lines = answer("locks", trace)
+    locks = of_type(lines, "lock")
+    with Terminal(SIDE, "explore", trace, width=160) as terminal:
+        terminal.wait(READY)
+        terminal.send("F11")
+        text = terminal.wait(r"Locks  1/(.*\n)+.* mutex seeded_mutex")
+        contains(text, f"{lines[0]['events']:,} events of {lines[0]['threads']} threads")
+        for lock in locks:
+            row = next(row for row in text.splitlines() if lock.get("name", "threads joined") in row)
+            fields = columns(row)
+            near(fields[0].rstrip("+"), lock["waited_ns"], "waited")
+            equal((fields[1], fields[2]), (f"{lock['attempts']:,}", f"{lock['contended']:,}"), row)
+        terminal.send("/")
+        terminal.type("seeded_mutex")
+        terminal.send("Enter", "Enter")
+        text = terminal.wait("(?s)The whole row.*waits at.*held by")
+        for frame in locks[0]["stacks"][0]["waiter"][:2]:
+            contains(text, frame["function"])
+        terminal.send("x", "q")
+        terminal.end()
+
+
+def test_deadlock():
+    with tempfile.TemporaryDirectory() as work:
+        trace = write_deadlock(os.path.join(work, "trace"))
+        with Terminal(SIDE, "explore", trace) as terminal:
+            terminal.wait(READY)
+            terminal.send("l")
+            terminal.wait("DEADLOCK of 2 threads of program:7")
+            terminal.send("/")
+            terminal.type("deadlock")
+            terminal.send("Enter", "Enter")
+            text = terminal.wait("(?s)The whole row.*waits for.*waits for")
+            contains(text, "thread 1 waits for mutex 0x2000")
+            contains(text, "thread 2 waits for mutex 0x1000")
+            terminal.send("x", "q")
+            terminal.end()
+
+
+def test_mouse():
+    def press(button, row):
+        """The bytes of a terminal, such as xterm, for a press in the third column of a line, and for the release."""
+        codes = (button, 3) if button == 0 else (button,)
+        terminal.tmux("send-keys", "-H", *(byte for code in codes for byte in (
+            "1b", "5b", "4d", *(f"{32 + value:02x}" for value in (code, 3, row + 1)))))
+    with Terminal(SIDE, "explore", TRACE) as terminal:
+        terminal.wait(READY)
+        terminal.send("e")
+        terminal.wait("Events  1/")
+        press(0, 6)
+        terminal.wait("Events  5/")
+        press(65, 10)
+        terminal.wait("Events  8/")
+        press(64, 10)
+        terminal.wait("Events  5/")
+        # The titles and the keys are no rows.
+        press(0, 1)
+        press(0, 29)
+        press(64, 10)
+        terminal.wait("Events  2/")
+        press(0, 3)
+        terminal.wait("The whole row")
+        terminal.send("x", "F4")
+        terminal.wait("Call tree  1/1\n")
+        press(0, 2)
+        terminal.wait(r"Call tree  1/[2-9]")
+        # Below the last row.
+        press(0, 25)
+        press(0, 3)
+        terminal.wait("Call tree  2/")
+        terminal.send("q")
+        terminal.end()
+
+
+def test_hostile_names():
+    names = {"\x1b[2J\x1b[31mred": "\\x1b[2J\\x1b[31mred", "two\nlines\ttab": "two\\x0alines\\x09tab",
+             "wide 漢字": "wide 漢字", "back\x08space\x7f": "back\\x08space\\x7f", "left\u202eright": "left?right"}
+    values = dict(zip(names, ("\\x1b[2J\\x1b[31mred", "two\\nlines\\ttab", "wide 漢字", "back\\x08space\\x7f", "left\\xe2\\x80\\xaeright"), strict=True))
+    calls = []
+    for number, name in enumerate(names):
+        calls += [(1000 + 100 * number, call_trace.enter(name, number + 1)), (1050 + 100 * number, call_trace.leave(name, number + 1, 50))]
+    with tempfile.TemporaryDirectory() as work:
+        trace = call_trace.write(os.path.join(work, "trace"), calls)
+        with Terminal(SIDE, "explore", trace) as terminal:
+            terminal.wait(READY)
+            for key, view in (("f", "Functions"), ("t", "Call tree"), ("e", "Events"), ("b", "Stacks")):
+                terminal.send(key)
+                text = terminal.wait(rf"{view}[^\n]*  1/(.*\n)+.*right(.*\n)+.*{READY}")
+                # Values of events are escaped as in `side view`.
+                for name, shown in names.items():
+                    contains(text, values[name] if key == "e" else shown, view)
+                equal(len(text.splitlines()), 30, "the screen is whole")
+            terminal.send("/")
+            terminal.type("two")
+            terminal.send("Enter", "Enter")
+            contains(terminal.wait("The whole row"), "two\\x0alines\\x09tab")
+            terminal.send("x", "q")
+            terminal.end()
+
+
 def test_long_input():
     with Terminal(SIDE, "explore", TRACE, width=1200) as terminal:
         terminal.wait(READY)
@@ -280,7 +470,8 @@ def test_nothing_to_show():
     with Terminal(SIDE, "explore", empty) as terminal:
         contains(terminal.wait(READY), "Events     0")
         for key, sentence in (("f", "No calls were recorded"), ("t", "No calls were recorded"), ("e", "The trace has no events"),
-                              ("c", "The trace has no events"), ("h", "The trace has no events")):
+                              ("c", "The trace has no events"), ("h", "The trace has no events"), ("b", "No event has a stack"),
+                              ("m", "No allocations were recorded"), ("l", "No operations of locks were recorded")):
             terminal.send(key, "Enter", "Down", "+", ">", "n")
             terminal.wait(sentence)
         terminal.send("q")
@@ -346,7 +537,9 @@ def test_running_process():
             first = int(re.search(r"Events  1/([\d,]+)", terminal.wait(r"Events  1/\d")).group(1).replace(",", ""))
             wait_until(lambda: int(re.search(r"Events  1/([\d,]+)", terminal.text()).group(1).replace(",", "")) > first,
                        "more events")
-            terminal.send("p")
+            terminal.send("F9")
+            terminal.wait("Not while a program is recorded")
+            terminal.send("e", "p")
             terminal.wait(r"\[paused\]")
             terminal.send("p")
             terminal.wait(r"\[live\]")
@@ -376,9 +569,9 @@ def test_recording_that_cannot_begin():
 
 def test_screen_of_the_documentation():
     with open(os.path.join(os.path.dirname(__file__), "../../docs/how-to/explore.md"), encoding="utf-8") as file:
-        shown = [line[4:] for line in re.search(r"     Functions by (?:.*\n)+?    F1 .*", file.read()).group().splitlines()]
-    with Terminal(SIDE, "explore", TRACE, width=100, height=len(shown)) as terminal:
-        terminal.wait("F2 Summary")
+        shown = [line[4:] for line in re.search(r"     Functions by (?:.*\n)+?    F1Help.*", file.read()).group().splitlines()]
+    with Terminal(SIDE, "explore", TRACE, width=120, height=len(shown)) as terminal:
+        terminal.wait("F2Summary")
         terminal.send("f")
         terminal.wait("Functions by SELF")
         lines = [line.rstrip() for line in terminal.wait(f"counted_compare(.*\n)+.*{READY}").splitlines()]

@@ -529,9 +529,9 @@ const struct option table_explore_options[] = {
 };
 
 const char *const table_explore_paragraphs[] = {
-	"Shows a trace on the whole terminal: a summary, the functions with their times, the call tree, all events, event classes and threads. "
-	"The numbers are those of `side report`.",
-	"F2 to F7 or a letter selects a view, arrow keys move, Enter expands a branch or shows a whole row, / searches and q quits. "
+	"Shows a trace on the whole terminal: a summary, the functions with their times, the call tree, all events, event classes, threads, stacks, leaks and locks. "
+	"The numbers are those of `side report`, `side flame`, `side leaks` and `side locks`.",
+	"F2 to F9, F11 or a letter selects a view, arrow keys move, Enter expands a branch or shows a whole row, / searches and q quits. "
 	"The key ? lists all keys.",
 	"With `-p`, side records the calls of functions of a running program and reads them again each second; p pauses. "
 	"If a reading takes longer, the intervals become longer too. "

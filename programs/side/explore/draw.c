@@ -76,7 +76,7 @@ void draw_line(int line, enum draw_style style, size_t skip, const char *text)
 	free(wide);
 }
 
-void draw_wrapped(int line, int end, const char *text)
+int draw_wrapped(int line, int end, const char *text)
 {
 	wchar_t *wide = draw_characters(text);
 	const wchar_t *begin = wide;
@@ -91,4 +91,5 @@ void draw_wrapped(int line, int end, const char *text)
 			break;
 	}
 	free(wide);
+	return line;
 }

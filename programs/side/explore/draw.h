@@ -20,7 +20,10 @@ void draw_start(bool colour);
  * fills the remainder. Bytes that the locale cannot show become question marks.
  */
 void draw_line(int line, enum draw_style style, size_t skip, const char *text);
-/* Draws the text in as many lines as it needs, from `line` to the one before `end`. */
-void draw_wrapped(int line, int end, const char *text);
+/*
+ * Draws the text in as many lines as it needs, from `line` to the one before `end`. Returns the
+ * next line.
+ */
+int draw_wrapped(int line, int end, const char *text);
 
 #endif /* PROGRAMS_SIDE_EXPLORE_DRAW_H */

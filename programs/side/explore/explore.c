@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "analysis/explore-answers.h"
 #include "base/error.h"
 #include "programs/common/command.h"
 #include "programs/common/message.h"
@@ -43,35 +44,56 @@ static int explore_check_terminal(const struct parsed *parsed)
 
 /* ---- the screen ---- */
 
-static int explore_show(const struct parsed *parsed, const char *dir, int recording)
+static int explore_run(const struct screen_options *options)
 {
+	const char *dir = options->dir;
+	struct error error = {.code = 0};
 	char path[PATH_MAX];
-	const struct screen_options options = {
+	int ret;
+
+	setlocale(LC_CTYPE, "");
+	if (!screen_open(options))
+		return message_error(COMMAND_FAILED, "run `side report DIR`",
+				"cannot show the screen: the terminal `%.64s` is not known",
+				getenv("TERM"));
+	confine_watcher(realpath(dir, path) ? path : dir);
+	ret = screen_run(options, &error);
+	screen_close();
+	/* The messages of the recorder, which follow, have the reason. */
+	if (ret == -ENOENT && options->recording >= 0)
+		return COMMAND_DONE;
+	return ret ? message_library_error(&error) : COMMAND_DONE;
+}
+
+static struct screen_options explore_options(
+		const struct parsed *parsed, const char *dir, int recording)
+{
+	return (struct screen_options){
 			.dir = dir,
 			.filter = parsed->options.explore.filter,
 			.colour = output_has_color(stdout, parsed->common.color),
 			.recording = recording,
 	};
-	struct error error = {.code = 0};
-	int ret;
+}
 
-	setlocale(LC_CTYPE, "");
-	if (!screen_open(&options))
-		return message_error(COMMAND_FAILED, "run `side report DIR`",
-				"cannot show the screen: the terminal `%.64s` is not known",
-				getenv("TERM"));
-	confine_watcher(realpath(dir, path) ? path : dir);
-	ret = screen_run(&options, &error);
-	screen_close();
-	/* The messages of the recorder, which follow, have the reason. */
-	if (ret == -ENOENT && recording >= 0)
-		return COMMAND_DONE;
-	return ret ? message_library_error(&error) : COMMAND_DONE;
+static int explore_watch(const struct parsed *parsed, const char *dir, int recording)
+{
+	const struct screen_options options = explore_options(parsed, dir, recording);
+
+	return explore_run(&options);
 }
 
 static int explore_answer(const struct parsed *parsed, const char *dir)
 {
-	return explore_show(parsed, dir, -1);
+	struct screen_options options = explore_options(parsed, dir, -1);
+	struct error error = {.code = 0};
+	int status;
+
+	status = explore_answers_create(dir, &options.answers, &error)
+			? message_library_error(&error)
+			: explore_run(&options);
+	explore_answers_free(options.answers);
+	return status;
 }
 
 /* ---- the recording ---- */
@@ -101,7 +123,7 @@ int cmd_explore(const struct parsed *parsed)
 			.process_args = explore_args,
 			.add_args = explore_add_args,
 			.answer = explore_answer,
-			.watch = explore_show,
+			.watch = explore_watch,
 	};
 	const struct explore_arguments *options = &parsed->options.explore;
 	int status = explore_check_terminal(parsed);

@@ -27,6 +27,7 @@
 #define SCREEN_INPUT_MAX 1024
 #define SCREEN_SCROLL 8 /* columns of one step to the side */
 #define SCREEN_ESCAPE 27
+#define SCREEN_WHEEL 3 /* rows of one step of a mouse's wheel */
 
 struct screen_position {
 	uint64_t top, row;
@@ -42,6 +43,7 @@ struct screen {
 	char search[SCREEN_INPUT_MAX];
 	char message[SCREEN_INPUT_MAX];
 	bool is_help, is_detail, is_paused, is_done;
+	uint64_t detail_top; /* lines of the detail that are scrolled out */
 	bool is_recording;
 	uint64_t read_ns;  /* how long the last reading took … */
 	uint64_t ended_ns; /* … and when it ended */
@@ -57,10 +59,13 @@ static const char *const screen_names[] = {
 		[EXPLORE_EVENTS] = "Events",
 		[EXPLORE_CLASSES] = "Event classes",
 		[EXPLORE_THREADS] = "Threads",
+		[EXPLORE_STACKS] = "Stacks",
+		[EXPLORE_LEAKS] = "Leaks",
+		[EXPLORE_LOCKS] = "Locks",
 };
 
 static const char screen_keys[] =
-		"F1 Help F2 Summary F3 Functions F4 Tree F5 Events F6 Classes F7 Threads / Search \\ Filter q Quit";
+		"F1Help F2Summary F3Functions F4Tree F5Events F6Classes F7Threads F8Stacks F9Leaks F11Locks /Search \\Filter qQuit";
 
 static const char *const screen_help[] = {
 		"F2, s        summary",
@@ -69,11 +74,15 @@ static const char *const screen_help[] = {
 		"F5, e        events",
 		"F6, c        event classes",
 		"F7, h        threads",
+		"F8, b        events by stack",
+		"F9, m        memory that was not freed, as `side leaks` prints it",
+		"F11, l       locks and deadlocks, as `side locks` prints them",
 		"Tab          next view",
 		"",
 		"Up, Down, Page Up, Page Down, Home, End   select a row",
 		"Left, Right  collapse and expand a branch; scroll to the side",
-		"Enter        expand a branch; show the whole row",
+		"Enter        expand a branch; show the whole row and its stacks",
+		"Mouse        click selects a row, a second click is Enter, the wheel moves",
 		"+, -         expand or collapse all branches",
 		"<, >         sort the functions by another column",
 		"/, n         search a text, search it again",
@@ -104,6 +113,9 @@ bool screen_open(const struct screen_options *options)
 	cbreak();
 	noecho();
 	keypad(stdscr, TRUE);
+	mousemask(BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED, NULL);
+	/* A press is reported at once: there are no double clicks. */
+	mouseinterval(0);
 	set_escdelay(25);
 	curs_set(0);
 	draw_start(options->colour);
@@ -141,13 +153,15 @@ static void screen_draw_head(const struct screen *screen)
 	uint64_t row = count ? screen->positions[screen->view].row + 1 : 0;
 	char number[FORMAT_NUMBER_MAX], total[FORMAT_NUMBER_MAX], text[2 * SCREEN_INPUT_MAX];
 	bool sorted = screen->view == EXPLORE_FUNCTIONS;
+	bool filtered = screen->filter && screen->view != EXPLORE_LEAKS &&
+			screen->view != EXPLORE_LOCKS;
 
 	snprintf(text, sizeof(text), " %s%s%s  %s/%s%s%s%s", screen_names[screen->view],
 			sorted ? " by " : "",
 			sorted ? explore_column_name(screen->explore->sort) : "",
 			format_number(row, number), format_number(count, total),
-			screen_state(screen), screen->filter ? "  filter: " : "",
-			screen->filter ? screen->filter : "");
+			screen_state(screen), filtered ? "  filter: " : "",
+			filtered ? screen->filter : "");
 	draw_line(0, DRAW_BAR, 0, text);
 	draw_line(1, DRAW_PLAIN, screen->view == EXPLORE_EVENTS ? 0 : screen->skip,
 			explore_title(screen->view));
@@ -166,8 +180,21 @@ static char *screen_row(const struct screen *screen, uint64_t row)
 	return NULL;
 }
 
+static const char *screen_empty_answer(const struct screen *screen)
+{
+	if (!screen->options->answers)
+		return "Not while a program is recorded: see `side leaks -p`, `side locks -p` and `side flame -p`.";
+	if (screen->view == EXPLORE_LEAKS)
+		return "No allocations were recorded: `side leaks -o DIR COMMAND` records them.";
+	if (screen->view == EXPLORE_LOCKS)
+		return "No operations of locks were recorded: `side locks -o DIR COMMAND` records them.";
+	return "No event has a stack: `--context backtrace` records stacks.";
+}
+
 static const char *screen_empty(const struct screen *screen)
 {
+	if (explore_is_answer(screen->view))
+		return screen_empty_answer(screen);
 	if (screen->view == EXPLORE_FUNCTIONS || screen->view == EXPLORE_TREE)
 		return "No calls were recorded: `side trace` records them.";
 	return screen->filter ? "No event matches the filter." : "The trace has no events.";
@@ -200,18 +227,35 @@ static void screen_draw_help(void)
 	draw_line(LINES - 1, DRAW_BAR, 0, "Any key returns");
 }
 
-static void screen_draw_detail(const struct screen *screen)
+/* The row, and the lines about it. */
+static void screen_draw_detail(struct screen *screen)
 {
-	char *text = screen_row(screen, screen->positions[screen->view].row);
+	uint64_t row = screen->positions[screen->view].row, number = 0;
+	struct view_out out = {.begin = NULL};
+	int line = 1;
+	char *end;
 
+	explore_row(screen->explore, screen->view, row, &out);
+	view_out_char(&out, '\n');
+	explore_detail(screen->explore, screen->view, row, &out);
+	view_out_char(&out, '\0');
 	draw_line(0, DRAW_BAR, 0, " The whole row");
-	if (text)
-		draw_wrapped(1, LINES - 1, text);
-	draw_line(LINES - 1, DRAW_BAR, 0, "Any key returns");
-	free(text);
+	for (char *at = out.failed ? NULL : out.begin; at && *at && line < LINES - 1; at = end) {
+		end = strchrnul(at, '\n');
+		if (*end)
+			*end++ = '\0';
+		/* The last line remains. */
+		if (number++ < screen->detail_top && *end)
+			continue;
+		line = draw_wrapped(line, LINES - 1, at);
+	}
+	if (screen->detail_top >= number)
+		screen->detail_top = number ? number - 1 : 0;
+	draw_line(LINES - 1, DRAW_BAR, 0, "Up and Down scroll, any other key returns");
+	view_out_free(&out);
 }
 
-static void screen_draw(const struct screen *screen)
+static void screen_draw(struct screen *screen)
 {
 	erase();
 	if (COLS < SCREEN_COLUMNS_LEAST || LINES < SCREEN_LINES_LEAST) {
@@ -287,6 +331,9 @@ static int screen_load(struct screen *screen, char *filter, struct error *error)
 	free(screen->filter);
 	screen->explore = fresh;
 	screen->filter = filter;
+	fresh->answers = screen->options->answers;
+	if (fresh->answers)
+		explore_answers_set_filter(fresh->answers, filter);
 	return 0;
 }
 
@@ -322,6 +369,24 @@ static bool screen_update(struct screen *screen)
 		format_printable(error.text, screen->message, sizeof(screen->message));
 	error_clear(&error);
 	return true;
+}
+
+/* Reads the trace for an answer when its view is shown for the first time. */
+static void screen_open_answer(struct screen *screen)
+{
+	const struct analysis_listener listener = {
+			screen_take_report, screen_show_progress, screen};
+	struct explore_answers *answers = screen->options->answers;
+	struct error error = {.code = 0};
+
+	if (!answers || !explore_is_answer(screen->view) ||
+			explore_answers_is_open(answers, explore_answer_of(screen->view)))
+		return;
+	draw_line(LINES - 1, DRAW_BAR, 0, "Reading");
+	refresh();
+	if (explore_answers_open(answers, explore_answer_of(screen->view), &listener, &error))
+		format_printable(error.text, screen->message, sizeof(screen->message));
+	error_clear(&error);
 }
 
 /* ---- input ---- */
@@ -454,6 +519,7 @@ static void screen_enter(struct screen *screen)
 		screen_expand(screen, !explore_tree_is_expanded(tree, (uint32_t)row));
 	else
 		screen->is_detail = true;
+	screen->detail_top = 0;
 }
 
 static void screen_sort(struct screen *screen, unsigned int step)
@@ -483,10 +549,12 @@ static void screen_show(struct screen *screen, enum explore_view view)
 /* Returns true if the key selects a view. */
 static bool screen_key_of_view(struct screen *screen, int key)
 {
-	static const char letters[] = "sftech";
+	static const char letters[] = "sftechbml";
 
-	if (key >= KEY_F(2) && key < KEY_F(2) + EXPLORE_VIEWS)
+	if (key >= KEY_F(2) && key <= KEY_F(9))
 		screen_show(screen, (enum explore_view)(key - KEY_F(2)));
+	else if (key == KEY_F(11))
+		screen_show(screen, EXPLORE_LOCKS);
 	else if (key > 0 && key < 128 && strchr(letters, key))
 		screen_show(screen, (enum explore_view)(strchr(letters, key) - letters));
 	else if (key == '\t')
@@ -517,11 +585,35 @@ static bool screen_key_of_cursor(struct screen *screen, int key)
 	}
 }
 
+static void screen_take_mouse(struct screen *screen)
+{
+	struct screen_position *position = &screen->positions[screen->view];
+	MEVENT event;
+	uint64_t row;
+
+	if (getmouse(&event) != OK)
+		return;
+	if (event.bstate & BUTTON4_PRESSED)
+		screen_move(screen, -SCREEN_WHEEL);
+	if (event.bstate & BUTTON5_PRESSED)
+		screen_move(screen, SCREEN_WHEEL);
+	if (!(event.bstate & BUTTON1_PRESSED) || event.y < SCREEN_HEAD ||
+			event.y >= SCREEN_HEAD + screen_height())
+		return;
+	row = position->top + (uint64_t)(event.y - SCREEN_HEAD);
+	if (row >= explore_row_count(screen->explore, screen->view))
+		return;
+	if (row == position->row)
+		screen_enter(screen);
+	position->row = row;
+}
+
 static void screen_key_of_command(struct screen *screen, int key)
 {
 	switch (key) {
 	case '\n':
 	case KEY_ENTER: screen_enter(screen); break;
+	case KEY_MOUSE: screen_take_mouse(screen); break;
 	case '+':
 	case '-':
 		if (screen->view == EXPLORE_TREE)
@@ -544,11 +636,32 @@ static void screen_key_of_command(struct screen *screen, int key)
 	}
 }
 
+/* Returns true if the key scrolls; drawing limits the position. */
+static bool screen_scroll_detail(struct screen *screen, int key)
+{
+	uint64_t page = screen_height() > 1 ? (uint64_t)screen_height() - 1 : 1;
+	uint64_t step = key == KEY_PPAGE || key == KEY_NPAGE ? page : 1;
+
+	switch (key) {
+	case 'k':
+	case KEY_UP:
+	case KEY_PPAGE:
+		screen->detail_top -= screen->detail_top < step ? screen->detail_top : step;
+		return true;
+	case 'j':
+	case KEY_DOWN:
+	case KEY_NPAGE: screen->detail_top += step; return true;
+	default: return false;
+	}
+}
+
 static void screen_take_key(struct screen *screen, int key)
 {
 	if (key == ERR || key == KEY_RESIZE)
 		return;
 	screen->message[0] = '\0';
+	if (screen->is_detail && screen_scroll_detail(screen, key))
+		return;
 	if (screen->is_help || screen->is_detail)
 		screen->is_help = screen->is_detail = false;
 	else if (!screen_key_of_view(screen, key) && !screen_key_of_cursor(screen, key))
@@ -588,6 +701,7 @@ int screen_run(const struct screen_options *options, struct error *error)
 	while (!ret && !screen.is_done && !screen_stopped) {
 		int key;
 
+		screen_open_answer(&screen);
 		screen_settle(&screen);
 		if (changed)
 			screen_draw(&screen);

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 struct error;
+struct explore_answers;
 
 #define SCREEN_COLUMNS_LEAST 40
 #define SCREEN_LINES_LEAST 10
@@ -14,6 +15,7 @@ struct screen_options {
 	const char *dir;
 	const char *filter; /* NULL: none */
 	bool colour;
+	struct explore_answers *answers; /* NULL: stacks, leaks and locks are not shown */
 	/*
 	 * A trace that is being recorded: read again each second until this file descriptor is at its
 	 * end. -1: the trace is complete.
