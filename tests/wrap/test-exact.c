@@ -230,6 +230,19 @@ static void fake_register(void)
 #define getauxval fake_auxval
 #include "tracers/wrap/wrap.c"
 
+/* libc-operators.c has a test of its own. */
+#include "tracers/wrap/memory.h"
+__thread const void *wrap_memory_last __attribute__((tls_model("initial-exec")));
+static unsigned int nr_operators_starts;
+
+void wrap_operators_start(void *next_malloc)
+{
+	void *(*wanted)(size_t) = real_malloc;
+
+	CHECK(!memcmp(&next_malloc, &wanted, sizeof(wanted)));
+	nr_operators_starts++;
+}
+
 #define malloc wrap_malloc
 #define calloc wrap_calloc
 #define realloc wrap_realloc
@@ -434,7 +447,8 @@ static void test_early(void)
 	linker_image.parts[4] = (ElfW(Phdr)){.p_type = PT_LOAD, .p_vaddr = 0x900, .p_memsz = 0x50};
 	CHECK(wrap_malloc(6) == block && !strcmp(behind_call.function, "malloc") &&
 			behind_call.size == 6);
-	CHECK(early[0] && !finding && next_found);
+	CHECK(early[0] && !finding && next_found && nr_operators_starts == 1);
+	CHECK(wrap_memory_last == block);
 	/* The functions are searched once. */
 	nr_lookups = 0;
 	CHECK(wrap_malloc(6) == block && nr_lookups == 0);

@@ -9,6 +9,7 @@
  * The event of free() is emitted before the block is freed, the other events after the allocation.
  * In the trace, a block is therefore always freed before another thread gets its address.
  */
+#include "tracers/wrap/memory.h"
 #include "tracers/wrap/wrap.h"
 
 #include <dlfcn.h>
@@ -149,6 +150,14 @@ static void *wrap_memory_early_alloc(size_t alignment, size_t size)
 	return early_area + begin;
 }
 
+static void *wrap_memory_next_malloc(void)
+{
+	void *address;
+
+	memcpy(&address, &next.malloc, sizeof(address));
+	return address;
+}
+
 static __thread bool finding __attribute__((tls_model("initial-exec")));
 
 /* Returns false during the lookup by this thread: use the early area. */
@@ -175,6 +184,7 @@ static __attribute__((noinline, cold)) bool wrap_memory_find_next_slow(void)
 		wrap_memory_find_linker();
 		memcpy(&next.ignore_leak, &ignore_leak, sizeof(ignore_leak));
 	}
+	wrap_operators_start(wrap_memory_next_malloc());
 	/*
 	 * Release: the pointers come before the flag. Pairs with the acquire in
 	 * wrap_memory_find_next_functions().
@@ -204,6 +214,7 @@ WRAP_EXPORT void *malloc(size_t size)
 	if (!wrap_memory_find_next_functions())
 		return wrap_memory_early_alloc(16, size);
 	result = wrap_memory_ignore_linker_leak(next.malloc(size), wrap_caller);
+	wrap_memory_last = result;
 	WRAP_EMIT(event_malloc, side_arg_u64(size), side_arg_pointer(result),
 			side_arg_pointer(wrap_caller));
 	return result;
@@ -222,6 +233,7 @@ WRAP_EXPORT void *calloc(size_t count, size_t size)
 		return wrap_memory_early_alloc(16, count * size);
 	}
 	result = wrap_memory_ignore_linker_leak(next.calloc(count, size), wrap_caller);
+	wrap_memory_last = result;
 	WRAP_EMIT(event_calloc, side_arg_u64(count), side_arg_u64(size), side_arg_pointer(result),
 			side_arg_pointer(wrap_caller));
 	return result;
@@ -295,6 +307,7 @@ WRAP_EXPORT int posix_memalign(void **ptr, size_t alignment, size_t size)
 		return *ptr ? 0 : ENOMEM;
 	}
 	result = next.posix_memalign(ptr, alignment, size);
+	wrap_memory_last = result ? NULL : *ptr;
 	WRAP_EMIT(event_posix_memalign, side_arg_u64(alignment), side_arg_u64(size),
 			side_arg_pointer(result ? NULL : *ptr), side_arg_s32(result),
 			side_arg_pointer(wrap_caller));
@@ -309,6 +322,7 @@ WRAP_EXPORT void *aligned_alloc(size_t alignment, size_t size)
 	if (!wrap_memory_find_next_functions())
 		return wrap_memory_early_alloc(alignment, size);
 	result = next.aligned_alloc(alignment, size);
+	wrap_memory_last = result;
 	WRAP_EMIT(event_aligned_alloc, side_arg_u64(alignment), side_arg_u64(size),
 			side_arg_pointer(result), side_arg_pointer(wrap_caller));
 	return result;
@@ -322,6 +336,7 @@ WRAP_EXPORT void *memalign(size_t alignment, size_t size)
 	if (!wrap_memory_find_next_functions())
 		return wrap_memory_early_alloc(alignment, size);
 	result = next.memalign(alignment, size);
+	wrap_memory_last = result;
 	WRAP_EMIT(event_memalign, side_arg_u64(alignment), side_arg_u64(size),
 			side_arg_pointer(result), side_arg_pointer(wrap_caller));
 	return result;
@@ -351,6 +366,23 @@ WRAP_EXPORT void *pvalloc(size_t size)
 	WRAP_EMIT(event_pvalloc, side_arg_u64(size), side_arg_pointer(result),
 			side_arg_pointer(wrap_caller));
 	return result;
+}
+
+void wrap_memory_note_malloc(size_t size, const void *result, void *wrap_caller)
+{
+	WRAP_EMIT(event_malloc, side_arg_u64(size), side_arg_pointer(result),
+			side_arg_pointer(wrap_caller));
+}
+
+void wrap_memory_note_aligned(size_t alignment, size_t size, const void *result, void *wrap_caller)
+{
+	WRAP_EMIT(event_aligned_alloc, side_arg_u64(alignment), side_arg_u64(size),
+			side_arg_pointer(result), side_arg_pointer(wrap_caller));
+}
+
+void wrap_memory_note_free(const void *ptr, void *wrap_caller)
+{
+	WRAP_EMIT(event_free, side_arg_pointer(ptr), side_arg_pointer(wrap_caller));
 }
 
 /*

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Allocates with each form of the operators new and delete. Writes the numbers of all blocks
+ * and of those that stay.
+ */
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <new>
+#include <thread>
+
+static int nr_blocks, nr_left;
+
+static void keep(void *block)
+{
+	asm volatile("" : : "r"(block) : "memory");
+	nr_blocks += block != nullptr;
+}
+
+struct alignas(64) Aligned {
+	char bytes[192];
+};
+
+/* Each form has sizes of its own, from 3000 on. */
+static void allocate_all()
+{
+	void *block;
+
+	keep(block = operator new(3000));
+	operator delete(block);
+	keep(block = operator new(3001));
+	operator delete(block, static_cast<std::size_t>(3001));
+	keep(block = operator new[](3002));
+	operator delete[](block);
+	keep(block = operator new[](3003));
+	operator delete[](block, static_cast<std::size_t>(3003));
+	keep(block = operator new(3004, std::nothrow));
+	operator delete(block, std::nothrow);
+	keep(block = operator new[](3005, std::nothrow));
+	operator delete[](block, std::nothrow);
+	keep(block = operator new (3008, std::align_val_t{64}));
+	operator delete (block, std::align_val_t{64});
+	keep(block = operator new[](3072, std::align_val_t{64}));
+	operator delete[](block, static_cast<std::size_t>(3072), std::align_val_t{64});
+	keep(block = operator new (3136, std::align_val_t{64}, std::nothrow));
+	operator delete (block, std::align_val_t{64}, std::nothrow);
+	keep(block = operator new[](3200, std::align_val_t{64}, std::nothrow));
+	operator delete[](block, std::align_val_t{64});
+}
+
+static void leave_some()
+{
+	for (int i = 0; i < 7; i++, nr_left++)
+		keep(operator new(4000));
+	for (int i = 0; i < 3; i++, nr_left++)
+		keep(new Aligned);
+}
+
+static int fail()
+{
+	int nr_failures = 0;
+
+	for (int i = 0; i < 3; i++) {
+		try {
+			keep(operator new(SIZE_MAX / 2));
+		} catch (const std::bad_alloc &) {
+			nr_failures++;
+		}
+	}
+	return nr_failures;
+}
+
+int main()
+{
+	int nr_failures = fail();
+	std::thread other(allocate_all);
+
+	other.join();
+	allocate_all();
+	leave_some();
+	if (nr_failures != 3)
+		return 4;
+	return dprintf(1, "%d %d\n", nr_blocks, nr_left) < 0;
+}
