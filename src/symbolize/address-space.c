@@ -42,11 +42,20 @@ struct address_mapping {
 	struct known_module *module;
 };
 
-/* A function that the process has generated. */
+/* A function that the process has generated, or the code of one line in it. */
 struct generated_function {
 	uint64_t begin, end;
-	size_t order; /* of several at one address, the last one of the file counts */
-	char *name;
+	int64_t from; /* in ns since 1970; INT64_MIN: not known */
+	size_t order; /* of several at one address and time, the last one of the file counts */
+	unsigned int line;
+	char *name; /* of the function, or of the file */
+};
+
+/* Sorted by begin if `is_sorted`. */
+struct generated_functions {
+	struct generated_function *items;
+	size_t count;
+	bool is_sorted;
 };
 
 struct symbolized_process {
@@ -55,9 +64,7 @@ struct symbolized_process {
 	size_t last;                      /* the index of the last lookup */
 	struct address_mapping *mappings; /* in the order of the file: the last match counts */
 	size_t nr_mappings;
-	struct generated_function *functions; /* sorted by begin if `is_sorted` */
-	size_t nr_functions;
-	bool is_sorted;
+	struct generated_functions functions, lines;
 };
 
 /* The kind of an address. */
@@ -67,6 +74,7 @@ struct address_answer {
 	struct known_module *module; /* NULL: a free slot */
 	uint64_t address;
 	enum symbol_asked asked;
+	size_t version; /* of a generated function: which one at the address */
 	struct symbol *symbol;
 };
 
@@ -118,6 +126,13 @@ static void free_known(struct known_module *module)
 	free(module);
 }
 
+static void free_generated(struct generated_functions *generated)
+{
+	for (size_t i = 0; i < generated->count; i++)
+		free(generated->items[i].name);
+	free(generated->items);
+}
+
 void symbols_free(struct symbols *symbols)
 {
 	if (!symbols)
@@ -129,9 +144,8 @@ void symbols_free(struct symbols *symbols)
 	for (size_t i = 0; i < symbols->nr_processes; i++) {
 		free(symbols->processes[i].libraries);
 		free(symbols->processes[i].mappings);
-		for (size_t k = 0; k < symbols->processes[i].nr_functions; k++)
-			free(symbols->processes[i].functions[k].name);
-		free(symbols->processes[i].functions);
+		free_generated(&symbols->processes[i].functions);
+		free_generated(&symbols->processes[i].lines);
 	}
 	free(symbols->processes);
 	while (symbols->modules) {
@@ -287,30 +301,55 @@ int symbols_unload(struct symbols *symbols, uint32_t process, int64_t ns, uint64
 	return 0;
 }
 
-/* Parse "begin-end jit name". False: it is another line. */
-static bool address_space_parse_function(
+static int address_space_add_generated(struct generated_functions *generated, size_t limit,
+		const struct generated_function *function, const char *name)
+{
+	struct generated_function *items;
+
+	if (generated->count == limit)
+		return 0;
+	items = one_more(generated->items, generated->count, sizeof(*items));
+	if (!items)
+		return -ENOMEM;
+	generated->items = items;
+	items[generated->count] = *function;
+	items[generated->count].order = generated->count;
+	items[generated->count].name = strdup(name);
+	if (!items[generated->count].name)
+		return -ENOMEM;
+	generated->count++;
+	generated->is_sorted = false;
+	return 0;
+}
+
+/*
+ * Parse "begin-end jit name", "begin-end jit@ns name" or "begin-end line@ns line file". False: it is
+ * another line.
+ */
+static bool address_space_parse_generated(
 		struct symbolized_process *process, const char *line, int *ret_error)
 {
-	struct generated_function function = {.order = process->nr_functions}, *functions;
-	int name = 0;
+	struct generated_function function = {.from = INT64_MIN};
+	int kind = 0, name = 0;
 
 	*ret_error = 0;
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " jit %n", &function.begin, &function.end, &name) !=
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %n", &function.begin, &function.end, &kind) !=
 					2 ||
-			!name || !line[name])
+			!kind)
 		return false;
-	if (process->nr_functions == SYMBOLS_FUNCTIONS_MAX)
-		return true;
-	functions = one_more(process->functions, process->nr_functions, sizeof(function));
-	if (functions)
-		process->functions = functions;
-	function.name = functions ? strdup(line + name) : NULL;
-	if (!function.name) {
-		*ret_error = -ENOMEM;
+	if (sscanf(line + kind, "line@%" SCNd64 " %u %n", &function.from, &function.line, &name) ==
+					2 &&
+			name) {
+		*ret_error = address_space_add_generated(
+				&process->lines, SYMBOLS_LINES_MAX, &function, line + kind + name);
 		return true;
 	}
-	functions[process->nr_functions++] = function;
-	process->is_sorted = false;
+	if (sscanf(line + kind, "jit@%" SCNd64 " %n", &function.from, &name) != 1)
+		sscanf(line + kind, "jit %n", &name);
+	if (!name || !line[kind + name])
+		return false;
+	*ret_error = address_space_add_generated(
+			&process->functions, SYMBOLS_FUNCTIONS_MAX, &function, line + kind + name);
 	return true;
 }
 
@@ -324,7 +363,7 @@ static int address_space_parse_maps_line(
 	int path = 0, ret;
 
 	line[strcspn(line, "\n")] = '\0';
-	if (address_space_parse_function(process, line, &ret))
+	if (address_space_parse_generated(process, line, &ret))
 		return ret;
 	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %" SCNu64 " %n",
 			    &mapping.begin, &mapping.end, permissions, &mapping.offset, &name.inode,
@@ -397,13 +436,15 @@ const char *symbols_find_module(struct symbols *symbols, bool (*matches)(const c
 static struct address_answer *find_answer(struct address_answer *answers, size_t capacity,
 		const struct address_answer *wanted)
 {
-	uint64_t hash = (wanted->address ^ (uintptr_t)wanted->module << 7 ^ wanted->asked) *
+	uint64_t hash = (wanted->address ^ (uintptr_t)wanted->module << 7 ^ wanted->asked ^
+					(uint64_t)wanted->version << 40) *
 			0x9e3779b97f4a7c15;
 	size_t at = (size_t)(hash >> 32) & (capacity - 1);
 
 	while (answers[at].module &&
 			(answers[at].module != wanted->module ||
 					answers[at].address != wanted->address ||
+					answers[at].version != wanted->version ||
 					answers[at].asked != wanted->asked))
 		at = (at + 1) & (capacity - 1);
 	return &answers[at];
@@ -429,8 +470,8 @@ static bool address_space_grow_processes(struct symbols *symbols)
 struct address_query {
 	enum symbol_asked asked;
 	uint64_t offset, origin;
-	const char *name; /* of a generated function, else NULL … */
-	uint64_t begin;   /* … and its begin */
+	const struct generated_function *function; /* a generated one; NULL: ask the worker */
+	const struct generated_function *line;     /* NULL: not known */
 };
 
 static void address_space_report_lost(struct symbols *symbols, struct known_module *module)
@@ -472,7 +513,10 @@ static const struct symbol *address_space_get_symbol(struct symbols *symbols,
 {
 	struct address_answer wanted = {.module = module,
 					      .address = query->offset,
-					      .asked = query->asked},
+					      .asked = query->asked,
+					      .version = query->function
+							      ? query->function->order + 1
+							      : 0},
 			      *slot;
 	struct symbol *symbol;
 
@@ -491,9 +535,11 @@ static const struct symbol *address_space_get_symbol(struct symbols *symbols,
 		return &nothing;
 	symbol->module = module->name.path;
 	symbol->offset = query->offset;
-	if (query->name) {
-		symbol->function = strdup(query->name);
-		symbol->inside = query->offset - query->begin;
+	if (query->function) {
+		symbol->function = strdup(query->function->name);
+		symbol->inside = query->offset - query->function->begin;
+		symbol->file = query->line ? strdup(query->line->name) : NULL;
+		symbol->line = symbol->file ? query->line->line : 0;
 	} else {
 		address_space_query_worker(symbols, module, symbol, query);
 	}
@@ -545,21 +591,37 @@ static int address_space_compare_functions(const void *one, const void *other)
 	return left->order < right->order ? -1 : 1;
 }
 
+/*
+ * Whether `new` fits the time better than `old`: the latest one that existed then; otherwise the
+ * first one after it, because times are not exact.
+ */
+static bool address_space_is_better(const struct generated_function *new,
+		const struct generated_function *old, int64_t ns)
+{
+	bool is_before = new->from <= ns;
+
+	if (!old || is_before != (old->from <= ns))
+		return !old || is_before;
+	if (new->from != old->from)
+		return is_before == (new->from > old->from);
+	return old->order < new->order;
+}
+
 static const struct generated_function *generated_at(
-		struct symbolized_process *process, uint64_t address)
+		struct generated_functions *generated, int64_t ns, uint64_t address)
 {
 	const struct generated_function *found = NULL;
 	size_t low;
 
-	if (!process->is_sorted && process->nr_functions)
-		qsort(process->functions, process->nr_functions, sizeof(*process->functions),
+	if (!generated->is_sorted && generated->count)
+		qsort(generated->items, generated->count, sizeof(*generated->items),
 				address_space_compare_functions);
-	process->is_sorted = true;
-	low = search_leading(i, process->nr_functions, process->functions[i].begin <= address);
-	for (size_t i = low; i-- > 0 && low - i <= 64;) {
-		const struct generated_function *function = &process->functions[i];
+	generated->is_sorted = true;
+	low = search_leading(i, generated->count, generated->items[i].begin <= address);
+	for (size_t i = low; i-- > 0 && low - i <= SYMBOLS_VERSIONS_MAX;) {
+		const struct generated_function *function = &generated->items[i];
 
-		if (address < function->end && (!found || found->order < function->order))
+		if (address < function->end && address_space_is_better(function, found, ns))
 			found = function;
 	}
 	return found;
@@ -567,23 +629,26 @@ static const struct generated_function *generated_at(
 
 /* The symbol of a generated function. Its file is not read: its name is known. */
 static const struct symbol *address_space_get_generated(struct symbols *symbols,
-		struct symbolized_process *process, uint64_t address, enum symbol_asked asked)
+		struct symbolized_process *process, int64_t ns, uint64_t address,
+		enum symbol_asked asked)
 {
-	bool is_call = asked == SYMBOL_CALL;
-	const struct generated_function *function = generated_at(process, address - is_call);
+	uint64_t inside = address - (asked == SYMBOL_CALL);
 	/* The inode distinguishes the processes. */
 	const struct module_name name = {.path = SYMBOLS_JIT_MODULE,
 			.inode = (uint64_t)(process - symbols->processes) + 1};
 	struct address_query query = {.asked = asked, .offset = address};
 	struct known_module *module;
 
-	if (!function)
+	query.function = generated_at(&process->functions, ns, inside);
+	if (!query.function)
 		return &nothing;
 	module = module_of(symbols, &name);
 	if (!module)
 		return &nothing;
-	query.name = function->name;
-	query.begin = function->begin;
+	query.line = generated_at(&process->lines, query.function->from, inside);
+	/* The line must be of this function, not of one that was there at another time. */
+	if (query.line && query.line->from != query.function->from)
+		query.line = NULL;
 	return address_space_get_symbol(symbols, module, &query);
 }
 
@@ -618,7 +683,7 @@ static const struct symbol *address_space_find_symbol(struct symbols *symbols,
 	mapping = asked == SYMBOL_DATA ? mapping_before(process, address)
 				       : mapping_at(process, inside);
 	if (!mapping && asked != SYMBOL_DATA)
-		return address_space_get_generated(symbols, process, address, asked);
+		return address_space_get_generated(symbols, process, ns, address, asked);
 	if (!mapping)
 		return &nothing;
 	query.offset = address - mapping->begin + mapping->offset;

@@ -370,6 +370,112 @@ static void test_functions(void **unused)
 	symbols_free(symbols);
 }
 
+static void assert_version(struct symbols *symbols, int64_t ns, uint64_t address, const char *name,
+		const char *file, unsigned int line)
+{
+	const struct symbol *symbol = symbols_find(symbols, 3, ns, address, false);
+
+	assert_string_equal(symbol->module, "[jit]");
+	assert_string_equal(symbol->function, name);
+	assert_int_equal(symbol->line, line);
+	if (file)
+		assert_string_equal(symbol->file, file);
+	else
+		assert_null(symbol->file);
+}
+
+/* Functions with times: the one that was at the address at that time, and its lines. */
+static void test_versions_of_functions(void **unused)
+{
+	static const char text[] = "1000-1100 jit@100 one\n"
+				   "1000-1100 jit@200 two\n"
+				   "1040-1080 jit@300 inner\n"
+				   "1000-1100 jit without time\n"
+				   "1000-1010 line@100 7 /one.js\n"
+				   "1010-1020 line@100 8 /one.js\n"
+				   "1000-1020 line@200 9 /two.js\n"
+				   "1000-1020 line@250 10 /none.js\n"
+				   "1000-1020 line@200\n"
+				   "1020-1030 line@x 9 /none.js\n";
+	struct symbols *symbols = make();
+	const char *path = write_maps(text, sizeof(text) - 1);
+
+	(void)unused;
+	assert_int_equal(symbols_maps(symbols, 3, path), 0);
+	unlink(path);
+	for (unsigned int round = 0; round < 2; round++) { /* then from the cache */
+		assert_version(symbols, 99, 0x1000, "without time", NULL, 0);
+		assert_version(symbols, 100, 0x1000, "one", "/one.js", 7);
+		assert_version(symbols, 199, 0x1010, "one", "/one.js", 8);
+		assert_version(symbols, 199, 0x1020, "one", NULL, 0);
+		assert_version(symbols, 200, 0x1010, "two", "/two.js", 9);
+		assert_version(symbols, INT64_MAX, 0x1010, "two", "/two.js", 9);
+		assert_version(symbols, 299, 0x1040, "two", NULL, 0);
+		assert_version(symbols, 300, 0x1040, "inner", NULL, 0);
+		assert_version(symbols, 300, 0x1080, "two", NULL, 0);
+	}
+	symbols_free(symbols);
+}
+
+/* An event before all functions belongs to the first one: times are not exact. */
+static void test_function_after_the_event(void **unused)
+{
+	static const char text[] = "1000-1100 jit@200 two\n1000-1100 jit@100 one\n";
+	struct symbols *symbols = make();
+	const char *path = write_maps(text, sizeof(text) - 1);
+
+	(void)unused;
+	assert_int_equal(symbols_maps(symbols, 3, path), 0);
+	unlink(path);
+	assert_version(symbols, 99, 0x1000, "one", NULL, 0);
+	symbols_free(symbols);
+}
+
+/* Parts of code with a line at their limit, and versions of one address that are searched. */
+static void test_most_lines(void **unused)
+{
+	size_t size = (size_t)(SYMBOLS_LINES_MAX + 1) * 40 + 40, used = 0;
+	char *text = malloc(size);
+	struct symbols *symbols = make();
+	const char *path;
+
+	(void)unused;
+	assert_non_null(text);
+	used += (size_t)snprintf(text, size, "1000-%x jit@1 f\n", 0x1000 + SYMBOLS_LINES_MAX + 1);
+	for (unsigned int i = 0; i <= SYMBOLS_LINES_MAX; i++)
+		used += (size_t)snprintf(text + used, size - used, "%x-%x line@1 %u /f\n",
+				0x1000 + i, 0x1001 + i, i + 1);
+	path = write_maps(text, used);
+	assert_int_equal(symbols_maps(symbols, 3, path), 0);
+	unlink(path);
+	assert_version(symbols, 1, 0x1000 + SYMBOLS_LINES_MAX - 1, "f", "/f", SYMBOLS_LINES_MAX);
+	assert_version(symbols, 1, 0x1000 + SYMBOLS_LINES_MAX, "f", NULL, 0);
+	symbols_free(symbols);
+	free(text);
+}
+
+static void test_most_versions(void **unused)
+{
+	for (unsigned int more = 0; more < 2; more++) {
+		char text[20000];
+		size_t used = (size_t)sprintf(text, "1000-1100 jit@1 outer\n");
+		struct symbols *symbols = make();
+		const char *path;
+
+		for (unsigned int i = 1; i < SYMBOLS_VERSIONS_MAX + more; i++)
+			used += (size_t)sprintf(text + used, "1001-1002 jit@%u inner\n", i + 1);
+		path = write_maps(text, used);
+		assert_int_equal(symbols_maps(symbols, 3, path), 0);
+		unlink(path);
+		if (more)
+			assert_null(symbols_find(symbols, 3, 5, 0x1050, false)->module);
+		else
+			assert_version(symbols, 5, 0x1050, "outer", NULL, 0);
+		symbols_free(symbols);
+	}
+	(void)unused;
+}
+
 static void test_many_functions(void **unused)
 {
 	size_t size = (size_t)(SYMBOLS_FUNCTIONS_MAX + 1) * 32, used = 0;
@@ -573,6 +679,10 @@ int main(void)
 			cmocka_unit_test(test_maps),
 			cmocka_unit_test(test_data),
 			cmocka_unit_test(test_functions),
+			cmocka_unit_test(test_versions_of_functions),
+			cmocka_unit_test(test_function_after_the_event),
+			cmocka_unit_test(test_most_lines),
+			cmocka_unit_test(test_most_versions),
 			cmocka_unit_test(test_many_functions),
 			cmocka_unit_test(test_many_maps),
 			cmocka_unit_test(test_answers),

@@ -7,6 +7,7 @@ import functools
 import glob
 import io
 import shutil
+import struct
 
 from harness import *
 from agent_thread import await_agent_thread
@@ -615,6 +616,134 @@ def test_generated_functions_of_node():
         expected.add(f"{int(begin, 16):x}-{int(begin, 16) + int(size, 16):x} {function}")
     equal({f"{area} {function}" for area, _, function in lines}, expected)
     true(any("add" in function for function in expected), "node names its functions")
+
+
+def dumped(how, folder=None):
+    """Returns the trace, the events of the functions in a jitdump file, and the lines in `.maps` that name them."""
+    trace, folder = path("dumped-" + how), folder or path("dumps-" + how)
+    os.makedirs(folder, exist_ok=True)
+    done = subprocess.run([SIDE, "record", "-q", "-w", "libc", "-e", "libc:malloc", "--filter", "size >= 4711 && size <= 4713",
+                           "-o", trace, os.environ["DUMPED"], how, folder], env=ENV, cwd=folder, capture_output=True, text=True,
+                          check=False, timeout=60)
+    equal(done.returncode, 0, done)
+    events = view(trace, "--symbols")
+    equal([event["fields"]["size"] for event in events], [4711, 4712, 4713])
+    return trace, events, generated_lines(trace)
+
+
+def generated_lines(trace):
+    (maps,) = glob.glob(os.path.join(trace, "*", ".maps"))
+    with open(maps, encoding="utf-8") as file:
+        return [line for line in file.read().splitlines() if re.match(r"\w+-\w+ (jit|line)", line)]
+
+
+ONE = ("one:first function /src/one.js", "/src/one.js", 11)
+TWO = ("two", "/src/two.js", 21)
+
+
+def check_dumped(callers):
+    """The function of each call is the one that was at the address at that time, also after a move."""
+    begin = callers[0]["value"] - 21
+    equal([caller["value"] for caller in callers], [begin + 21, begin + 21, begin + 128 + 21])
+    for caller, (name, file, line) in zip(callers, (ONE, TWO, TWO)):
+        equal(caller["symbol"], {"module": "[jit]", "offset": caller["value"], "function": name, "function_offset": 21,
+                                 "file": file, "line": line})
+
+
+def test_functions_of_jitdump():
+    """With names, files and lines of the time of the event; in the directory of the program, or in /tmp."""
+    for how, folder in (("file", None), ("v8", None), ("short", None), ("hostile", None), ("lengths", None), ("file", "/tmp")):
+        trace, events, lines = dumped(how, folder)
+        check_dumped([event["fields"]["caller"] for event in events])
+        if how == "lengths":
+            equal([len(line.split(" ", 2)[2]) for line in lines if "nnn" in line], [899, 900])
+        else:
+            equal([line.split(" ", 2)[2] for line in lines],
+                  [ONE[0], "two", "two", "10 /src/one.js", "11 /src/one.js", *["20 /src/two.js", "21 /src/two.js"] * 2])
+        rows = of_type(report(trace, "--by", "stack")[0], "count")
+        # A stack of the same addresses has the names of the time at which it was first seen.
+        equal(sorted((row["by"], row["count"]) for row in rows), [(ONE[0], 2), ("two", 1)])
+        contains(side("view", "-q", "--symbols", trace, env=ENV).out, "caller = two+0x15 (/src/two.js:21) ")
+        contains(exported(trace, "csv", "--symbols"), '""caller"":""one:first function /src/one.js+0x15 (/src/one.js:11)""')
+        for name in glob.glob("/tmp/jit-*.dump") if folder else []:
+            if os.stat(name).st_uid == os.getuid() and os.path.getsize(name) < 2000:
+                os.remove(name)
+        shutil.rmtree(trace)
+
+
+def test_largest_jitdump():
+    """The file is sparse behind its records: its size decides."""
+    for how, wanted in (("large", 9), ("too-large", 0)):
+        _, _, lines = dumped(how)
+        equal(len(lines), wanted, how)
+
+
+def test_mapped_jitdump():
+    """The program maps the file, which is in another directory, before it is traced."""
+    folder, trace = path("mapped"), path("mapped-trace")
+    os.makedirs(folder)
+    program = subprocess.Popen([os.environ["DUMPED"], "map", folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                               cwd="/", env=ENV)
+    equal(program.stdout.readline(), "ready\n")
+    tracer = subprocess.Popen([SIDE, "trace", "-o", trace, "-p", str(program.pid), "--function", "dumped_called",
+                               "--arg", "x64:caller:%rsp+0"], env=ENV, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    line = tracer.stderr.readline()
+    while line and "is set in process" not in line:
+        line = tracer.stderr.readline()
+    program.stdin.write("\n")
+    program.stdin.close()
+    equal(program.wait(timeout=60), 0)
+    program.stdout.close()
+    tracer.communicate(timeout=60)
+    equal(tracer.returncode, 0)
+    check_dumped([event["fields"]["caller"] for event in view(trace, "--symbols")])
+
+
+def test_jitdump_is_not_trusted():
+    """A link, a pipe, another user's file, a file from before the process, of another machine or clock is not read."""
+    for how in ("link", "old", "magic", "clock", *(["foreign"] if os.getuid() == 0 else [])):
+        _, events, lines = dumped(how)
+        equal(lines, [], how)
+        for event in events:
+            true("symbol" not in event["fields"]["caller"], event)
+
+
+def jitdump_records(name):
+    with open(name, "rb") as file:
+        data = file.read()
+    at = 40
+    while at + 16 <= len(data):
+        kind, size, timestamp = struct.unpack_from("<IIQ", data, at)
+        yield kind, timestamp, data[at + 16:at + size]
+        at += size
+
+
+def test_jitdump_of_node():
+    """The functions of node's own file, with the same distances in time, and lines of its scripts."""
+    node = shutil.which("node")
+    if not node:
+        skip("node is not installed")
+    folder, trace = path("node-dump"), path("node-dump-trace")
+    os.makedirs(folder)
+    done = subprocess.run([SIDE, "record", "-q", "-w", "libc", "-e", "libc:malloc", "-o", trace, node, "--perf-prof", "-e",
+                           "function add(a, b) { return a + b } let sum = 0; for (let i = 0; i < 1e5; i++) sum = add(sum, i);"],
+                          env=ENV, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+    equal(done.returncode, 0, done)
+    expected, files = {}, set()
+    (dump,) = glob.glob(os.path.join(folder, "jit-*.dump"))
+    for kind, timestamp, data in jitdump_records(dump):
+        if kind == 0:
+            begin, size = struct.unpack_from("<QQ", data, 16)
+            expected[f"{begin:x}-{begin + size:x}", data[40:data.index(b"\0", 40)].decode()] = timestamp
+        elif kind == 2:
+            files.add(data[32:data.index(b"\0", 32)])
+    lines = [line.split(" ", 2) for line in generated_lines(trace)]
+    found = {(area, name): int(kind[4:]) for area, kind, name in lines if kind.startswith("jit@")}
+    equal(sorted(found), sorted(expected))
+    equal(len({found[one] - expected[one] for one in found}), 1)
+    named = {rest.split(" ", 1)[1] for _, kind, rest in lines if kind.startswith("line@")}
+    true(named and named <= {file.decode("utf-8", "replace") for file in files}, f"{named} {files}")
+    true(any("add" in name for _, name in found), "node names its functions")
 
 
 def test_hint_for_callers_works():

@@ -83,6 +83,7 @@ struct instance_maps {
 	size_t slots, lines;
 	bool is_new;      /* has lines that are not written yet */
 	uint64_t started; /* session_process_start(); 0: not known */
+	char *directory;  /* current directory of the process (lock); NULL: not known */
 };
 
 struct instance {

@@ -11,10 +11,12 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/inside/hash.h"
 #include "recorder/core/instance.h"
@@ -22,6 +24,7 @@
 #include "recorder/session-state.h"
 
 #define MAPS_SIZE_MAX ((size_t)4 << 20)
+#define MAPS_GENERATED_SIZE (MAPS_FUNCTION_MAX + 96)
 #define MAPS_FUNCTIONS_SIZE_MAX ((size_t)3 << 20) /* the remainder is for mappings */
 
 /*
@@ -118,15 +121,43 @@ static void maps_add(struct instance_maps *maps, const char *line, size_t size)
 	maps->is_new = true;
 }
 
-void maps_add_function(struct instance *instance, uint64_t begin, uint64_t end, const char *name)
+/* `size` is that of the formatted line; one that does not fit into `line` is left out. */
+static void maps_add_generated(
+		struct instance *instance, const char line[MAPS_GENERATED_SIZE], int size)
 {
-	char line[MAPS_FUNCTION_MAX + 64];
-	int size = snprintf(
-			line, sizeof(line), "%" PRIx64 "-%" PRIx64 " jit %s\n", begin, end, name);
-
-	if (size > 0 && size < (int)sizeof(line) &&
+	if (size > 0 && size < MAPS_GENERATED_SIZE &&
 			instance->maps.size + (size_t)size <= MAPS_FUNCTIONS_SIZE_MAX)
 		maps_add(&instance->maps, line, (size_t)size);
+}
+
+void maps_add_function(struct instance *instance, uint64_t begin, uint64_t end, const char *name)
+{
+	char line[MAPS_GENERATED_SIZE];
+
+	maps_add_generated(instance, line,
+			snprintf(line, sizeof(line), "%" PRIx64 "-%" PRIx64 " jit %s\n", begin, end,
+					name));
+}
+
+void maps_add_timed_function(struct instance *instance, uint64_t begin, uint64_t end, int64_t ns,
+		const char *name)
+{
+	char line[MAPS_GENERATED_SIZE];
+
+	maps_add_generated(instance, line,
+			snprintf(line, sizeof(line), "%" PRIx64 "-%" PRIx64 " jit@%" PRId64 " %s\n",
+					begin, end, ns, name));
+}
+
+void maps_add_line(struct instance *instance, const struct maps_line *generated)
+{
+	char line[MAPS_GENERATED_SIZE];
+
+	maps_add_generated(instance, line,
+			snprintf(line, sizeof(line),
+					"%" PRIx64 "-%" PRIx64 " line@%" PRId64 " %" PRIu32 " %s\n",
+					generated->begin, generated->end, generated->ns,
+					generated->line, generated->file));
 }
 
 void maps_adopt(struct instance *instance, const char *text, size_t size)
@@ -145,7 +176,25 @@ void maps_free(struct instance *instance)
 {
 	free(instance->maps.text);
 	free(instance->maps.table);
+	free(instance->maps.directory);
 	instance->maps = (struct instance_maps){0};
+}
+
+/* The current directory of the process, in which programs write files about generated code. */
+static void maps_read_directory(struct session *session, struct instance *instance)
+{
+	char link[64], path[PATH_MAX];
+	ssize_t size;
+
+	snprintf(link, sizeof(link), "/proc/%d/cwd", (int)instance->peer);
+	size = readlink(link, path, sizeof(path) - 1);
+	if (size <= 0 || path[0] != '/')
+		return;
+	path[size] = '\0';
+	pthread_mutex_lock(&session->lock);
+	free(instance->maps.directory);
+	instance->maps.directory = strdup(path);
+	pthread_mutex_unlock(&session->lock);
 }
 
 void maps_read(struct session *session, struct instance *instance)
@@ -172,6 +221,7 @@ void maps_read(struct session *session, struct instance *instance)
 		return;
 	}
 	instance->maps.started = session_process_start(instance->peer);
+	maps_read_directory(session, instance);
 	while ((size = getline(&line, &capacity, file)) > 0) {
 		if (!is_code(line))
 			continue;

@@ -21,6 +21,23 @@ struct session;
  * Adds "begin-end jit name": a function that the process has generated. The caller holds the lock.
  */
 void maps_add_function(struct instance *instance, uint64_t begin, uint64_t end, const char *name);
+/*
+ * Adds "begin-end jit@ns name": the same, from that time on, in ns since 1970. The caller holds the
+ * lock.
+ */
+void maps_add_timed_function(struct instance *instance, uint64_t begin, uint64_t end, int64_t ns,
+		const char *name);
+
+/* The code between these addresses, from that time on, belongs to a line of a file. */
+struct maps_line {
+	uint64_t begin, end;
+	int64_t ns;
+	uint32_t line;
+	const char *file;
+};
+
+/* Adds "begin-end line@ns line file". The caller holds the lock. */
+void maps_add_line(struct instance *instance, const struct maps_line *generated);
 /* Reads the mappings while the process waits for an answer. Main thread; takes the lock. */
 void maps_read(struct session *session, struct instance *instance);
 /* Adds lines that an earlier recorder read. The instance must not be in the list yet; no lock. */
