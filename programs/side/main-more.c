@@ -29,6 +29,12 @@ static int side_more_find_trace(struct parsed *parsed)
 	case VERB_SEND: return session_trace(parsed);
 	case VERB_EXPLORE:
 		return parsed->options.explore.run.pid ? COMMAND_DONE : session_trace(parsed);
+	case VERB_LEAKS:
+	case VERB_LOCKS:
+	case VERB_CALLS:
+	case VERB_SLOW:
+	case VERB_FLAME: session_trace_or_command(parsed); return COMMAND_DONE;
+	case VERB_DIFF: session_trace_two(parsed); return COMMAND_DONE;
 	default: return COMMAND_DONE;
 	}
 }

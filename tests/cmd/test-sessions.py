@@ -10,6 +10,7 @@ import time
 
 from fake_daemon import FakeDaemon
 from harness import *
+import synthetic
 
 work = tempfile.TemporaryDirectory()
 RUNTIME = os.path.join(work.name, "runtime")
@@ -188,6 +189,33 @@ def test_recorded_counts():
     equal(side("version").out, side("--version").out)
     (line,) = json_lines(ask("snapshot", "--json")[0].out)
     equal((line["type"], line["path"], line["session"]), ("snapshot", "/t/snapshot-1", "now"))
+
+
+def answered(*args):
+    result, requests = ask(*args)
+    return str(result), requests
+
+
+def test_traces_of_sessions():
+    """Verbs that answer a question accept the name of a session, unless it is a program or a file."""
+    trace = os.path.join(work.name, "trace")
+    synthetic.make(trace)
+    make_current()
+    fake.answers["status"] = {"ok": True, "sessions": [{"name": "mine", "output": trace}]}
+    for verb in ("leaks", "locks", "calls", "slow", "flame"):
+        wanted, requests = ask(verb, trace)
+        equal(requests, [], verb)
+        equal(answered(verb, "mine"), (str(wanted), [{"verb": "status", "session": "mine"}]), verb)
+        # After `--`, and with arguments, it is a command.
+        for words in (["--", "mine"], ["mine", "argument"]):
+            result, requests = ask(verb, *words, status=127)
+            equal(requests, [], verb)
+            contains(result.err, "mine", verb)
+    wanted, _ = ask("diff", trace, trace)
+    equal(answered("diff", "mine", "other"), (str(wanted), [{"verb": "status", "session": name} for name in ("mine", "other")]))
+    equal(answered("diff", "mine", trace), (str(wanted), [{"verb": "status", "session": "mine"}]))
+    # A program has priority.
+    equal(ask("calls", "true")[1], [])
 
 
 def test_destroy():

@@ -61,7 +61,7 @@
 #define ANSWER_OPERANDS \
 	"COMMAND runs until it ends, with its own standard input, output and error. " \
 	"The table follows on standard output. " \
-	"DIR is a trace that `-o` has kept. " \
+	"DIR is a trace that `-o` has kept, SESSION the trace of a session, if no program has this name. " \
 	"Options of side come before COMMAND."
 
 /* leaks */
@@ -478,8 +478,8 @@ const struct option table_diff_options[] = {
 
 const char *const table_diff_paragraphs[] = {
 	"Compares the trace AFTER with the trace BEFORE and lists the changes, the largest effect first. "
-	"MEASURE is one of these: time (a call of a function, without the functions that it called), pair (`--pair`), "
-	"calls (of a function), events (their number), bytes (that a call path allocated).",
+	"Each is a directory, or the name of a session. "
+	"MEASURE is one of these: time (a call of a function, without the functions that it called), pair (`--pair`), calls (of a function), events (their number), bytes (that a call path allocated).",
 	"Durations are compared by their medians and their 90th percentiles. "
 	"A change counts only if the variation within both traces does not explain it, with a confidence of 99.99%. "
 	"Changes of less than 20 ns are ignored. "

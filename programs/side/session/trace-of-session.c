@@ -6,6 +6,7 @@
 #include "trace-of-session.h"
 
 #include "programs/common/ask.h"
+#include "programs/side/cli/path-search.h"
 #include "sessions/client.h"
 #include "base/nearest/nearest.h"
 #include "programs/common/message.h"
@@ -181,4 +182,33 @@ int session_trace(struct parsed *parsed)
 	}
 	parsed->operands = operands;
 	return COMMAND_DONE;
+}
+
+void session_trace_or_command(struct parsed *parsed)
+{
+	static char path[PATH_MAX];
+	static char *operands[] = {path, NULL};
+	const char *requested = parsed->operand_count == 1 ? parsed->operands[0] : "/";
+
+	if (parsed->dashes || strchr(requested, '/') || !access(requested, F_OK) ||
+			errno != ENOENT || path_has_program(requested))
+		return;
+	if (session_trace_find(requested, path))
+		parsed->operands = operands;
+}
+
+void session_trace_two(struct parsed *parsed)
+{
+	static char paths[2][PATH_MAX];
+	static char *operands[] = {NULL, NULL, NULL};
+
+	for (int i = 0; i < 2 && i < parsed->operand_count; i++) {
+		const char *requested = parsed->operands[i];
+
+		operands[i] = parsed->operands[i];
+		if (!strchr(requested, '/') && access(requested, F_OK) && errno == ENOENT &&
+				session_trace_find(requested, paths[i]))
+			operands[i] = paths[i];
+	}
+	parsed->operands = operands;
 }

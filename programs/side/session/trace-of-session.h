@@ -15,5 +15,16 @@ void session_offer_names(struct nearest *nearest, bool system);
  * current session. Call it once in a process. Returns 0 or an exit status, after a message.
  */
 int session_trace(struct parsed *parsed);
+/*
+ * For verbs whose operands are a command, or the directory of a trace: if the only operand is no
+ * file and no program, but a session, replaces it by the session's directory. Call it once in a
+ * process.
+ */
+void session_trace_or_command(struct parsed *parsed);
+/*
+ * For verbs whose operands are two traces: replaces each that is no file, but a session. Call it
+ * once in a process.
+ */
+void session_trace_two(struct parsed *parsed);
 
 #endif /* PROGRAMS_SIDE_SESSION_TRACE_OF_SESSION_H */
