@@ -6,6 +6,10 @@
 #define ROUNDS 200
 #define STEPS 100000
 
+uint64_t share_large(uint64_t state);
+uint64_t share_medium(uint64_t state);
+uint64_t share_small(uint64_t state);
+
 static uint64_t steps(uint64_t state, int count)
 {
 	for (int i = 0; i < count; i++) {
