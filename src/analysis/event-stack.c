@@ -4,9 +4,7 @@
 
 #include <string.h>
 
-#include "analysis/report-walk.h"
 #include "analysis/view-show.h"
-#include "analysis/where-path.h"
 #include "ctf/ctf.h"
 
 static const char *const names[EVENT_STACK_SOURCES] = {
@@ -38,32 +36,19 @@ static bool event_stack_may_fit(const struct ctf_type *type, unsigned int source
 	return event_stack_fits(type, source);
 }
 
-static bool event_stack_is_scalar(const struct ctf_type *type)
+/* False: the scope has no such member. */
+static bool event_stack_find(struct event_stack_location *location, enum event_scope scope,
+		const struct ctf_item *item, unsigned int source)
 {
-	return type->kind == CTF_INTEGER || type->kind == CTF_FLOAT || type->kind == CTF_ENUM ||
-			type->kind == CTF_STRING;
-}
+	struct event_member *member = &location->member;
+	const struct ctf_value *value;
 
-/* False: the structure has no such member. */
-static bool event_stack_find(struct event_stack_location *location, const struct ctf_value *scope,
-		unsigned int source)
-{
-	const struct ctf_type *type = scope ? scope->type : NULL;
-
-	location->direct = 1;
-	for (uint32_t i = 0; type && i < type->member_count; i++) {
-		const struct ctf_type *member = type->members[i].type;
-
-		location->index = i;
-		if (where_same_name(type->members[i].name, names[source]) &&
-				event_stack_may_fit(member, source))
-			return true;
-		/* Only if each earlier member has exactly one value, the distance is fixed. */
-		if (location->direct)
-			location->direct++;
-		if (!event_stack_is_scalar(member))
-			location->direct = 0;
-	}
+	if (!event_member_find(member, scope, item, names[source]))
+		return false;
+	value = event_member_scope(scope, item);
+	if (event_stack_may_fit(value->type->members[member->index].type, source))
+		return true;
+	member->scope = EVENT_NOWHERE;
 	return false;
 }
 
@@ -89,32 +74,15 @@ void event_stack_bind(struct event_stack_class *class, const struct ctf_item *it
 		struct event_stack_location *location = &class->sources[i];
 		bool is_ip_of_probe = i == EVENT_STACK_IP && event && event->ip == ADDRESS_EXACT;
 
-		if (event_stack_find(location, item->fields, i)) {
-			location->scope = EVENT_STACK_FIELDS;
-			location->is_exact = event_stack_is_exact(event, location->index);
-		} else if (event_stack_find(location, item->context, i)) {
-			location->scope = EVENT_STACK_CONTEXT;
+		if (event_stack_find(location, EVENT_FIELDS, item, i))
+			location->is_exact = event_stack_is_exact(event, location->member.index);
+		else if (event_stack_find(location, EVENT_CONTEXT, item, i) ||
+				event_stack_find(location, EVENT_COMMON_CONTEXT, item, i))
 			location->is_exact = is_ip_of_probe;
-		} else if (event_stack_find(location, item->common_context, i)) {
-			location->scope = EVENT_STACK_COMMON;
-			location->is_exact = is_ip_of_probe;
-		}
 	}
 }
 
 /* ---- records ---- */
-
-static const struct ctf_value *event_stack_scope(
-		const struct event_stack_location *location, const struct ctf_item *item)
-{
-	switch (location->scope) {
-	case EVENT_STACK_FIELDS: return item->fields;
-	case EVENT_STACK_CONTEXT: return item->context;
-	case EVENT_STACK_COMMON: return item->common_context;
-	case EVENT_STACK_NOWHERE: break;
-	}
-	return NULL;
-}
 
 static uint32_t event_stack_read_list(
 		const struct ctf_value *list, uint64_t addresses[STACK_ADDRESSES_MAX])
@@ -139,11 +107,8 @@ bool event_stack_read(const struct event_stack_class *class, const struct ctf_it
 	ret_stack->ns = item->ns;
 	for (unsigned int i = 0; i < EVENT_STACK_SOURCES; i++) {
 		const struct event_stack_location *location = &class->sources[i];
-		const struct ctf_value *scope = event_stack_scope(location, item), *value;
+		const struct ctf_value *value = event_member_value(&location->member, item);
 
-		value = !scope                     ? NULL
-				: location->direct ? scope + location->direct
-						   : walk_member_at(scope, location->index);
 		if (value && value->type->kind == CTF_VARIANT)
 			value++;
 		if (!value || !event_stack_fits(value->type, i))

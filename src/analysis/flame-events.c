@@ -139,7 +139,8 @@ static int flame_take_allocation(struct flame *flame, const struct flame_class *
 	if (!form->allocates || (form->form != LEAKS_FORM_WHOLE && form->form != LEAKS_FORM_BEGIN))
 		return 0;
 	if (form->form == LEAKS_FORM_WHOLE &&
-			((form->block.exists && !leaks_member_number(&form->block, item)) ||
+			((event_member_exists(&form->block) &&
+					 !leaks_member_number(&form->block, item)) ||
 					leaks_member_number(&form->status, item)))
 		return 0; /* It failed. */
 	return flame_take_weight(flame, class, item, group, leaks_form_size(form, item));
@@ -153,7 +154,7 @@ static int flame_wait_of(struct flame *flame, uint32_t process, int64_t thread, 
 	const struct {
 		int64_t thread;
 		uint32_t process, part;
-	} key = {thread, process, thread < 0 ? (uint32_t)(call >> 48) : 0};
+	} key = {thread, process, thread < 0 ? event_call_thread(call) : 0};
 	uint32_t number;
 
 	flame->waits = keys_add_item(&flame->wait_keys, flame->waits, sizeof(*flame->waits), &key,
@@ -240,7 +241,7 @@ static int flame_take_auto(struct flame *flame, struct flame_class *class,
 		const struct ctf_item *item, uint32_t process, int64_t thread, uint32_t group)
 {
 	bool has_backtrace =
-			class->stack.sources[EVENT_STACK_BACKTRACE].scope != EVENT_STACK_NOWHERE;
+			event_member_exists(&class->stack.sources[EVENT_STACK_BACKTRACE].member);
 	int ret = flame_take_call(flame, class, item, process, thread, group);
 
 	flame->any_backtrace |= has_backtrace;

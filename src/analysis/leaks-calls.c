@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "analysis/report-walk.h"
-#include "analysis/where-path.h"
 
 /* How long a search for a slot is: a full neighbourhood drops its oldest call. */
 #define LEAKS_CALLS_STEPS 8
@@ -35,21 +34,15 @@ static const struct leaks_function {
 
 /* ---- classes ---- */
 
-static struct leaks_member leaks_member_find(const struct ctf_item *item, const char *name)
+/* The member if it is a number. `name` is NULL if the event has no such member. */
+static struct event_member leaks_member_find(const struct ctf_item *item, const char *name)
 {
-	const struct ctf_type *type = item->fields ? item->fields->type : NULL;
-	bool fixed = true;
+	struct event_member member = {EVENT_NOWHERE, 0, 0};
 
-	for (uint32_t i = 0; name && type && i < type->member_count; i++) {
-		enum ctf_kind kind = type->members[i].type->kind;
-
-		if (where_same_name(type->members[i].name, name))
-			return (struct leaks_member){kind == CTF_INTEGER, i, fixed ? i + 1 : 0};
-		if (kind != CTF_INTEGER && kind != CTF_ENUM && kind != CTF_FLOAT &&
-				kind != CTF_STRING)
-			fixed = false;
-	}
-	return (struct leaks_member){0};
+	if (name && event_member_find(&member, EVENT_FIELDS, item, name) &&
+			item->fields->type->members[member.index].type->kind != CTF_INTEGER)
+		member.scope = EVENT_NOWHERE;
+	return member;
 }
 
 static const struct leaks_function *leaks_function_find(const char *name, size_t length)
@@ -66,7 +59,7 @@ static void leaks_form_find_whole(struct leaks_form_class *class,
 {
 	class->block = leaks_member_find(item, function->block);
 	class->status = leaks_member_find(item, function->status);
-	class->hides_block = class->allocates && !class->block.exists;
+	class->hides_block = class->allocates && !event_member_exists(&class->block);
 	class->form = LEAKS_FORM_WHOLE;
 }
 
@@ -78,7 +71,7 @@ static void leaks_form_find_return(struct leaks_form_class *class,
 	class->block = leaks_member_find(item, block);
 	if (function->status)
 		class->status = leaks_member_find(item, "return_value");
-	class->hides_block = class->allocates && !class->block.exists;
+	class->hides_block = class->allocates && !event_member_exists(&class->block);
 	class->form = LEAKS_FORM_RETURN;
 }
 
@@ -104,32 +97,28 @@ void leaks_form_find(struct leaks_form_class *class, const struct ctf_item *item
 	class->size = leaks_member_find(item, function->size);
 	class->count = leaks_member_find(item, function->count);
 	class->freed = leaks_member_find(item, function->freed);
-	if (is_return && class->call.exists)
+	if (is_return && event_member_exists(&class->call))
 		leaks_form_find_return(class, function, item);
-	else if (class->call.exists && class->allocates)
+	else if (event_member_exists(&class->call) && class->allocates)
 		class->form = LEAKS_FORM_BEGIN;
 	else if (!is_return)
 		leaks_form_find_whole(class, function, item);
-	if (class->is_free && !class->freed.exists)
+	if (class->is_free && !event_member_exists(&class->freed))
 		class->form = LEAKS_FORM_NONE;
 }
 
-uint64_t leaks_member_number(const struct leaks_member *member, const struct ctf_item *item)
+uint64_t leaks_member_number(const struct event_member *member, const struct ctf_item *item)
 {
-	const struct ctf_value *value;
+	uint64_t number;
 
-	if (!member->exists || !item->fields)
-		return 0;
-	value = member->direct ? item->fields + member->direct
-			       : walk_member_at(item->fields, member->index);
-	return value && value->type->kind == CTF_INTEGER ? value->u : 0;
+	return event_member_number(member, item, &number) ? number : 0;
 }
 
 uint64_t leaks_form_size(const struct leaks_form_class *class, const struct ctf_item *item)
 {
 	uint64_t size = leaks_member_number(&class->size, item);
 
-	if (class->count.exists &&
+	if (event_member_exists(&class->count) &&
 			__builtin_mul_overflow(
 					size, leaks_member_number(&class->count, item), &size))
 		return UINT64_MAX;

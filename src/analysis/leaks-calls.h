@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "analysis/event-member.h"
+
 #include "ctf/ctf.h"
 
 /* Calls that have begun and not returned, in all threads of a trace. A power of two. */
@@ -23,20 +25,13 @@ enum leaks_form {
 	LEAKS_FORM_RETURN,
 };
 
-/* The position of a number among the fields of a class. */
-struct leaks_member {
-	bool exists;
-	uint32_t index;
-	uint32_t direct; /* its distance from the fields; 0: it varies */
-};
-
 /* The meaning of the events of one class. */
 struct leaks_form_class {
 	enum leaks_form form;
 	bool allocates;   /* the call returns a block */
 	bool is_free;     /* the call frees and returns nothing */
 	bool hides_block; /* the class does not contain the block that the call returned */
-	struct leaks_member call, size, count, freed, block, status;
+	struct event_member call, size, count, freed, block, status;
 };
 
 /* A call of the allocator. */
@@ -58,7 +53,7 @@ struct leaks_calls {
 /* Finds the meaning of a class from the name of its event and its fields. */
 void leaks_form_find(struct leaks_form_class *class, const struct ctf_item *item);
 /* The value of a member; 0: the record has none. */
-uint64_t leaks_member_number(const struct leaks_member *member, const struct ctf_item *item);
+uint64_t leaks_member_number(const struct event_member *member, const struct ctf_item *item);
 /* The bytes that a call requests: SIZE * COUNT, or UINT64_MAX. */
 uint64_t leaks_form_size(const struct leaks_form_class *class, const struct ctf_item *item);
 

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "analysis/locks-state.h"
-#include "analysis/where-path.h"
 
 static const struct locks_operation operations[] = {
 		{"pthread_mutex_init", LOCKS_MUTEX, LOCKS_INIT, false, false},
@@ -73,46 +72,10 @@ const char *locks_kind_name(enum locks_kind kind)
 
 /* ---- fields ---- */
 
-static bool locks_is_scalar(const struct ctf_type *type)
-{
-	return type->kind == CTF_INTEGER || type->kind == CTF_ENUM || type->kind == CTF_FLOAT ||
-			type->kind == CTF_STRING;
-}
-
 static bool locks_find_field(
-		struct locks_field *field, const struct ctf_item *item, const char *name)
+		struct event_member *field, const struct ctf_item *item, const char *name)
 {
-	const struct ctf_type *type = item->fields ? item->fields->type : NULL;
-	bool is_direct = true;
-
-	for (uint32_t i = 0; type && i < type->member_count; i++) {
-		if (where_same_name(type->members[i].name, name)) {
-			*field = (struct locks_field){true, is_direct, i};
-			return true;
-		}
-		is_direct = is_direct && locks_is_scalar(type->members[i].type);
-	}
-	return false;
-}
-
-static const struct ctf_value *locks_value(
-		const struct locks_field *field, const struct ctf_item *item)
-{
-	if (!field->is_known || !item->fields)
-		return NULL;
-	return field->is_direct ? item->fields + 1 + field->index
-				: walk_member_at(item->fields, field->index);
-}
-
-static bool locks_number(
-		const struct locks_field *field, const struct ctf_item *item, uint64_t *ret_number)
-{
-	const struct ctf_value *value = locks_value(field, item);
-
-	if (!value || value->type->kind != CTF_INTEGER)
-		return false;
-	*ret_number = value->u;
-	return true;
+	return event_member_find(field, EVENT_FIELDS, item, name);
 }
 
 /* ---- classes ---- */
@@ -206,14 +169,16 @@ bool locks_class_read(const struct locks_class *class, const struct ctf_item *it
 	uint64_t result;
 
 	event->operation = class->operation;
-	event->has_object = locks_number(&class->object, item, &event->object);
-	if (!locks_number(&class->mutex, item, &event->mutex))
+	event->has_object = event_member_number(&class->object, item, &event->object);
+	if (!event_member_number(&class->mutex, item, &event->mutex))
 		event->mutex = 0;
-	if (!locks_number(&class->call, item, &event->call))
+	if (!event_member_number(&class->call, item, &event->call))
 		event->call = 0;
 	/* The result of a function is an int; probes record the whole register. */
-	event->result = locks_number(&class->result, item, &result) ? (int32_t)(uint32_t)result : 0;
-	if (!locks_number(&class->start, item, &event->start))
+	event->result = event_member_number(&class->result, item, &result)
+			? (int32_t)(uint32_t)result
+			: 0;
+	if (!event_member_number(&class->start, item, &event->start))
 		event->start = 0;
 	return event->has_object || event->call || class->operation->action == LOCKS_EXIT;
 }

@@ -3,6 +3,7 @@
 #ifndef SIDE_ANALYSIS_LOCKS_STATE_H
 #define SIDE_ANALYSIS_LOCKS_STATE_H
 
+#include "analysis/event-member.h"
 #include "analysis/locks.h"
 
 enum locks_action {
@@ -26,13 +27,6 @@ struct locks_operation {
 
 enum locks_phase { LOCKS_REQUEST, LOCKS_RESULT, LOCKS_SINGLE };
 
-/* The position of a field in the records of a class. */
-struct locks_field {
-	bool is_known;
-	bool is_direct; /* all members before it are scalars */
-	uint32_t index;
-};
-
 /* Identifies a thread. */
 struct locks_thread_key {
 	int64_t id;
@@ -44,7 +38,7 @@ struct locks_class {
 	const struct locks_operation *operation; /* NULL: no operation of locks */
 	enum locks_phase phase;
 	struct identity_class identity;
-	struct locks_field object, mutex, start, result, call;
+	struct event_member object, mutex, start, result, call;
 	struct event_stack_class stack;
 };
 

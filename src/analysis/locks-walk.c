@@ -155,9 +155,8 @@ static int locks_take_item(
 	if (event.process == KEYS_NONE)
 		return -ENOMEM;
 	id = identity_thread(&class->identity, item);
-	/* The upper 16 bits of a call's number identify a thread of its process (probe/patch). */
 	if (id < 0 && event.call)
-		id = (int64_t)(event.call >> 48 | UINT64_C(1) << 32);
+		id = event_call_thread(event.call) | INT64_C(1) << 32;
 	if (class->operation->action >= LOCKS_CREATE)
 		return locks_note_thread(locks, &event, id);
 	if (!locks->events++)

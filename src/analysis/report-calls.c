@@ -2,8 +2,6 @@
 /* Function calls, made of entries and returns. */
 #include "analysis/report-calls.h"
 
-#include "analysis/report-walk.h"
-#include "analysis/where-path.h"
 #include "base/inside/search.h"
 
 #include <errno.h>
@@ -43,18 +41,6 @@ struct calls_record {
 
 /* ---- what an event is ---- */
 
-static bool report_calls_find_member(
-		const struct ctf_type *type, const char *name, uint32_t *ret_index)
-{
-	for (uint32_t i = 0; i < type->member_count; i++) {
-		if (where_same_name(type->members[i].name, name)) {
-			*ret_index = i;
-			return true;
-		}
-	}
-	return false;
-}
-
 /* The function of an event without a field for it: the name of the probe. */
 static uint32_t add_name(struct report_calls *calls, const char *event, bool is_return)
 {
@@ -75,42 +61,25 @@ static void report_calls_find_cpu(struct calls_class *class, const struct ctf_it
 {
 	static const char name[] = "perf_thread_task_clock";
 
-	if (item->context && report_calls_find_member(item->context->type, name, &class->cpu))
-		class->cpu_scope = CALLS_CONTEXT_CPU;
-	else if (item->common_context &&
-			report_calls_find_member(item->common_context->type, name, &class->cpu))
-		class->cpu_scope = CALLS_COMMON_CPU;
+	if (!event_member_find(&class->cpu, EVENT_CONTEXT, item, name))
+		(void)event_member_find(&class->cpu, EVENT_COMMON_CONTEXT, item, name);
 }
 
 /* A class with the field `call` is an entry; with `duration`, too, it is a return. */
 static void know(struct report_calls *calls, struct calls_class *class, const struct ctf_item *item)
 {
-	const struct ctf_type *type = item->fields ? item->fields->type : NULL;
-
 	class->known = true;
-	class->result = KEYS_NONE;
-	if (!type || !report_calls_find_member(type, "call", &class->call))
+	if (!event_member_find(&class->call, EVENT_FIELDS, item, "call"))
 		return;
-	class->kind = report_calls_find_member(type, "duration", &class->duration) ? CALLS_RETURN
-										   : CALLS_ENTRY;
-	class->function = class->name = KEYS_NONE;
-	if (!report_calls_find_member(type, "function", &class->function))
+	class->kind = event_member_find(&class->duration, EVENT_FIELDS, item, "duration")
+			? CALLS_RETURN
+			: CALLS_ENTRY;
+	if (!event_member_find(&class->function, EVENT_FIELDS, item, "function"))
 		class->name = add_name(calls, item->event->name, class->kind == CALLS_RETURN);
 	if (calls->detailed || calls->with_cpu)
 		report_calls_find_cpu(class, item);
 	if (calls->detailed)
-		(void)report_calls_find_member(type, "return_value", &class->result);
-}
-
-static bool report_calls_read_number(
-		const struct ctf_value *scope, uint32_t index, uint64_t *ret_number)
-{
-	const struct ctf_value *value = walk_member_at(scope, index);
-
-	if (!value || value->type->kind != CTF_INTEGER)
-		return false;
-	*ret_number = value->u;
-	return true;
+		(void)event_member_find(&class->result, EVENT_FIELDS, item, "return_value");
 }
 
 static uint32_t report_calls_get_function(struct report_calls *calls,
@@ -119,9 +88,9 @@ static uint32_t report_calls_get_function(struct report_calls *calls,
 	const struct ctf_value *text;
 	uint32_t number;
 
-	if (class->function == KEYS_NONE)
+	if (!event_member_exists(&class->function))
 		return class->name;
-	text = walk_member_at(item->fields, class->function);
+	text = event_member_value(&class->function, item);
 	if (!text || !text->is_text)
 		return KEYS_NONE;
 	calls->stats = keys_add_item(&calls->functions, calls->stats, sizeof(*calls->stats),
@@ -133,15 +102,11 @@ static uint32_t report_calls_get_function(struct report_calls *calls,
 static void report_calls_read_detail(const struct calls_class *class, const struct ctf_item *item,
 		struct calls_record *record)
 {
-	const struct ctf_value *scope =
-			class->cpu_scope == CALLS_COMMON_CPU ? item->common_context : item->context;
 	uint64_t result;
 
-	if (class->cpu_scope != CALLS_NO_CPU &&
-			!report_calls_read_number(scope, class->cpu, &record->cpu_ns))
+	if (!event_member_number(&class->cpu, item, &record->cpu_ns))
 		record->cpu_ns = CALLS_CPU_UNKNOWN;
-	record->has_result = class->result != KEYS_NONE &&
-			report_calls_read_number(item->fields, class->result, &result);
+	record->has_result = event_member_number(&class->result, item, &result);
 	if (record->has_result)
 		record->result = (int64_t)result;
 }
@@ -158,7 +123,7 @@ static struct calls_thread *thread_of(struct report_calls *calls, uint32_t trace
 	struct {
 		int64_t thread;
 		uint32_t process, part;
-	} key = {thread, process, (uint32_t)(call >> 48)};
+	} key = {thread, process, event_call_thread(call)};
 	uint32_t number;
 
 	calls->threads = keys_add_item(&calls->thread_keys, calls->threads, sizeof(*calls->threads),
@@ -438,8 +403,7 @@ int calls_take(struct report_calls *calls, struct calls_class *class, const stru
 
 	if (!class->known)
 		know(calls, class, item);
-	if (class->kind == CALLS_NONE ||
-			!report_calls_read_number(item->fields, class->call, &record.call))
+	if (class->kind == CALLS_NONE || !event_member_number(&class->call, item, &record.call))
 		return 0;
 	function = report_calls_get_function(calls, class, item);
 	thread = thread_of(calls, item->trace->index, process, thread_id, record.call);
@@ -449,7 +413,7 @@ int calls_take(struct report_calls *calls, struct calls_class *class, const stru
 	report_calls_read_detail(class, item, &record);
 	if (class->kind == CALLS_ENTRY)
 		return report_calls_enter_function(calls, thread, function, &record);
-	if (report_calls_read_number(item->fields, class->duration, &record.duration))
+	if (event_member_number(&class->duration, item, &record.duration))
 		return take_return(calls, thread, function, &record);
 	return 0;
 }

@@ -17,6 +17,7 @@
 #define SIDE_ANALYSIS_REPORT_CALLS_H
 
 #include "analysis/calls-detail.h"
+#include "analysis/event-member.h"
 #include "analysis/report-gaps.h"
 #include "analysis/report-keys.h"
 #include "ctf/ctf.h"
@@ -100,13 +101,11 @@ enum calls_kind { CALLS_NONE, CALLS_ENTRY, CALLS_RETURN };
 struct calls_class {
 	bool known;
 	enum calls_kind kind;
-	uint32_t call, duration,
-			function; /* indexes of members; `function` is KEYS_NONE if the event's name is the function */
-	uint32_t name;   /* index of the function in that case */
-	uint32_t result; /* index of the returned value; KEYS_NONE: not recorded */
-	/* The context with the thread's processor time, if it was recorded. */
-	enum { CALLS_NO_CPU, CALLS_COMMON_CPU, CALLS_CONTEXT_CPU } cpu_scope;
-	uint32_t cpu;
+	/* Without `function`, the name of the event is the function: its index in `functions`. */
+	struct event_member call, duration, function;
+	uint32_t name;
+	struct event_member result; /* the returned value */
+	struct event_member cpu;    /* the context with the thread's processor time */
 };
 
 /* Counts one event. `thread` is -1 if it is not recorded. 0 or -ENOMEM. */

@@ -5,70 +5,8 @@
 #include <string.h>
 
 #include "analysis/report-identity.h"
-#include "analysis/where-path.h"
 
 #define NAME_MAX_BYTES 4096 /* longer names are cut */
-
-/* ---- the contexts of a record ---- */
-
-/* A member before which all members are scalars or texts has a fixed distance: each is one value. */
-static bool find_in(struct identity_location *ret_location, int scope,
-		const struct ctf_value *structure, const char *name)
-{
-	const struct ctf_type *type = structure ? structure->type : NULL;
-	bool fixed = true;
-
-	for (uint32_t i = 0; type && i < type->member_count; i++) {
-		enum ctf_kind kind = type->members[i].type->kind;
-
-		if (where_same_name(type->members[i].name, name)) {
-			*ret_location = (struct identity_location){scope, i, fixed ? i + 1 : 0};
-			return true;
-		}
-		if (kind != CTF_INTEGER && kind != CTF_ENUM && kind != CTF_FLOAT &&
-				kind != CTF_STRING)
-			fixed = false;
-	}
-	return false;
-}
-
-static bool report_thread_find_context(struct identity_location *ret_location,
-		const struct ctf_item *item, const char *name)
-{
-	return find_in(ret_location, IDENTITY_COMMON_CONTEXT, item->common_context, name) ||
-			find_in(ret_location, IDENTITY_CONTEXT, item->context, name);
-}
-
-static const struct ctf_value *report_thread_get_value(
-		const struct identity_location *location, const struct ctf_item *item)
-{
-	const struct ctf_value *scope = location->scope == IDENTITY_COMMON_CONTEXT
-			? item->common_context
-			: location->scope == IDENTITY_CONTEXT ? item->context
-							      : NULL;
-	const struct ctf_value *member = NULL;
-	struct ctf_cursor cursor;
-
-	if (!scope)
-		return NULL;
-	if (location->direct)
-		return scope + location->direct;
-	ctf_cursor_start(&cursor, scope);
-	for (uint32_t i = 0; i <= location->index; i++)
-		member = ctf_cursor_next(&cursor);
-	return member;
-}
-
-static bool report_thread_get_number(const struct identity_location *location,
-		const struct ctf_item *item, uint64_t *ret_number)
-{
-	const struct ctf_value *value = report_thread_get_value(location, item);
-
-	if (!value || value->type->kind != CTF_INTEGER)
-		return false;
-	*ret_number = value->u;
-	return true;
-}
 
 /* ---- processes ---- */
 
@@ -176,12 +114,12 @@ static void report_thread_find_contexts(struct identity *identity, struct identi
 		const struct ctf_item *item)
 {
 	class->known = true;
-	report_thread_find_context(&class->vpid, item, "vpid");
-	report_thread_find_context(&class->procname, item, "procname");
-	if (!report_thread_find_context(&class->vtid, item, "vtid"))
-		report_thread_find_context(&class->vtid, item, "tid");
-	if (!report_thread_find_context(&class->thread_name, item, "thread_name"))
-		report_thread_find_context(&class->thread_name, item, "pthread_name");
+	event_member_find_context(&class->vpid, item, "vpid");
+	event_member_find_context(&class->procname, item, "procname");
+	if (!event_member_find_context(&class->vtid, item, "vtid"))
+		event_member_find_context(&class->vtid, item, "tid");
+	if (!event_member_find_context(&class->thread_name, item, "thread_name"))
+		event_member_find_context(&class->thread_name, item, "pthread_name");
 	class->fixed = item->trace->vpid >= 0 || !class->vpid.scope;
 	if (class->fixed)
 		class->process = identity_of_trace(identity, item->trace);
@@ -197,9 +135,9 @@ uint32_t identity_process(struct identity *identity, struct identity_class *clas
 		report_thread_find_contexts(identity, class, item);
 	if (class->fixed)
 		return class->process;
-	if (!report_thread_get_number(&class->vpid, item, &pid))
+	if (!event_member_number(&class->vpid, item, &pid))
 		return identity_of_trace(identity, item->trace);
-	name = report_thread_get_value(&class->procname, item);
+	name = event_member_value(&class->procname, item);
 	if (!name || !name->is_text)
 		return add_process(identity, item->trace, (int64_t)pid, item->trace->procname,
 				NAME_MAX_BYTES);
@@ -210,13 +148,13 @@ int64_t identity_thread(const struct identity_class *class, const struct ctf_ite
 {
 	uint64_t thread;
 
-	return report_thread_get_number(&class->vtid, item, &thread) ? (int64_t)thread : -1;
+	return event_member_number(&class->vtid, item, &thread) ? (int64_t)thread : -1;
 }
 
 const char *identity_thread_name(
 		const struct identity_class *class, const struct ctf_item *item, size_t *ret_size)
 {
-	const struct ctf_value *name = report_thread_get_value(&class->thread_name, item);
+	const struct ctf_value *name = event_member_value(&class->thread_name, item);
 
 	if (!name || !name->is_text)
 		return NULL;

@@ -9,22 +9,17 @@
 #ifndef SIDE_ANALYSIS_REPORT_IDENTITY_H
 #define SIDE_ANALYSIS_REPORT_IDENTITY_H
 
+#include "analysis/event-member.h"
 #include "analysis/report-keys.h"
 #include "ctf/ctf.h"
 
 /* The position of a context in the records of a class. */
-struct identity_location {
-	enum { IDENTITY_NOWHERE, IDENTITY_COMMON_CONTEXT, IDENTITY_CONTEXT } scope;
-	uint32_t index;
-	uint32_t direct; /* its distance, in values, from the scope's value; 0: it varies */
-};
-
 /* All zero before the first record of the class. */
 struct identity_class {
 	bool known;
 	bool fixed; /* all records belong to `process` */
 	uint32_t process;
-	struct identity_location vpid, procname, vtid, thread_name;
+	struct event_member vpid, procname, vtid, thread_name;
 };
 
 struct identity_process {

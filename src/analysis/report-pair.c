@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/event-member.h"
 #include "analysis/patterns.h"
 #include "analysis/report-walk.h"
 #include "base/error.h"
@@ -190,7 +191,7 @@ static struct pair_key key_of_thread(const struct report_pairs *pairs,
 	if (thread >= 0)
 		return report_pair_hash_key(KEY_THREAD, process, (uint64_t)thread);
 	if (call && call->u)
-		return report_pair_hash_key(KEY_CALLS, process, call->u >> 48);
+		return report_pair_hash_key(KEY_CALLS, process, event_call_thread(call->u));
 	key = report_pair_hash_key(KEY_PROCESS, process, 0);
 	key.no_thread = true;
 	return key;

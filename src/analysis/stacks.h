@@ -25,6 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/event-member.h"
 #include "analysis/report-keys.h"
 
 struct ctf_item;
@@ -133,15 +134,8 @@ void stacks_print_json(const struct stacks *stacks, uint32_t named, struct view_
 
 /* The position of a value in the records of a class. */
 struct event_stack_location {
-	enum {
-		EVENT_STACK_NOWHERE,
-		EVENT_STACK_FIELDS,
-		EVENT_STACK_CONTEXT,
-		EVENT_STACK_COMMON
-	} scope;
-	uint32_t index;
-	uint32_t direct; /* its distance from the scope; 0: it varies */
-	bool is_exact;   /* an address of code that is no return address */
+	struct event_member member;
+	bool is_exact; /* an address of code that is no return address */
 };
 
 /* The sources of a stack. For each record, the first source that it has counts. */

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/format.h"
+#include "analysis/event-member.h"
 #include "analysis/view-colours.h"
 #include "analysis/view-line.h"
 #include "analysis/view-syscall.h"
@@ -444,7 +445,7 @@ static void view_line_write_origin(struct view_line *line, const struct view_cla
 {
 	struct view_out *out = out_of(line);
 	/* The upper bits of the number of a call are those of its thread, from 0 on. */
-	uint64_t part = call >> 48;
+	uint64_t part = event_call_thread(call);
 	int64_t pid;
 
 	view_line_write_colour(line, VIEW_COLOUR_PROCESS);

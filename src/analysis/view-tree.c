@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/event-member.h"
 #include "analysis/report-keys.h"
 #include "analysis/view-colours.h"
 
@@ -260,7 +261,7 @@ static uint32_t tree_thread_number(
 		int64_t thread;
 		uint32_t trace, part;
 	} key = {entry->thread, entry->trace,
-			entry->thread < 0 ? (uint32_t)(call >> 48) : UINT32_MAX};
+			entry->thread < 0 ? event_call_thread(call) : UINT32_MAX};
 	uint32_t number;
 
 	if (!add)

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/event-member.h"
 #include "export/export.h"
 
 #define EXPORT_CALLS_THREADS_MAX 65536 /* threads with calls */
@@ -69,7 +70,7 @@ static int export_calls_find_thread(struct export *export, const struct export_c
 	struct {
 		int64_t thread;
 		uint32_t process, part;
-	} key = {id, own->process, id < 0 ? (uint32_t)(call >> 48) : 0};
+	} key = {id, own->process, id < 0 ? event_call_thread(call) : 0};
 	uint32_t number;
 
 	calls->threads = keys_add_item(&calls->thread_keys, calls->threads, sizeof(*calls->threads),
