@@ -202,7 +202,8 @@ extern const struct example table_doctor_examples[];
 					.offset = offsetof(struct of, probes),                                   \
 					.sentence = "Record all arguments of the function by name, if there is " \
 						    "debug information. The same as `--arg '$params'`; `--arg "  \
-						    "'$vars'` records all variables.",                           \
+						    "'$vars'` records all variables, and `--arg '$backtrace'` "  \
+						    "the stack.",                                                \
 			},                                                                                       \
 	{                                                                                                        \
 		.name = "ret", .argument = "EXPRESSION", .kind = OPTION_TEXT, .ordered = true,                   \

@@ -234,20 +234,6 @@ static int add_several(const struct table_builder *builder, const struct locatio
 	return ret;
 }
 
-static int add_argument(const struct table_builder *builder, const struct location *location,
-		const char *text, bool exit, struct values *values)
-{
-	struct value value;
-	int ret;
-
-	if (!exit && resolve_is_several(text))
-		return add_several(builder, location, text, values);
-	if (!spec_seems_value(text))
-		return add_variable(builder, location, text, exit, values);
-	ret = spec_value(text, location->module, &value, builder->error);
-	return ret ? ret : spec_table_add_value(values, &value, builder->error);
-}
-
 static int spec_table_add_context(const struct table_builder *builder,
 		const struct location *location, const char *text, struct values *values)
 {
@@ -258,6 +244,22 @@ static int spec_table_add_context(const struct table_builder *builder,
 	for (size_t i = 0; i < count && !ret; i++)
 		ret = spec_table_add_value(values, &found[i], builder->error);
 	return ret;
+}
+
+static int add_argument(const struct table_builder *builder, const struct location *location,
+		const char *text, bool exit, struct values *values)
+{
+	struct value value;
+	int ret;
+
+	if (!exit && resolve_is_several(text))
+		return add_several(builder, location, text, values);
+	if (!exit && !strcmp(text, RESOLVE_BACKTRACE))
+		return spec_table_add_context(builder, location, text + 1, values);
+	if (!spec_seems_value(text))
+		return add_variable(builder, location, text, exit, values);
+	ret = spec_value(text, location->module, &value, builder->error);
+	return ret ? ret : spec_table_add_value(values, &value, builder->error);
 }
 
 /* Add the contexts of the entry, or of the exit. */

@@ -785,6 +785,20 @@ def test_what_is_returned():
             "exit:backtrace")
 
 
+def test_a_stack_at_one_location():
+    """The argument `$backtrace` is the context of that name, at its own location only."""
+    path, trace = compiled("returns.c", "-g", "-O2", "-fomit-frame-pointer"), FOLDER + "/one-stack"
+    good("trace", "-o", trace, "-c", f"{path} {ROUNDS}", "--function", "make_node", "--arg", "$backtrace", "--arg", "count", "--exit",
+         "--function", "make_pair", "--arg", "x64:caller:%rsp+0")
+    events = read(trace)
+    stacks = [f["backtrace"] for f in of(events, "probe:make_node")]
+    good("trace", "-o", trace, "--force", "-c", f"{path} {ROUNDS}", "--function", "make_node", "--context", "backtrace,reg:rip")
+    equal(len(stacks), ROUNDS)
+    equal({len(stack.split(",")) for stack in stacks}, {len(f["backtrace"].split(",")) for f in of(read(trace), "probe:make_node") if "rip" in f})
+    equal({"backtrace" in f for name in ("make_node_return", "make_pair") for f in of(events, "probe:" + name)}, {False})
+    refused("cannot", 1, "trace", "--global", "-o", FOLDER + "/none", "-c", path, "--function", "make_node", "--arg", "$backtrace")
+
+
 def test_contexts_of_a_return():
     """Contexts that are added to the event of the return are not those of the entry."""
     program, session = Program(compiled("returns.c", "-g", "-O2", "-fomit-frame-pointer")), Session()
