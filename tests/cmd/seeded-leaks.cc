@@ -330,6 +330,8 @@ static NOINLINE void runs()
 		if (++count == 2)
 			for (int i = 0; i < 50; i++)
 				free(kept[1000 + i]);
+		kept[1050] = malloc(1);
+		free(kept[1050]);
 		puts("done");
 		fflush(stdout);
 	}

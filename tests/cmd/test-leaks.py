@@ -181,6 +181,9 @@ def test_running():
     expect(blocks >= 6, f"-p: {answer.leaks}")
     expect_equal(answer.of("runs"), answer.of("layer5"), "blocks from before")
     expect_equal((answer.summary["double_frees"], answer.summary["blocks"]), (0, blocks), f"-p: {answer.summary}")
+    events = [json.loads(line) for line in run(side, "view", "--json", trace).stdout.splitlines()]
+    kept = {(event["event"], name) for event in events for name in ("backtrace", "caller") if name in event.get("fields", ())}
+    expect_equal(kept, {("probe:malloc", "backtrace"), ("probe:free", "caller")}, "stacks of blocks, callers of frees")
     process.stdin.close()
     expect_equal(process.wait(timeout=60), 7, "run")
 

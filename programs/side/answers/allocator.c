@@ -11,19 +11,24 @@
 #include "base/error.h"
 #include "elf/image.h"
 
-/* The results of free() and the block of posix_memalign() are not in registers. */
+/*
+ * Only calls that allocate have a stack: it names the owner of a block. For a free, which may be a
+ * second one, the caller has to do: in a process that serves requests, stacks of frees cost as much
+ * as all the rest. The block of posix_memalign() is not in a register.
+ */
+#define STACK "--arg", "$backtrace"
 /* clang-format off */
 const struct allocator_function allocator_functions[ALLOCATOR_FUNCTIONS] = {
-	{ "malloc", { "--arg", "u64:size:%rdi", "--exit" } },
-	{ "free", { "--arg", "pointer:ptr:%rdi" } },
-	{ "calloc", { "--arg", "u64:count:%rdi", "--arg", "u64:size:%rsi", "--exit" } },
-	{ "realloc", { "--arg", "pointer:ptr:%rdi", "--arg", "u64:size:%rsi", "--exit" } },
-	{ "reallocarray", { "--arg", "pointer:ptr:%rdi", "--arg", "u64:count:%rsi", "--exit" } },
-	{ "posix_memalign", { "--arg", "u64:size:%rdx", "--exit" } },
-	{ "aligned_alloc", { "--arg", "u64:size:%rsi", "--exit" } },
-	{ "memalign", { "--arg", "u64:size:%rsi", "--exit" } },
-	{ "valloc", { "--arg", "u64:size:%rdi", "--exit" } },
-	{ "pvalloc", { "--arg", "u64:size:%rdi", "--exit" } },
+	{ "malloc", { "--arg", "u64:size:%rdi", STACK, "--exit" } },
+	{ "free", { "--arg", "pointer:ptr:%rdi", "--arg", "x64:caller:%rsp+0" } },
+	{ "calloc", { "--arg", "u64:count:%rdi", "--arg", "u64:size:%rsi", STACK, "--exit" } },
+	{ "realloc", { "--arg", "pointer:ptr:%rdi", "--arg", "u64:size:%rsi", STACK, "--exit" } },
+	{ "reallocarray", { "--arg", "pointer:ptr:%rdi", "--arg", "u64:count:%rsi", STACK, "--exit" } },
+	{ "posix_memalign", { "--arg", "u64:size:%rdx", STACK, "--exit" } },
+	{ "aligned_alloc", { "--arg", "u64:size:%rsi", STACK, "--exit" } },
+	{ "memalign", { "--arg", "u64:size:%rsi", STACK, "--exit" } },
+	{ "valloc", { "--arg", "u64:size:%rdi", STACK, "--exit" } },
+	{ "pvalloc", { "--arg", "u64:size:%rdi", STACK, "--exit" } },
 };
 /* clang-format on */
 

@@ -22,7 +22,7 @@ struct allocator {
 /* A function of an allocator, and the options of a probe for it. */
 struct allocator_function {
 	const char *name;
-	const char *args[6]; /* ends with NULL */
+	const char *args[8]; /* ends with NULL */
 };
 extern const struct allocator_function allocator_functions[ALLOCATOR_FUNCTIONS];
 

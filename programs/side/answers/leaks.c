@@ -33,7 +33,7 @@ const char *const recording_leaks_command[] = {
 /* clang-format on */
 
 /* Wrappers cannot be loaded into a running process: probes are set at the allocator. */
-const char *const recording_leaks_process[] = {"trace", "--context", "backtrace", NULL};
+const char *const recording_leaks_process[] = {"trace", NULL};
 
 static bool leaks_add_probe(char ***args, const struct allocator *allocator,
 		const struct allocator_function *function)
