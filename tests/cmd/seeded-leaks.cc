@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include <dlfcn.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -218,6 +219,22 @@ static NOINLINE void mixed()
 	}
 }
 
+/* The same by operators that no import of the program leads to, as in a library that is loaded later. */
+static NOINLINE void mixed_directly()
+{
+	const auto allocate = reinterpret_cast<void *(*)(size_t)>(dlsym(RTLD_DEFAULT, "_Znwm"));
+	const auto release = reinterpret_cast<void (*)(void *)>(dlsym(RTLD_DEFAULT, "_ZdlPv"));
+
+	for (int i = 0; i < 100; i++) {
+		kept[0] = malloc(40);
+		free(kept[0]);
+		kept[0] = allocate(40);
+		release(kept[0]);
+		kept[0] = allocate(40);
+		free(kept[0]);
+	}
+}
+
 /* ---- many stacks ---- */
 
 static NOINLINE void right(int depth);
@@ -396,6 +413,8 @@ int main(int, char **argv)
 		runs();
 	else if (mode == "mixed")
 		mixed();
+	else if (mode == "mixed-directly")
+		mixed_directly();
 	else if (mode == "stacks")
 		stacks();
 	else if (mode == "busy")

@@ -111,7 +111,7 @@ const char *const command_leaks_paragraphs[] = {
 	"A block is alive if nothing has freed it; that the program still has a pointer to it makes no difference. "
 	"GROWTH shows when these blocks were allocated, in eighths of the recording: a cache fills at the beginning, a leak grows to the end.",
 	"The allocator is the one that the program calls: that of the C library, or of another library, such as jemalloc. "
-	"C++ operators that such an allocator defines are not visible. "
+	"C++ operators that such an allocator defines are not visible with `-p`, and in libraries that are loaded later. "
 	"With `-p`, blocks of `posix_memalign` are not visible either; its calls are counted. "
 	"If events were lost, the answer is approximate, and a line reports that.",
 	"The exit status is that of COMMAND, and 0 for a trace.",
