@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* A page from its options to its file: one walk for the report, one for each further answer. */
+/*
+ * A page from its options to its file: one walk for the report, and at the same time one for each
+ * further answer.
+ */
 #include "export/html/html.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +19,20 @@
 #include "export/html/html-page.h"
 #include "export/html/html-timeline.h"
 #include "export/html/html-tree.h"
+
+/* The lines of an answer, or of the report. A thread makes those of answers, beside the report. */
+struct html_answer {
+	struct html *html;
+	int (*read)(struct html *html, FILE *stream, struct error *error);
+	char *text;
+	size_t size;
+	struct error error;
+	int ret;
+	bool is_wanted, has_thread;
+	pthread_t thread;
+};
+
+enum html_answer_id { HTML_LEAKS, HTML_LOCKS, HTML_ANSWERS };
 
 struct html {
 	struct report_options options; /* those of the user, with the tables of a page */
@@ -33,6 +51,8 @@ struct html {
 	struct leaks leaks;
 	struct locks locks;
 	bool has_answers; /* `leaks` and `locks` are prepared */
+	struct html_answer answers[HTML_ANSWERS];
+	uint32_t nr_names; /* of the report: so many were searched for events of answers */
 
 	struct html_lines lines;
 	struct view_out chart;
@@ -46,6 +66,97 @@ bool html_is_available(void)
 const struct report *html_report(const struct html *html)
 {
 	return &html->report;
+}
+
+/* ---- answers ---- */
+
+static int html_read_leaks(struct html *html, FILE *stream, struct error *error)
+{
+	int ret = leaks_open(&html->leaks, error);
+
+	if (!ret)
+		ret = leaks_read(&html->leaks, error);
+	return ret || !html->leaks.events ? ret : leaks_print(&html->leaks, stream, error);
+}
+
+static int html_read_locks(struct html *html, FILE *stream, struct error *error)
+{
+	int ret = locks_open(&html->locks, error);
+
+	if (!ret)
+		ret = locks_read(&html->locks, error);
+	return ret || !html->locks.events ? ret : locks_print(&html->locks, stream, error);
+}
+
+static void *html_run_answer(void *argument)
+{
+	struct html_answer *answer = argument;
+	FILE *stream = open_memstream(&answer->text, &answer->size);
+
+	if (!stream) {
+		answer->ret = error_set_no_memory(&answer->error);
+		return NULL;
+	}
+	answer->ret = answer->read(answer->html, stream, &answer->error);
+	if (fclose(stream) && !answer->ret)
+		answer->ret = error_set_no_memory(&answer->error);
+	return NULL;
+}
+
+static void html_start_answer(struct html_answer *answer)
+{
+	if (answer->is_wanted)
+		return;
+	answer->is_wanted = true;
+	answer->has_thread = !pthread_create(&answer->thread, NULL, html_run_answer, answer);
+}
+
+/* Adds the lines, unless `ret` is an error of what was added before. Returns the first error. */
+static int html_end_answer(struct html_answer *answer, int ret, struct error *error)
+{
+	if (answer->has_thread)
+		pthread_join(answer->thread, NULL);
+	else if (answer->is_wanted && !ret)
+		html_run_answer(answer);
+	if (!ret && answer->ret)
+		*error = answer->error;
+	if (!ret && !answer->ret && answer->text)
+		html_lines_add(&answer->html->lines, answer->text, answer->size);
+	free(answer->text);
+	answer->text = NULL;
+	return ret ? ret : answer->ret;
+}
+
+/* The answers that an event can be in, by its provider or by the function of a probe. */
+static void html_start_answers_of(struct html *html, const char *name)
+{
+	static const struct {
+		const char *begin;
+		bool is_function;
+		enum html_answer_id answer;
+	} rules[] = {{"libc:malloc", false, HTML_LEAKS}, {"malloc", true, HTML_LEAKS},
+			{"calloc", true, HTML_LEAKS}, {"realloc", true, HTML_LEAKS},
+			{"free", true, HTML_LEAKS}, {"pthread:", false, HTML_LOCKS},
+			{"pthread_", true, HTML_LOCKS}, {"sem_", true, HTML_LOCKS}};
+	const char *colon = strchr(name, ':'), *function = colon ? colon + 1 : name;
+
+	for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++) {
+		const char *text = rules[i].is_function ? function : name;
+
+		if (!strncmp(text, rules[i].begin, strlen(rules[i].begin)))
+			html_start_answer(&html->answers[rules[i].answer]);
+	}
+}
+
+/* An answer begins at its first event, because most traces have none for it. */
+static void html_start_answers(struct html *html)
+{
+	const struct keys *names = &html->report.names;
+
+	for (; html->nr_names < names->count; html->nr_names++)
+		if (html->has_answers)
+			html_start_answers_of(
+					html, (const char *)names->entries[html->nr_names].bytes);
 }
 
 /* ---- the walk of the report ---- */
@@ -115,6 +226,7 @@ static int html_take_event(void *user, const struct report_class *class,
 	const char *name = identity_thread_name(&class->identity, item, &size);
 	int ret = html_count_stack(html, class, item);
 
+	html_start_answers(html);
 	if (ret || !item->timed)
 		return ret;
 	return html_timeline_add(&html->timeline, &key, item->ns, name, name ? size : 0);
@@ -162,12 +274,10 @@ static bool html_is_restricted(const struct report_options *options)
 	return options->patterns.count || options->filter || view_times_is_set(&options->times);
 }
 
-/* The answers read what the report has read: it has already reported damage. */
-static int html_prepare_answers(
-		struct html *html, const struct analysis_listener *listener, struct error *error)
+/* The answers read what the report reads, which reports damage. */
+static int html_prepare_answers(struct html *html, struct error *error)
 {
-	const struct analysis_listener quiet = {
-			.progress = listener->progress, .user = listener->user};
+	const struct analysis_listener quiet = {.progress = NULL};
 	int ret;
 
 	html->has_answers = true;
@@ -176,6 +286,8 @@ static int html_prepare_answers(
 	html->locks_options = (struct locks_options){
 			.stacks = 20, .debuginfod = html->options.debuginfod};
 	html->leaks.json = html->locks.json = true;
+	html->answers[HTML_LEAKS] = (struct html_answer){.html = html, .read = html_read_leaks};
+	html->answers[HTML_LOCKS] = (struct html_answer){.html = html, .read = html_read_locks};
 	ret = leaks_prepare(&html->leaks, &html->leaks_options, html->dir, &quiet, error);
 	if (!ret)
 		ret = locks_prepare(&html->locks, &html->locks_options, html->dir, &quiet, error);
@@ -209,7 +321,7 @@ int html_prepare(struct html **ret_html, const struct report_options *options, c
 	html->report.calls.end_user = html;
 	ret = report_prepare(&html->report, &html->options, dir, listener, error);
 	if (!ret && !html_is_restricted(options))
-		ret = html_prepare_answers(html, listener, error);
+		ret = html_prepare_answers(html, error);
 	return ret;
 }
 
@@ -232,115 +344,22 @@ void html_free(struct html *html)
 
 /* ---- lines of reports ---- */
 
-/* A stream into memory, of which the lines are added. */
-struct html_memory {
-	FILE *stream;
-	char *text;
-	size_t size;
-};
-
-static int html_memory_open(struct html_memory *memory, struct error *error)
+static int html_read_report(struct html *html, FILE *stream, struct error *error)
 {
-	memory->text = NULL;
-	memory->stream = open_memstream(&memory->text, &memory->size);
-	return memory->stream ? 0 : error_set_no_memory(error);
-}
-
-static int html_memory_add(
-		struct html *html, struct html_memory *memory, int ret, struct error *error)
-{
-	if (fclose(memory->stream) && !ret)
-		ret = error_set_no_memory(error);
-	if (!ret)
-		html_lines_add(&html->lines, memory->text, memory->size);
-	free(memory->text);
-	return ret;
-}
-
-static int html_add_report(struct html *html, struct error *error)
-{
-	struct html_memory memory;
 	int ret = report_open(&html->report, error);
 
 	if (!ret)
 		ret = report_read(&html->report, error);
-	if (!ret)
-		ret = html_memory_open(&memory, error);
-	if (ret)
-		return ret;
-	return html_memory_add(
-			html, &memory, report_print(&html->report, memory.stream, error), error);
-}
-
-/* Whether the report has an event of a provider, or a probe at a function, with this beginning. */
-static bool html_has_event(const struct html *html, const char *provider, const char *function)
-{
-	const struct keys *names = &html->report.names;
-
-	for (uint32_t i = 0; i < names->count; i++) {
-		const char *name = (const char *)names->entries[i].bytes;
-		const char *colon = strchr(name, ':');
-
-		if (strncmp(name, provider, strlen(provider)) == 0)
-			return true;
-		if (function && strncmp(colon ? colon + 1 : name, function, strlen(function)) == 0)
-			return true;
-	}
-	return false;
-}
-
-static bool html_has_allocations(const struct html *html)
-{
-	static const char *const functions[] = {"malloc", "calloc", "realloc", "free"};
-
-	for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++)
-		if (html_has_event(html, "libc:malloc", functions[i]))
-			return true;
-	return false;
-}
-
-static int html_add_leaks(struct html *html, struct error *error)
-{
-	struct html_memory memory;
-	int ret = leaks_open(&html->leaks, error);
-
-	if (!ret)
-		ret = leaks_read(&html->leaks, error);
-	if (ret || !html->leaks.events)
-		return ret;
-	ret = html_memory_open(&memory, error);
-	if (ret)
-		return ret;
-	return html_memory_add(
-			html, &memory, leaks_print(&html->leaks, memory.stream, error), error);
-}
-
-static int html_add_locks(struct html *html, struct error *error)
-{
-	struct html_memory memory;
-	int ret = locks_open(&html->locks, error);
-
-	if (!ret)
-		ret = locks_read(&html->locks, error);
-	if (ret || !html->locks.events)
-		return ret;
-	ret = html_memory_open(&memory, error);
-	if (ret)
-		return ret;
-	return html_memory_add(
-			html, &memory, locks_print(&html->locks, memory.stream, error), error);
+	return ret ? ret : report_print(&html->report, stream, error);
 }
 
 static int html_add_lines(struct html *html, struct error *error)
 {
-	int ret = html_add_report(html, error);
+	struct html_answer report = {.html = html, .read = html_read_report, .is_wanted = true};
+	int ret = html_end_answer(&report, 0, error);
 
-	if (!ret && html->has_answers && html_has_allocations(html))
-		ret = html_add_leaks(html, error);
-	if (!ret && html->has_answers &&
-			(html_has_event(html, "pthread:", "pthread_") ||
-					html_has_event(html, "pthread:", "sem_")))
-		ret = html_add_locks(html, error);
+	for (int i = 0; i < HTML_ANSWERS; i++)
+		ret = html_end_answer(&html->answers[i], ret, error);
 	html_lines_add_omitted(&html->lines);
 	return ret;
 }
