@@ -513,7 +513,7 @@ def test_print(window):
     with tempfile.TemporaryDirectory() as work:
         window.open(opened(work, make_calls(work)))
         window.emulate(media="print")
-        for selector in ("nav", ".tools"):
+        for selector in ("nav", ".tools", "#timeline-more", "td button"):
             equal(window.value("return getComputedStyle(document.querySelector(arguments[0])).display", selector), "none", selector)
         window.emulate()
         data = window.pdf()
