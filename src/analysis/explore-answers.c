@@ -20,12 +20,13 @@ enum explore_row_kind {
 	EXPLORE_ROW_LEAK,
 	EXPLORE_ROW_FREE,
 	EXPLORE_ROW_DEADLOCK,
-	EXPLORE_ROW_LOCK
+	EXPLORE_ROW_LOCK,
+	EXPLORE_ROW_WAITER
 };
 
 struct explore_answer_row {
 	enum explore_row_kind kind;
-	uint32_t number; /* of the line, node, group, pair of frees, deadlock or lock */
+	uint32_t number; /* of the line, node, group, pair of frees, deadlock, lock or thread */
 };
 
 struct explore_answer_rows {
@@ -384,6 +385,17 @@ static void explore_answers_detail_free(
 
 /* ---- locks ---- */
 
+static int explore_answers_add_waiters(struct explore_answer_rows *rows, struct locks *locks)
+{
+	uint32_t count, *order = locks_waiting_order(locks, &count);
+	int ret = order ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < count && !ret; i++)
+		ret = explore_answers_add(rows, EXPLORE_ROW_WAITER, order[i]);
+	free(order);
+	return ret;
+}
+
 static int explore_answers_add_locks(struct explore_answers *answers)
 {
 	struct explore_answer_rows *rows = &answers->rows[EXPLORE_ANSWER_LOCKS];
@@ -405,6 +417,8 @@ static int explore_answers_add_locks(struct explore_answers *answers)
 			ret = explore_answers_add(rows, EXPLORE_ROW_LOCK, order[i]);
 		free(order);
 	}
+	if (!ret)
+		ret = explore_answers_add_waiters(rows, locks);
 	answers->pairs = locks_pair_order(locks);
 	return answers->pairs ? ret : -ENOMEM;
 }
@@ -437,14 +451,17 @@ static void explore_answers_put_lock(struct locks *locks, uint32_t number, struc
 	view_out_put(out, name, strlen(name));
 }
 
-/* The first line of a deadlock's text is its row, the others are its stacks. */
-static void explore_answers_put_deadlock(
-		struct locks *locks, uint32_t number, bool is_row, struct view_out *out)
+/* The first line of a deadlock or of a waiting thread is its row, the others are its stacks. */
+static void explore_answers_put_part(struct locks *locks, const struct explore_answer_row *item,
+		bool is_row, struct view_out *out)
 {
 	struct view_out text = {.begin = NULL};
 	const char *end;
 
-	locks_print_deadlock(locks, number, &text);
+	if (item->kind == EXPLORE_ROW_DEADLOCK)
+		locks_print_deadlock(locks, item->number, &text);
+	else
+		locks_print_waiter(locks, item->number, &text);
 	end = text.failed ? NULL : memchr(text.begin, '\n', view_out_size(&text));
 	if (end && is_row)
 		view_out_put(out, text.begin, (size_t)(end - text.begin));
@@ -517,7 +534,8 @@ void explore_answers_row(struct explore_answers *answers, enum explore_answer an
 		explore_answers_put_free(&answers->leaks, &answers->leaks.frees[number], out);
 		break;
 	case EXPLORE_ROW_DEADLOCK:
-		explore_answers_put_deadlock(&answers->locks, number, true, out);
+	case EXPLORE_ROW_WAITER:
+		explore_answers_put_part(&answers->locks, &rows->items[row], true, out);
 		break;
 	case EXPLORE_ROW_LOCK: explore_answers_put_lock(&answers->locks, number, out); break;
 	}
@@ -540,8 +558,7 @@ void explore_answers_detail(struct explore_answers *answers, enum explore_answer
 		explore_answers_detail_free(leaks, &leaks->frees[item->number], out);
 		break;
 	case EXPLORE_ROW_DEADLOCK:
-		explore_answers_put_deadlock(&answers->locks, item->number, false, out);
-		break;
+	case EXPLORE_ROW_WAITER: explore_answers_put_part(&answers->locks, item, false, out); break;
 	case EXPLORE_ROW_LOCK:
 		locks_print_stacks(&answers->locks, item->number, answers->pairs, out);
 		break;

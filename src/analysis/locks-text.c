@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/locks-state.h"
 #include "analysis/report-table.h"
@@ -499,5 +500,26 @@ void locks_print_deadlock(struct locks *locks, uint32_t number, struct view_out 
 	struct locks_text text = {.locks = locks, .out = *out};
 
 	locks_print_cycle(&text, &locks->deadlocks[number]);
+	*out = text.out;
+}
+
+void locks_print_waiter(struct locks *locks, uint32_t number, struct view_out *out)
+{
+	struct locks_text text = {.locks = locks, .out = *out};
+	const struct locks_thread *thread = &locks->threads[number];
+	const struct locks_pending *pending = &thread->pending[thread->depth - 1];
+	char waiter[128], object[LOCKS_NAME_BYTES], holder[LOCKS_NAME_BYTES];
+	char duration[FORMAT_NUMBER_MAX];
+
+	locks_put_thread(thread, waiter, sizeof(waiter));
+	locks_put_object(locks, thread, object);
+	locks_put_holder(locks, thread, holder);
+	view_out_format(&text.out, "WAITING %s in %s for %s, for %s", waiter,
+			pending->operation->function, object,
+			text_duration((double)(locks_end_ns(locks) - pending->ns), duration));
+	if (strcmp(holder, "-") != 0)
+		view_out_format(&text.out, ", held by %s", holder);
+	view_out_char(&text.out, '\n');
+	locks_print_stack(&text, "waits at", stacks_named(&locks->stacks, pending->stack));
 	*out = text.out;
 }

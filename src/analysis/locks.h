@@ -248,5 +248,7 @@ void locks_put_name(struct locks *locks, const struct locks_row *row, char name[
 void locks_print_stacks(
 		struct locks *locks, uint32_t row, const uint32_t *order, struct view_out *out);
 void locks_print_deadlock(struct locks *locks, uint32_t number, struct view_out *out);
+/* A line about a thread of locks_waiting_order(), and the lines of its stack. */
+void locks_print_waiter(struct locks *locks, uint32_t thread, struct view_out *out);
 
 #endif /* SIDE_ANALYSIS_LOCKS_H */
