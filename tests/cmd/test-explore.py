@@ -221,6 +221,12 @@ def test_events_by_number():
         terminal.wait(f"Events  {numbers[1]}/")
         terminal.send("Enter")
         contains(terminal.wait("The whole row").replace("\n", ""), "call = ", "all fields of the wrapped row")
+        # A row that is wrapped scrolls as well; its last line remains.
+        terminal.tmux("resize-window", "-x", "50", "-y", "10")
+        terminal.wait("The whole row *\n.*\n.*\n.*\n")
+        terminal.send(*["Down"] * 20)
+        terminal.wait(r"The whole row *\n[^\n]* }\n")
+        terminal.tmux("resize-window", "-x", "120", "-y", "30")
         terminal.send("x", "/")
         terminal.type("no such text")
         terminal.send("Enter")
@@ -316,7 +322,8 @@ def test_stacks_and_leaks():
         text = terminal.wait("(?s)The whole row.*_start")
         positions = [text.index(frame["function"] + "+") for frame in leaks[seeded]["stack"]]
         equal(positions, sorted(positions), text)
-        terminal.tmux("resize-window", "-x", "100", "-y", "10")
+        # So wide that no line is wrapped.
+        terminal.tmux("resize-window", "-x", "400", "-y", "10")
         terminal.wait("any other key returns")
         terminal.send(*["Down"] * 3)
         terminal.wait("The whole row *\n +layer3")
@@ -384,6 +391,13 @@ def test_deadlock():
             text = terminal.wait("(?s)The whole row.*waits for.*waits for")
             contains(text, "thread 1 waits for mutex 0x2000")
             contains(text, "thread 2 waits for mutex 0x1000")
+            terminal.send("x", "End")
+            waiting = of_type(answer("locks", trace), "waiting")
+            text = terminal.wait(r"Locks  (\d+)/\1\b")
+            for line in waiting:
+                contains(text, f"WAITING thread {line['thread']} in {line['call']} for 0x{line['address']:x} ")
+            terminal.send("Enter")
+            contains(terminal.wait("The whole row"), "waits at  0x401000")
             terminal.send("x", "q")
             terminal.end()
 

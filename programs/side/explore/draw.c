@@ -76,16 +76,19 @@ void draw_line(int line, enum draw_style style, size_t skip, const char *text)
 	free(wide);
 }
 
-int draw_wrapped(int line, int end, const char *text)
+int draw_wrapped(int line, int end, uint64_t *skip, const char *text)
 {
 	wchar_t *wide = draw_characters(text);
 	const wchar_t *begin = wide;
 
-	for (; wide && line < end && *begin; line++) {
+	while (wide && line < end && *begin) {
 		int used;
 		size_t count = draw_fit(begin, COLS, &used);
 
-		mvaddnwstr(line, 0, begin, (int)count);
+		if (*skip)
+			(*skip)--;
+		else
+			mvaddnwstr(line++, 0, begin, (int)count);
 		begin += count;
 		if (!count)
 			break;

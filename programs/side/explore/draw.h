@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum draw_style {
 	DRAW_PLAIN,
@@ -21,9 +22,9 @@ void draw_start(bool colour);
  */
 void draw_line(int line, enum draw_style style, size_t skip, const char *text);
 /*
- * Draws the text in as many lines as it needs, from `line` to the one before `end`. Returns the
- * next line.
+ * Draws the text in as many lines as it needs, from `line` to the one before `end`, without the
+ * first *skip lines, of which it subtracts those that there are. Returns the next line.
  */
-int draw_wrapped(int line, int end, const char *text);
+int draw_wrapped(int line, int end, uint64_t *skip, const char *text);
 
 #endif /* PROGRAMS_SIDE_EXPLORE_DRAW_H */

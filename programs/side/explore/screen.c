@@ -65,7 +65,7 @@ static const char *const screen_names[] = {
 };
 
 static const char screen_keys[] =
-		"F1Help F2Summary F3Functions F4Tree F5Events F6Classes F7Threads F8Stacks F9Leaks F11Locks /Search \\Filter qQuit";
+		"F1Help qQuit F2Summary F3Functions F4Tree F5Events F6Classes F7Threads F8Stacks F9Leaks F11Locks /Search \\Filter";
 
 static const char *const screen_help[] = {
 		"F2, s        summary",
@@ -227,30 +227,36 @@ static void screen_draw_help(void)
 	draw_line(LINES - 1, DRAW_BAR, 0, "Any key returns");
 }
 
+/* Draws the lines of a text, each of which has a newline. Returns how many of those to skip there are not. */
+static uint64_t screen_draw_lines(char *text, uint64_t skip)
+{
+	int line = 1;
+
+	for (char *at = text, *end; (end = strchr(at, '\n')) && line < LINES - 1; at = end + 1) {
+		*end = '\0';
+		line = draw_wrapped(line, LINES - 1, &skip, at);
+		*end = '\n';
+	}
+	return line > 1 ? 0 : skip + 1;
+}
+
 /* The row, and the lines about it. */
 static void screen_draw_detail(struct screen *screen)
 {
-	uint64_t row = screen->positions[screen->view].row, number = 0;
+	uint64_t row = screen->positions[screen->view].row, missing;
 	struct view_out out = {.begin = NULL};
-	int line = 1;
-	char *end;
 
 	explore_row(screen->explore, screen->view, row, &out);
 	view_out_char(&out, '\n');
 	explore_detail(screen->explore, screen->view, row, &out);
 	view_out_char(&out, '\0');
 	draw_line(0, DRAW_BAR, 0, " The whole row");
-	for (char *at = out.failed ? NULL : out.begin; at && *at && line < LINES - 1; at = end) {
-		end = strchrnul(at, '\n');
-		if (*end)
-			*end++ = '\0';
-		/* The last line remains. */
-		if (number++ < screen->detail_top && *end)
-			continue;
-		line = draw_wrapped(line, LINES - 1, at);
+	missing = out.failed ? 0 : screen_draw_lines(out.begin, screen->detail_top);
+	if (missing) {
+		/* The last line remains on the screen. */
+		screen->detail_top -= missing < screen->detail_top ? missing : screen->detail_top;
+		screen_draw_lines(out.begin, screen->detail_top);
 	}
-	if (screen->detail_top >= number)
-		screen->detail_top = number ? number - 1 : 0;
 	draw_line(LINES - 1, DRAW_BAR, 0, "Up and Down scroll, any other key returns");
 	view_out_free(&out);
 }
