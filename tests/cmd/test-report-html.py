@@ -402,6 +402,18 @@ def test_leaks_and_locks_in_the_browser(window):
         check_clean(window)
 
 
+def test_lost_returns_in_the_browser(window):
+    with tempfile.TemporaryDirectory() as work:
+        whole = call_trace.write(os.path.join(work, "whole"), [(1, call_trace.enter("a", 1)), (90, call_trace.leave("a", 1, 89))])
+        window.open(opened(work, whole))
+        equal(window.value("return document.querySelector('#flame-lost').hidden"), True)
+        lossy = call_trace.write(os.path.join(work, "lossy"), [(1, call_trace.enter("a", 1))], 3,
+                                 [(80, call_trace.enter("b", 2)), (90, call_trace.leave("b", 2, 10))])
+        window.open(opened(work, lossy))
+        equal(window.value("return document.querySelector('#flame-lost').hidden"), False)
+        check_clean(window)
+
+
 def show_all(window):
     window.value("document.querySelectorAll('button[id$=-more]').forEach((button) => button.click())")
 

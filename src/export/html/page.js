@@ -570,11 +570,14 @@ function addTrees() {
 		"Choose a box to enlarge it.");
 	const choice = make("select", {id: "flame-source", onchange: () => show(trees[choice.selectedIndex])},
 		...trees.map((tree) => make("option", {value: tree.id}, tree.title)));
+	const lostReturns = make("p", {class: "alert", id: "flame-lost"}, "Returns of functions were lost. A function without its return can have functions below it that it did not call.");
+	part.append(lostReturns);
 	const flame = makeFlame(part, choice);
 	const below = section("tree", "Call tree", "The same functions as a table: with their own share, and that of the functions that they called.");
 	const table = makeTreeTable(below);
 
 	function show(tree) {
+		lostReturns.hidden = tree.id !== "calls" || !linesOf("function").some((line) => line.lost_return);
 		flame.show(tree);
 		table.show(tree);
 	}
