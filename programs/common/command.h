@@ -351,6 +351,8 @@ struct top_options {
 	const char *key;
 	uint64_t interval;
 	uint64_t count;
+	uint64_t callers; /* 0: none; OPTION_BARE: no number */
+	bool debuginfod;
 	bool no_daemon;
 	bool system;
 };

@@ -101,20 +101,25 @@ static int trace_symbols_add_module(struct symbols *symbols, const struct ctf_it
 	return ret;
 }
 
+int trace_symbols_add(struct symbols *symbols, const struct ctf_item *item)
+{
+	if (item->kind != CTF_ITEM_EVENT || !item->trace->is_side || !item->fields)
+		return 0;
+	if (!strcmp(item->event->name, LOAD))
+		return trace_symbols_add_module(symbols, item);
+	if (!strcmp(item->event->name, UNLOAD))
+		return symbols_unload(symbols, item->trace->index, item->ns,
+				trace_symbols_get_number(item->fields, "_base"));
+	return 0;
+}
+
 static int take_records(struct symbols *symbols, struct ctf_reader *reader)
 {
 	struct ctf_item item;
 	int ret = 0;
 
-	while (!ret && ctf_reader_next(reader, &item) > 0) {
-		if (item.kind != CTF_ITEM_EVENT || !item.trace->is_side || !item.fields)
-			continue;
-		if (!strcmp(item.event->name, LOAD))
-			ret = trace_symbols_add_module(symbols, &item);
-		else if (!strcmp(item.event->name, UNLOAD))
-			ret = symbols_unload(symbols, item.trace->index, item.ns,
-					trace_symbols_get_number(item.fields, "_base"));
-	}
+	while (!ret && ctf_reader_next(reader, &item) > 0)
+		ret = trace_symbols_add(symbols, &item);
 	return ret;
 }
 

@@ -7,6 +7,7 @@
 
 #include "symbolize/symbols.h"
 
+struct ctf_item;
 struct view_out;
 struct view_sink;
 
@@ -23,6 +24,12 @@ struct symbols *trace_symbols_start(
  * be read, its addresses get no symbols. Returns 0 or -ENOMEM.
  */
 int trace_symbols_read(struct symbols *symbols, const char *dir);
+
+/*
+ * For a trace that grows: adds a base address record, and ignores other events. The caller reads
+ * the maps with symbols_maps(). Returns 0 or -ENOMEM.
+ */
+int trace_symbols_add(struct symbols *symbols, const struct ctf_item *item);
 
 /*
  * Writes "name+0x12 (file:line)" or "/path+0x123"; after it " [inlined: inner, outer]" if the

@@ -88,6 +88,7 @@ struct symbols {
 	unsigned int nr_open;
 	struct symbolized_process *processes;
 	size_t nr_processes;
+	uint32_t nr_forgotten;          /* calls of symbols_forget() */
 	struct address_answer *answers; /* a hash table that is at most half full */
 	size_t capacity, nr_answers;
 };
@@ -133,6 +134,22 @@ static void free_generated(struct generated_functions *generated)
 	free(generated->items);
 }
 
+void symbols_forget(struct symbols *symbols)
+{
+	pthread_mutex_lock(&symbols->mutex);
+	for (size_t i = 0; i < symbols->nr_processes; i++) {
+		free(symbols->processes[i].libraries);
+		free(symbols->processes[i].mappings);
+		free_generated(&symbols->processes[i].functions);
+		free_generated(&symbols->processes[i].lines);
+	}
+	free(symbols->processes);
+	symbols->processes = NULL;
+	symbols->nr_processes = 0;
+	symbols->nr_forgotten++;
+	pthread_mutex_unlock(&symbols->mutex);
+}
+
 void symbols_free(struct symbols *symbols)
 {
 	if (!symbols)
@@ -141,13 +158,7 @@ void symbols_free(struct symbols *symbols)
 		if (symbols->answers[i].module)
 			free_symbol(symbols->answers[i].symbol);
 	free(symbols->answers);
-	for (size_t i = 0; i < symbols->nr_processes; i++) {
-		free(symbols->processes[i].libraries);
-		free(symbols->processes[i].mappings);
-		free_generated(&symbols->processes[i].functions);
-		free_generated(&symbols->processes[i].lines);
-	}
-	free(symbols->processes);
+	symbols_forget(symbols);
 	while (symbols->modules) {
 		struct known_module *module = symbols->modules;
 
@@ -396,6 +407,16 @@ static FILE *open_maps(const char *path)
 	return file;
 }
 
+static void address_space_forget_maps(struct symbolized_process *process)
+{
+	free_generated(&process->functions);
+	free_generated(&process->lines);
+	process->functions = process->lines = (struct generated_functions){.count = 0};
+	process->nr_mappings = 0;
+	free(process->mappings);
+	process->mappings = NULL;
+}
+
 int symbols_maps(struct symbols *symbols, uint32_t number, const char *path)
 {
 	FILE *file = open_maps(path);
@@ -410,6 +431,8 @@ int symbols_maps(struct symbols *symbols, uint32_t number, const char *path)
 	process = address_space_get_process(symbols, number);
 	if (!process)
 		ret = -ENOMEM;
+	else
+		address_space_forget_maps(process);
 	while (!ret && getline(&line, &capacity, file) > 0)
 		ret = address_space_parse_maps_line(symbols, process, line);
 	pthread_mutex_unlock(&symbols->mutex);
@@ -508,15 +531,21 @@ static void address_space_query_worker(struct symbols *symbols, struct known_mod
 		address_space_report_lost(symbols, module);
 }
 
+/* Which generated function of the process has the address; 0: none. */
+static size_t address_space_version(
+		const struct symbols *symbols, const struct address_query *query)
+{
+	return query->function ? query->function->order + 1 + ((size_t)symbols->nr_forgotten << 32)
+			       : 0;
+}
+
 static const struct symbol *address_space_get_symbol(struct symbols *symbols,
 		struct known_module *module, const struct address_query *query)
 {
 	struct address_answer wanted = {.module = module,
 					      .address = query->offset,
 					      .asked = query->asked,
-					      .version = query->function
-							      ? query->function->order + 1
-							      : 0},
+					      .version = address_space_version(symbols, query)},
 			      *slot;
 	struct symbol *symbol;
 

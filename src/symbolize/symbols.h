@@ -92,10 +92,13 @@ int symbols_unload(struct symbols *symbols, uint32_t process, int64_t ns, uint64
  * Reads lines of /proc/PID/maps, and "begin-end jit name" for functions that the process has
  * generated. They are valid for the whole life of the process; base address records take
  * precedence, then mappings. "begin-end jit@ns name" is valid from a time on, until another function
- * is at the address; "begin-end line@ns line file" is a part of such a function. The module of a
+ * is at the address; "begin-end line@ns line file" is a part of such a function. A second call for
+ * a process replaces what the first one has read. The module of a
  * generated function is SYMBOLS_JIT_MODULE.
  */
 int symbols_maps(struct symbols *symbols, uint32_t process, const char *path);
+/* Forgets the address spaces of all processes. Symbols that were found remain valid. */
+void symbols_forget(struct symbols *symbols);
 /* The path of a module of any process for which `matches` is true, or NULL. */
 const char *symbols_find_module(struct symbols *symbols, bool (*matches)(const char *path));
 

@@ -78,7 +78,7 @@ MAY_USE = {
     "programs/side/list": {"abi", "base/nearest", "elf", "kernel-events", "programs/common", "programs/side/cli", "programs/side/processes",
                            "programs/side/session", "protocol", "recorder/core"},
     "programs/side/doctor": {"base/nearest", "elf", "programs/common", "programs/side/processes", "protocol", "recorder/core", "sessions"},
-    "programs/side/watch": {"analysis", "base", "ctf", "programs/common", "programs/side/cli"},
+    "programs/side/watch": {"analysis", "base", "ctf", "programs/common", "programs/side/cli", "symbolize"},
     "programs/side/relay": {"base", "ctf", "programs/common", "programs/side/cli", "relay"},
     "programs/side/record": {"abi", "ctf", "elf", "kernel-events", "programs/common", "programs/side/cli", "programs/side/processes",
                              "programs/side/relay", "programs/side/session", "protocol", "recorder", "recorder/core", "sessions"},

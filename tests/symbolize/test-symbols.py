@@ -287,6 +287,52 @@ def test_sessions():
     equal([sorted(one) for one in lists], [sorted(lists[0])] * 3)
 
 
+def test_top():
+    """The callers of a session are those that view names, with their numbers, also if the program starts later."""
+    own = {**ENV, "SIDE_RUNTIME": path("top-runtime")}
+    program = daemon = top = text = None
+    try:
+        for command in (["create", "t", "--symbols", "-o", path("top")], ["enable-event", "*"], ["add-context", "ip"], ["start"]):
+            done = side(*command, env=own)
+            equal(done.status, 0, done)
+        daemon = json.loads(side("daemon", "--no-daemon", "--json", env=own).out)["pid"]
+        top = subprocess.Popen([SIDE, "top", "--json", "--callers", "-i", "200ms", "-n", "1000"], stdout=subprocess.PIPE, text=True, env=own)
+        text = subprocess.Popen([SIDE, "top", "--callers=3", "-i", "200ms", "-n", "1000"], stdout=subprocess.PIPE, text=True, env=own)
+        program = subprocess.Popen([os.environ["DAEMON_PROGRAM"]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                   bufsize=1, env=own)
+        equal(program.stdout.readline(), "ready\n")
+        program.stdin.write("fire 1000\n")
+        program.stdin.flush()
+        program.stdout.readline()
+        callers = {}
+        while [one["count"] for one in callers.values() if "function" in one].count(1000) < 2:
+            line = json.loads(top.stdout.readline())
+            if line["type"] == "caller":
+                callers[line["address"]] = line
+        line = "begin"
+        while line and not re.search(r"^ +[0-9,]+ +1,000 side_emit_\S*\+0x\w+ \(\S*program\.c:\d+\)$", line):
+            line = text.stdout.readline()
+        true(line, "the callers are not in the text")
+        top.terminate()
+        text.terminate()
+        equal((top.wait(timeout=60), text.wait(timeout=60)), (0, 0))
+        program.stdin.close()
+        equal(program.wait(timeout=60), 0)
+        equal(side("destroy", "t", env=own).status, 0)
+    finally:
+        for process in (program, top, text):
+            if process:
+                process.stdout.close()
+        if daemon:
+            os.kill(daemon, 15)
+    wanted = collections.Counter(event["stream_context"]["ip"] for event in view(path("top")))
+    # The test reads lines until the two callers of the program are complete.
+    equal({address: caller["count"] for address, caller in callers.items()}, {address: wanted[address] for address in callers})
+    symbols = {ip(event)["value"]: ip(event).get("symbol", {}) for event in view(path("top"), "--symbols")}
+    for address, caller in callers.items():
+        equal({name: caller.get(name) for name in symbols[address]}, symbols[address])
+
+
 def probes(name, *options):
     """A recording of the calls of reached(): often() makes three, once() makes one."""
     done = side("trace", "-q", "-o", path(name), "-c", os.environ["REACHED"], "--function", "reached", *options, env=ENV)

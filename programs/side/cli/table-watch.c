@@ -52,6 +52,21 @@ const struct option table_top_options[] = {
 		.sentence = "With `--pair`: events belong together if EXPRESSION has the same value in both, in one process.",
 	},
 	{
+		.name = "callers",
+		.argument = "COUNT",
+		.optional = true,
+		.digits_follow = true,
+		.kind = OPTION_NUMBER,
+		.offset = offsetof(struct top_options, callers),
+		.sentence = "List the COUNT code locations from which most events came, 10 if there is no COUNT, as function, file and line: by a field named caller, otherwise by the first address of the context backtrace, otherwise by the context ip.",
+	},
+	{
+		.name = "debuginfod",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct top_options, debuginfod),
+		.sentence = "With `--callers`: get missing debug information from the servers in DEBUGINFOD_URLS.",
+	},
+	{
 		.letter = 's',
 		.name = "session",
 		.argument = "SESSION",
@@ -83,6 +98,8 @@ const char *const table_top_paragraphs[] = {
 	"Events are counted in the trace as it is written, about a second after they happened. "
 	"Events that stay in rings (`--mode overwrite`) are not counted. "
 	"Bytes and losses come from the recorder.",
+	"`--callers` prints functions if the session records where libraries are loaded (`side create --symbols`). "
+	"Otherwise it prints addresses.",
 	"On a terminal each interval replaces the previous one; otherwise they follow one another.",
 	NULL,
 };
@@ -92,6 +109,8 @@ const struct example table_top_examples[] = {
 		"Watch the current session." },
 	{ "side top --pair 'db:query_begin' 'db:query_end' --key id",
 		"Watch how long queries take." },
+	{ "side top --callers 5 -e 'libc:malloc'",
+		"Watch which lines allocate most often." },
 	{ "side top --json -n 1 | jq 'select(.type == \"process\") | .lost'",
 		"Print the losses of one interval for another program." },
 	{ .command = NULL },

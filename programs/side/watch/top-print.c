@@ -2,15 +2,19 @@
 /* Prints one interval of `side top`, as a table for people or as lines of JSON. */
 #include "programs/side/watch/top-print.h"
 
+#include "analysis/json-line.h"
+#include "analysis/trace-symbols.h"
 #include "programs/common/message.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define PERCENTILE(percent) ((uint32_t)((percent)*1000))
 #define NAME_WIDTH 44
+#define CALLER_COLUMN 32 /* what precedes the caller in its line */
 
 static double top_print_rate(const struct top_view *view, uint64_t now, uint64_t before)
 {
@@ -196,6 +200,41 @@ static void top_print_durations(const struct top_view *view, struct top_page *pa
 		fprintf(page->out, "%s\n", PAIRS_NO_THREAD);
 }
 
+/* A line is cut at the edge of the screen. */
+static int top_print_callers(const struct top_view *view, struct top_page *page)
+{
+	const struct top_callers *callers = &view->trace.callers;
+	int width = page->bounded && view->columns > CALLER_COLUMN
+			? (int)(view->columns - CALLER_COLUMN)
+			: INT_MAX;
+	uint32_t count, *order = callers->most ? top_callers_order(callers, &count) : NULL;
+	struct view_out text = {.begin = NULL};
+	struct view_sink sink = {.ops = &view_text_ops, .out = &text};
+
+	if (!callers->most)
+		return 0;
+	if (order && count && top_print_claim_line(page) && top_print_claim_line(page))
+		fprintf(page->out, "\n%s%14s %16s %s%s\n", page->strong, "EVENTS/S", "EVENTS",
+				"CALLER", page->plain);
+	for (uint32_t i = 0; order && i < count && top_print_claim_line(page); i++) {
+		const struct top_caller *caller = &callers->items[order[i]];
+		char now[FORMAT_NUMBER_MAX], all[FORMAT_NUMBER_MAX];
+
+		text.at = text.begin;
+		if (!trace_symbol_text(&sink, address_symbol(callers->symbols, &caller->address)))
+			view_out_hexadecimal(&text, caller->address.address);
+		view_out_char(&text, '\0');
+		if (!text.failed)
+			fprintf(page->out, "%14s %16s %.*s\n",
+					top_print_round(top_print_event_rate(view, caller->count),
+							now),
+					format_number(caller->all, all), width, text.begin);
+	}
+	view_out_free(&text);
+	free(order);
+	return order && !text.failed ? 0 : -ENOMEM;
+}
+
 int top_print_text(const struct top_view *view, FILE *out)
 {
 	struct top_page page = {
@@ -210,10 +249,13 @@ int top_print_text(const struct top_view *view, FILE *out)
 
 	top_print_head(view, &page);
 	/*
-	 * Durations were requested by an option, so they precede the tables that are always
-	 * printed.
+	 * Durations and callers were requested by options, so they precede the tables that are
+	 * always printed.
 	 */
 	top_print_durations(view, &page);
+	ret = top_print_callers(view, &page);
+	if (ret)
+		return ret;
 	ret = top_print_processes(view, &page,
 			page.bounded ? (page.left > 8 ? page.left / 2 : 4) : UINT32_MAX);
 	return ret ? ret : top_print_events(view, &page);
@@ -291,6 +333,33 @@ static void top_print_json_durations(const struct top_view *view, FILE *out)
 	}
 }
 
+static int top_print_json_callers(const struct top_view *view, FILE *out)
+{
+	const struct top_callers *callers = &view->trace.callers;
+	uint32_t count, *order = callers->most ? top_callers_order(callers, &count) : NULL;
+	struct view_out text = {.begin = NULL};
+
+	if (!callers->most)
+		return 0;
+	for (uint32_t i = 0; order && i < count; i++) {
+		const struct top_caller *caller = &callers->items[order[i]];
+
+		top_print_json_begin(out, view, "caller");
+		json_line_number(&text, "address", caller->address.address);
+		json_line_process(&text, &view->trace.identity, caller->process);
+		json_line_number(&text, "count", caller->all);
+		view_out_format(&text, ",\"rate\":%.3f", top_print_event_rate(view, caller->count));
+		trace_symbol_json_members(
+				&text, address_symbol(callers->symbols, &caller->address), true);
+		json_line_end(&text);
+		fwrite(text.begin, 1, view_out_size(&text), out);
+		text.at = text.begin;
+	}
+	view_out_free(&text);
+	free(order);
+	return order && !text.failed ? 0 : -ENOMEM;
+}
+
 int top_print_json(const struct top_view *view, FILE *out)
 {
 	top_print_json_begin(out, view, "top");
@@ -303,5 +372,7 @@ int top_print_json(const struct top_view *view, FILE *out)
 			top_print_rate(view, view->lost, view->lost_before));
 	top_print_json_processes(view, out);
 	top_print_json_durations(view, out);
+	if (top_print_json_callers(view, out))
+		return -ENOMEM;
 	return top_print_json_events(view, out);
 }

@@ -24,6 +24,7 @@ struct top_class {
 	struct view_event *view;
 	struct pair_class pair;
 	struct identity_class identity;
+	struct event_stack_class stack;
 };
 
 static void top_trace_free_class(void *user)
@@ -51,6 +52,8 @@ int top_trace_create(struct top_trace *trace, const struct top_options *options)
 				? message_library_error(&error)
 				: COMMAND_DONE;
 	trace->pairs.by_call = true;
+	if (!status && top_callers_start(&trace->callers, options))
+		status = message_error(COMMAND_FAILED, NULL, "out of memory");
 	return status;
 }
 
@@ -67,6 +70,7 @@ static void top_trace_close_reader(struct top_trace *trace)
 	if (trace->reader)
 		ctf_reader_close(trace->reader);
 	trace->reader = NULL;
+	top_callers_forget(&trace->callers);
 }
 
 void top_trace_free(struct top_trace *trace)
@@ -77,6 +81,7 @@ void top_trace_free(struct top_trace *trace)
 	identity_free(&trace->identity);
 	keys_free(&trace->names);
 	view_out_free(&trace->scratch);
+	top_callers_free(&trace->callers);
 	free(trace->events);
 	free(trace->by_process);
 	free(trace->patterns);
@@ -92,6 +97,7 @@ void top_trace_reset(struct top_trace *trace)
 		trace->events[i].count = 0;
 	for (uint32_t i = 0; i < trace->process_capacity; i++)
 		trace->by_process[i].count = 0;
+	top_callers_reset(&trace->callers);
 }
 
 /* ---- counting ---- */
@@ -137,11 +143,13 @@ static struct top_class *top_trace_make_class(struct top_trace *trace, const str
 	class->wanted = top_trace_is_program_event(trace, item);
 	if (class->wanted && top_trace_make_row(trace, item->event->name, &class->row))
 		return NULL;
-	if (!trace->pairs.rule_count)
+	if (!trace->pairs.rule_count && !trace->callers.most)
 		return class;
 	class->view = view_event_create(item->event, &trace->sink);
 	if (!class->view || pair_class_make(&trace->pairs, &class->pair, item, class->view, NULL))
 		return NULL;
+	if (trace->callers.most && class->wanted)
+		event_stack_bind(&class->stack, item, class->view);
 	return class;
 }
 
@@ -213,7 +221,10 @@ static int top_trace_add_item(struct top_trace *trace, const struct ctf_item *it
 	if (class->wanted) {
 		top_trace_count_event(&trace->events[class->row], now);
 		top_trace_count_event(&trace->by_process[process], now);
+		top_callers_count(&trace->callers, &class->stack, item, process, now);
 	}
+	if (top_callers_add_code(&trace->callers, item))
+		return -ENOMEM;
 	return top_trace_pair_events(trace, class, item, process);
 }
 
@@ -251,6 +262,8 @@ int top_trace_read(struct top_trace *trace, const char *directory, int64_t until
 			break;
 		ret = top_trace_add_item(trace, &item);
 	}
+	if (ret >= 0)
+		ret = top_callers_read_maps(&trace->callers, trace->reader);
 	return ret == -ENOMEM ? ret : 0;
 }
 

@@ -7,6 +7,7 @@
 #define PROGRAMS_SIDE_WATCH_TOP_TRACE_H
 
 #include "programs/common/command.h"
+#include "programs/side/watch/top-callers.h"
 #include "analysis/report-distribution.h"
 #include "analysis/report-keys.h"
 #include "analysis/report-pair.h"
@@ -25,6 +26,7 @@ struct top_trace {
 	const struct top_options *options;
 	struct pattern *patterns;
 	struct report_pairs pairs;
+	struct top_callers callers;
 	struct identity identity;
 	struct stats durations[PAIR_RULES_MAX]; /* of this interval */
 	struct keys names;                      /* "provider:event" */

@@ -77,6 +77,7 @@ static void top_read_screen_size(struct top *top)
 	top->view.rows = 24;
 	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_row)
 		top->view.rows = size.ws_row;
+	top->view.columns = size.ws_col;
 }
 
 /* ---- answers of the daemon ---- */
@@ -314,7 +315,10 @@ int cmd_top(const struct parsed *parsed)
 	};
 	char buffer[ASK_NAME_MAX];
 	const char *name;
-	int status = top_trace_create(&top.view.trace, options);
+	int status = options->debuginfod && !options->callers
+			? message_error(COMMAND_USAGE, "add `--callers`",
+					  "`--debuginfod` has no effect without `--callers`")
+			: top_trace_create(&top.view.trace, options);
 
 	top.view.color = !top.json && output_has_color(stdout, parsed->common.color);
 	if (!status)
