@@ -126,6 +126,11 @@ static void report_text_stats_print_value_stats(
 		view_out_format(&text->out, ": count %s, min %g, mean %g, max %g\n",
 				format_number(stats->count, count), stats->real_least,
 				report_stats_mean(stats), stats->real_most);
+	else if (report->histogram_is_hexadecimal[item->which] && stats->least >= 0 &&
+			stats->most <= UINT64_MAX)
+		view_out_format(&text->out, ": count %s, min 0x%" PRIx64 ", max 0x%" PRIx64 "\n",
+				format_number(stats->count, count), (uint64_t)stats->least,
+				(uint64_t)stats->most);
 	else
 		view_out_format(&text->out, ": count %s, min %s, mean %.1f, max %s\n",
 				format_number(stats->count, count), wide_text(stats->least, least),

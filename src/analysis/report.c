@@ -48,9 +48,15 @@ static void *report_create_class(void *user, struct walk_class *walk, const stru
 		class->by_form = where_form(&report->by_value, class->by, item, walk->view);
 	if (!ret)
 		ret = report_callers_bind(report, class, item, walk->view);
-	for (uint32_t i = 0; !ret && i < report->histogram_count; i++)
+	for (uint32_t i = 0; !ret && i < report->histogram_count; i++) {
 		ret = missing_bind(&report->missing[MISSING_HISTOGRAMS + i], &report->histograms[i],
 				item, walk->view, &class->histograms[i]);
+		if (!ret && class->histograms[i])
+			report->histogram_is_hexadecimal[i] |=
+					where_form(&report->histograms[i], class->histograms[i],
+							item, walk->view)
+							.base == 16;
+	}
 	if (ret) {
 		report_free_class(class);
 		return NULL;

@@ -171,6 +171,7 @@ struct report {
 
 	struct where *histograms;
 	uint32_t histogram_count;
+	bool histogram_is_hexadecimal[REPORT_HISTOGRAMS_MAX]; /* of addresses, as in `view` */
 	struct keys histogram_keys;
 	struct report_stats *histogram_stats;
 	uint64_t *not_numbers; /* one for each histogram */

@@ -541,6 +541,41 @@ def test_exports():
         contains(done.err, message)
 
 
+def numbers_of(value):
+    """All integers in JSON that are as large as addresses of a process."""
+    if isinstance(value, (dict, list)):
+        return {number for inner in (value.values() if isinstance(value, dict) else value) for number in numbers_of(inner)}
+    return {value} if isinstance(value, int) and 2**32 < value < 2**48 else set()
+
+
+def test_addresses_are_not_decimal():
+    """Text and exports print each address as a symbol or in hexadecimal; JSON of programs has numbers."""
+    trace = path("decimal")
+    done = side("record", "-q", "-w", "libc", "--context", "ip", "--context", "backtrace", "-o", trace, "ls", "/", env=ENV)
+    equal(done.status, 0, done)
+    addresses = set()
+    for event in view(trace):
+        for scope in ("stream_context", "context", "fields"):
+            addresses |= numbers_of(event.get(scope))
+    true(len(addresses) > 50, addresses)
+    malloc = ("-e", "libc:malloc")
+    pair = ("report", "--pair", "libc:malloc", "libc:free", "--slowest", "5")
+    printed = 0
+    for command in (("view",), ("view", "--symbols"), ("view", "--filter", "caller != 0"), ("report", "--callers"),
+                    *(("report", "--by", by, *malloc) for by in ("caller", "stack", "$ctx.ip", "result")),
+                    ("report", "--histogram", "result", *malloc), (*pair, "--around", "2"), (*pair, "--key", "result"),
+                    *(("export", "--format", form, *options) for form in ("csv", "chrome", "perfetto")
+                      for options in ((), ("--symbols",))),
+                    ("export", "--format", "folded"), ("leaks",), ("flame",), ("diff", trace)):
+        done = side(*command, trace, text=False, env=ENV)
+        equal(done.status, 0, f"{command} {done.err}")
+        text = done.out.decode("utf-8", "replace")
+        found = {int(digits) for digits in re.findall(r"(?<![0-9a-fA-Fx])[0-9]{10,15}(?![0-9a-fA-F])", text)}
+        equal(found & addresses, set(), str(command))
+        printed += any(hex(address) in text for address in addresses)
+    true(printed > 8, "most of them print addresses")
+
+
 def test_inlined_functions():
     """The caller of an allocation in an inlined function, in each form of output."""
     source, program = path("copied.c"), path("copied")
