@@ -60,7 +60,8 @@ def test_options_stand_in_the_pages():
         if name == "help":
             continue
         text = rendered("side-" + name)
-        words = " ".join(text.split())
+        # mandoc also breaks lines at the hyphen of a word.
+        words = " ".join(text.split()).replace("- ", "-")
         for option in verb["options"]:
             form = option["name"]
             if "optional" in option:
@@ -71,7 +72,7 @@ def test_options_stand_in_the_pages():
                 letter = option["letter"] + (" " + option["argument"] if "argument" in option else "")
                 form = letter + ", " + form
             contains(text, form, name)
-            contains(words, " ".join(option["help"].replace("`", "").split()), name)
+            contains(words, " ".join(option["help"].replace("`", "").split()).replace("- ", "-"), name)
         for example in verb["examples"]:
             contains(text, example["command"], name)
     overview = rendered("side")
