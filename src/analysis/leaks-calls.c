@@ -34,8 +34,7 @@ static const struct leaks_function {
 
 /* ---- classes ---- */
 
-/* The member if it is a number. `name` is NULL if the event has no such member. */
-static struct event_member leaks_member_find(const struct ctf_item *item, const char *name)
+struct event_member leaks_member_find(const struct ctf_item *item, const char *name)
 {
 	struct event_member member = {EVENT_NOWHERE, 0, 0};
 

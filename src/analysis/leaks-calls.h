@@ -52,6 +52,8 @@ struct leaks_calls {
 
 /* Finds the meaning of a class from the name of its event and its fields. */
 void leaks_form_find(struct leaks_form_class *class, const struct ctf_item *item);
+/* The member if it is a number. `name` is NULL if the event has no such member. */
+struct event_member leaks_member_find(const struct ctf_item *item, const char *name);
 /* The value of a member; 0: the record has none. */
 uint64_t leaks_member_number(const struct event_member *member, const struct ctf_item *item);
 /* The bytes that a call requests: SIZE * COUNT, or UINT64_MAX. */

@@ -67,7 +67,7 @@ static struct leaks_image *leaks_image_of(
 
 /* ---- stacks and sites ---- */
 
-static uint32_t leaks_stack_add(
+uint32_t leaks_stack_add(
 		struct leaks *leaks, const struct leaks_class *class, const struct ctf_item *item)
 {
 	struct stack stack;
@@ -204,11 +204,13 @@ static void leaks_replace(
 	}
 }
 
-static void leaks_count_allocation(
-		struct leaks *leaks, const struct leaks_call *call, struct leaks_site *site)
+int leaks_count_allocation(struct leaks *leaks, const struct leaks_call *call)
 {
 	struct leaks_image *image = &leaks->images[call->image];
+	struct leaks_site *site = leaks_site_of(leaks, call->stack);
 
+	if (!site)
+		return -ENOMEM;
 	site->allocations++;
 	site->allocated_bytes += call->size;
 	image->allocations++;
@@ -220,16 +222,14 @@ static void leaks_count_allocation(
 	leaks->live_bytes += call->size;
 	if (leaks->live_bytes > leaks->peak_bytes)
 		leaks->peak_bytes = leaks->live_bytes;
+	return 0;
 }
 
 static int leaks_allocate(
 		struct leaks *leaks, const struct leaks_call *call, uint64_t address, int64_t ns)
 {
 	struct leaks_block *block = leaks_blocks_find(&leaks->blocks, call->image, address);
-	struct leaks_site *site = leaks_site_of(leaks, call->stack);
 
-	if (!site)
-		return -ENOMEM;
 	if (!block)
 		block = leaks_blocks_add(&leaks->blocks, call->image, address);
 	else if (block->state == LEAKS_BLOCK_FREED)
@@ -245,8 +245,7 @@ static int leaks_allocate(
 	block->size = call->size;
 	block->ns = ns;
 	block->stack = call->stack;
-	leaks_count_allocation(leaks, call, site);
-	return 0;
+	return leaks_count_allocation(leaks, call);
 }
 
 /* ---- events ---- */
@@ -309,6 +308,8 @@ int leaks_take(struct leaks *leaks, struct leaks_class *class, const struct ctf_
 	}
 	if (!leaks_image_of(leaks, class, item))
 		return leaks->image_keys.no_memory || leaks->identity.keys.no_memory ? -ENOMEM : 0;
+	if (class->mapping.form != LEAKS_MAPS_NOTHING && leaks->options->mmap)
+		return leaks_mapping_take(leaks, class, item);
 	if (class->form.form == LEAKS_FORM_NONE)
 		return 0;
 	return leaks_take_call(leaks, class, item, class->image);
@@ -399,6 +400,17 @@ static void leaks_count_alive(struct leaks *leaks, const struct leaks_block *blo
 		site->newest_ns = block->ns;
 }
 
+static void leaks_count_mapping(struct leaks *leaks, const struct leaks_mapping *mapping)
+{
+	const struct leaks_block block = {.size = mapping->end - mapping->begin,
+			.ns = mapping->ns,
+			.stack = mapping->stack,
+			.image = mapping->image & LEAKS_IMAGES_MAX};
+
+	leaks->mappings_alive += !leaks->images[mapping->image].replaced;
+	leaks_count_alive(leaks, &block);
+}
+
 int leaks_finish(struct leaks *leaks)
 {
 	int ret = leaks_mark_replaced(leaks);
@@ -408,5 +420,7 @@ int leaks_finish(struct leaks *leaks)
 	for (size_t i = 0; i < leaks->blocks.capacity; i++)
 		if (leaks->blocks.slots[i].state == LEAKS_BLOCK_ALIVE)
 			leaks_count_alive(leaks, &leaks->blocks.slots[i]);
+	for (size_t i = 0; i < leaks->mappings.count; i++)
+		leaks_count_mapping(leaks, &leaks->mappings.items[i]);
 	return 0;
 }

@@ -40,6 +40,8 @@ void leaks_doubts_examine(struct leaks *leaks)
 
 		leaks->doubts.overwrites |= leaks_doubts_has_number(trace, "side_overwrites");
 		leaks->doubts.filters |= leaks_doubts_has_number(trace, "side_filters");
+		leaks->doubts.no_mappings |=
+				leaks->options->mmap && !leaks_doubts_has_event(trace, "mmap");
 		leaks->doubts.no_frees |= !leaks_doubts_has_event(trace, "free") &&
 				(leaks_doubts_has_event(trace, "malloc") ||
 						leaks_doubts_has_event(trace, "calloc") ||
@@ -171,6 +173,12 @@ bool leaks_doubt(const struct leaks *leaks, unsigned int number, char text[LEAKS
 	case 8:
 		return leaks_doubt_number(leaks->unbegun,
 				"calls whose begin is not in the recording: ", "", text);
+	case 9:
+		return leaks_doubt_flag(leaks->doubts.no_mappings,
+				"the recording has no events of mmap()", text);
+	case 10:
+		return leaks_doubt_number(leaks->mappings.refused,
+				"mappings beyond the limit of 65,536: ", "", text);
 	default:
 		return leaks_doubt_number(leaks->calls.dropped,
 				"calls that were not followed to their return: ", "", text);

@@ -47,6 +47,7 @@ static void leaks_json_summary(struct leaks *leaks, struct view_out *out)
 	json_line_number(out, "peak_bytes", leaks->peak_bytes);
 	json_line_number(out, "blocks_alive", leaks->blocks_alive);
 	json_line_number(out, "bytes_alive", leaks->bytes_alive);
+	json_line_number(out, "mappings", leaks->mappings_alive);
 	json_line_number(out, "older_ns", leaks->options->older_ns);
 	json_line_number(out, "blocks", leaks->blocks_counted);
 	json_line_number(out, "bytes", leaks->bytes_counted);

@@ -17,6 +17,7 @@ static void *leaks_class_create(void *user, struct walk_class *walk, const struc
 	if (!class)
 		return NULL;
 	leaks_form_find(&class->form, item);
+	leaks_mapping_find(&class->mapping, item);
 	event_stack_bind(&class->stack, item, walk->view);
 	return class;
 }
@@ -158,6 +159,7 @@ void leaks_free(struct leaks *leaks)
 	identity_free(&leaks->identity);
 	leaks_blocks_free(&leaks->blocks);
 	leaks_calls_free(&leaks->calls);
+	leaks_mappings_free(&leaks->mappings);
 	stacks_free(&leaks->stacks);
 	symbols_free(leaks->symbols);
 	free(leaks->groups);

@@ -14,6 +14,7 @@
 
 #include "analysis/leaks-blocks.h"
 #include "analysis/leaks-calls.h"
+#include "analysis/leaks-mappings.h"
 #include "analysis/leaks-options.h"
 #include "analysis/report-identity.h"
 #include "analysis/report-keys.h"
@@ -25,7 +26,7 @@
 /* Numbers of stacks: that of `stacks` plus one, or one of these. */
 #define LEAKS_STACK_OTHERS 0        /* without an address, or beyond a limit of `stacks` */
 #define LEAKS_STACK_NONE UINT32_MAX /* no stack */
-#define LEAKS_DOUBTS 10             /* reasons why an answer is incomplete */
+#define LEAKS_DOUBTS 12             /* reasons why an answer is incomplete */
 #define LEAKS_DOUBT_SIZE 256        /* bytes of the sentence of a reason */
 #define LEAKS_GROWTH 8              /* parts of the recording in which blocks are counted */
 
@@ -67,13 +68,21 @@ struct leaks_doubts {
 	bool cut;           /* the recording ended before the program; set by the caller */
 	bool overwrites;    /* recorded in the mode overwrite */
 	bool filters;       /* recorded with a filter */
+	bool no_mappings;   /* mappings are requested, and a trace has no events of mmap() */
 	bool no_frees;      /* a trace has events of allocations, but none of free() */
 	char allocator[64]; /* a library whose operators of C++ were not recorded; "": none */
+};
+
+/* The events of mmap(), munmap() and mremap(). */
+struct leaks_mapping_class {
+	enum { LEAKS_MAPS_NOTHING, LEAKS_MAPS, LEAKS_UNMAPS, LEAKS_REMAPS } form;
+	struct event_member address, old_length, length, flags, result;
 };
 
 /* The state of a class of events. */
 struct leaks_class {
 	struct leaks_form_class form;
+	struct leaks_mapping_class mapping;
 	struct event_stack_class stack;
 	struct identity_class identity;
 	uint32_t image; /* of the last record */
@@ -87,6 +96,7 @@ struct leaks {
 	struct report_walk walk;
 	struct identity identity;
 	struct leaks_blocks blocks;
+	struct leaks_mappings mappings; /* if the options request them */
 	struct stacks stacks;
 	struct symbols *symbols;
 
@@ -115,6 +125,7 @@ struct leaks {
 	struct leaks_doubts doubts;
 
 	/* set by leaks_finish() */
+	uint64_t mappings_alive;                  /* of the blocks that are alive */
 	uint64_t blocks_alive, bytes_alive;       /* at the end, in images that were not replaced */
 	uint64_t blocks_counted, bytes_counted;   /* of these, those that are old enough */
 	uint64_t blocks_replaced, bytes_replaced; /* in images that an exec ended */
@@ -141,6 +152,19 @@ int leaks_take_loss(
 		struct leaks *leaks, const struct ctf_item *item, const struct walk_class *class);
 /* Counts the blocks that are alive. After the last event. 0 or -ENOMEM. */
 int leaks_finish(struct leaks *leaks);
+
+/* The number of the event's stack for `struct leaks_call`. */
+uint32_t leaks_stack_add(
+		struct leaks *leaks, const struct leaks_class *class, const struct ctf_item *item);
+/* Counts a block that a call has allocated. 0 or -ENOMEM. */
+int leaks_count_allocation(struct leaks *leaks, const struct leaks_call *call);
+
+/* leaks-mapping-events.c */
+/* Finds the meaning of a class of events for mappings. */
+void leaks_mapping_find(struct leaks_mapping_class *class, const struct ctf_item *item);
+/* Takes one event of mmap(), munmap() or mremap(). 0 or -ENOMEM. */
+int leaks_mapping_take(
+		struct leaks *leaks, const struct leaks_class *class, const struct ctf_item *item);
 
 /* Events that were lost. */
 uint64_t leaks_lost(const struct leaks *leaks);

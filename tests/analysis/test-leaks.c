@@ -519,6 +519,92 @@ static void test_calls_max(void **unused)
 	leaks_calls_free(&calls);
 }
 
+/* ---- mappings ---- */
+
+struct removed_parts {
+	unsigned int parts, whole;
+	uint64_t bytes;
+};
+
+static void note_removed(
+		void *user, const struct leaks_mapping *mapping, uint64_t bytes, bool is_whole)
+{
+	struct removed_parts *removed = user;
+
+	assert_true(mapping->end - mapping->begin >= bytes);
+	removed->parts++;
+	removed->whole += is_whole;
+	removed->bytes += bytes;
+}
+
+#define MAPPINGS_PAGES 200
+
+/* Compares the table with an array that has the owner of each page, for two processes. */
+static void test_mappings(void **unused)
+{
+	struct leaks_mappings mappings = {.count = 0};
+	uint32_t owners[2][MAPPINGS_PAGES] = {{0}};
+	uint64_t random = 1;
+
+	(void)unused;
+	for (uint32_t step = 1; step < 50000; step++) {
+		struct removed_parts removed = {0};
+		uint32_t image, begin, length, pages = 0;
+
+		random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
+		image = random >> 60 & 1;
+		begin = (uint32_t)(random >> 40) % (MAPPINGS_PAGES - 30);
+		length = 1 + (uint32_t)(random >> 33 & 127) % 30;
+		for (uint32_t page = begin; page < begin + length; page++) {
+			const struct leaks_mapping *found =
+					leaks_mappings_find(&mappings, image, page);
+
+			assert_int_equal(found ? found->stack : 0, owners[image][page]);
+			pages += owners[image][page] != 0;
+			owners[image][page] = step % 3 ? step : 0;
+		}
+		assert_int_equal(leaks_mappings_remove(&mappings, image, begin, begin + length,
+						 note_removed, &removed),
+				0);
+		assert_int_equal(removed.bytes, pages);
+		if (step % 3)
+			assert_int_equal(leaks_mappings_add(&mappings,
+							 &(struct leaks_mapping){.begin = begin,
+									 .end = begin + length,
+									 .image = image,
+									 .stack = step}),
+					0);
+	}
+	leaks_mappings_free(&mappings);
+}
+
+static void test_mappings_max(void **unused)
+{
+	struct leaks_mappings mappings = {.count = 0};
+	struct removed_parts removed = {0};
+
+	(void)unused;
+	for (uint64_t i = 0; i < LEAKS_MAPPINGS_MAX; i++)
+		assert_int_equal(leaks_mappings_add(&mappings,
+						 &(struct leaks_mapping){.begin = 10 * i,
+								 .end = 10 * i + 9}),
+				0);
+	assert_int_equal(mappings.refused, 0);
+	assert_int_equal(leaks_mappings_add(
+					 &mappings, &(struct leaks_mapping){.image = 1, .end = 9}),
+			0);
+	/* The second remainder has no place. */
+	assert_int_equal(leaks_mappings_remove(&mappings, 0, 13, 14, note_removed, &removed), 0);
+	assert_int_equal(mappings.count, LEAKS_MAPPINGS_MAX);
+	assert_int_equal(mappings.refused, 2);
+	assert_non_null(leaks_mappings_find(&mappings, 0, 12));
+	assert_null(leaks_mappings_find(&mappings, 0, 14));
+	assert_int_equal(leaks_mappings_remove(&mappings, 0, 0, UINT64_MAX, note_removed, &removed),
+			0);
+	assert_int_equal(mappings.count, 0);
+	leaks_mappings_free(&mappings);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -538,6 +624,8 @@ int main(void)
 			cmocka_unit_test(test_shared_stacks),
 			cmocka_unit_test(test_frees_max),
 			cmocka_unit_test(test_calls_max),
+			cmocka_unit_test(test_mappings),
+			cmocka_unit_test(test_mappings_max),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,6 +15,7 @@
 
 #include <dlfcn.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -235,6 +236,54 @@ static NOINLINE void mixed_directly()
 	}
 }
 
+/* ---- mappings ---- */
+
+static NOINLINE char *map(char *where, size_t pages, int flags)
+{
+	void *mapped = mmap(where, pages * 4096 - 1, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+
+	__asm__ volatile("" : "+r"(mapped));
+	return static_cast<char *>(mapped);
+}
+
+/* Tells a test where the calls begin and end. */
+static void mark(const char *path)
+{
+	if (!access(path, F_OK))
+		abort();
+}
+
+static NOINLINE void maps()
+{
+	char *middle, *first, *last, *moved, *all;
+
+	mark("/nonexistent/begin");
+	map(nullptr, 10, 0);
+	middle = map(nullptr, 9, 0);
+	munmap(middle + 3 * 4096, 4096);
+	munmap(middle + 5 * 4096, 100);
+	first = map(nullptr, 8, 0);
+	munmap(first, 3 * 4096);
+	last = map(nullptr, 7, 0);
+	munmap(last + 6 * 4096, 4096);
+	munmap(map(nullptr, 6, 0), 6 * 4096);
+	/* Over the end of one mapping, and the whole of another one within a reservation. */
+	all = map(nullptr, 100, 0);
+	map(all + 10 * 4096, 5, MAP_FIXED);
+	map(all + 12 * 4096, 20, MAP_FIXED);
+	munmap(all + 30 * 4096, 50 * 4096);
+	moved = map(nullptr, 4, 0);
+	moved = static_cast<char *>(mremap(moved, 4 * 4096, 3000 * 4096, MREMAP_MAYMOVE));
+	moved = static_cast<char *>(mremap(moved, 3000 * 4096, 2000 * 4096, 0));
+	mremap(moved, 4096, 4096, MREMAP_MAYMOVE | MREMAP_FIXED, all + 40 * 4096);
+	/* These fail. */
+	if (map(nullptr, size_t(1) << 51, 0) != MAP_FAILED || !munmap(all + 1, 4096) ||
+			!munmap(all, 0))
+		abort();
+	mark("/nonexistent/end");
+}
+
 /* ---- many stacks ---- */
 
 static NOINLINE void right(int depth);
@@ -354,6 +403,19 @@ static NOINLINE void runs()
 	}
 }
 
+/* Continues in a child until the standard input ends, as a daemon does. */
+static NOINLINE void daemonize()
+{
+	char line[16];
+
+	if (fork())
+		return;
+	kept[0] = malloc(100);
+	while (fgets(line, sizeof(line), stdin))
+		;
+	_exit(0);
+}
+
 /* ---- what a recording must not change ---- */
 
 /* Prints "begun"; after a line of input, allocates and frees until long after the rings are full. */
@@ -415,8 +477,12 @@ int main(int, char **argv)
 		mixed();
 	else if (mode == "mixed-directly")
 		mixed_directly();
+	else if (mode == "maps")
+		maps();
 	else if (mode == "stacks")
 		stacks();
+	else if (mode == "daemon")
+		daemonize();
 	else if (mode == "busy")
 		busy();
 	else if (mode == "limited")

@@ -126,6 +126,11 @@ static void files(const char *directory)
 	expect("{\"e\": \"mmap\", \"length\": 4096, \"fd\": %d, \"offset\": 4096, \"result\": %" PRIu64
 	       "}",
 			fd, P(map));
+	CHECK(mremap(map, 4096, 4096, 0) == map);
+	expect("{\"e\": \"mremap\", \"address\": %" PRIu64
+	       ", \"old_length\": 4096, \"length\": 4096, \"flags\": 0, \"new_address\": 0, \"result\": %" PRIu64
+	       ", \"error\": 0}",
+			P(map), P(map));
 	CHECK(munmap(map, 4096) == 0);
 	expect("{\"e\": \"munmap\", \"address\": %" PRIu64 ", \"length\": 4096}", P(map));
 	CHECK(close(fd) == 0);

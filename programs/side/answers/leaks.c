@@ -69,7 +69,14 @@ bool recording_leaks_add(char ***args, uint64_t pid)
 
 static bool leaks_add_args(const struct parsed *parsed, char ***args)
 {
-	return recording_leaks_add(args, parsed->options.leaks.run.pid);
+	static const char *const mappings[] = {
+			"libc:mmap", "libc:mmap64", "libc:munmap", "libc:mremap"};
+	bool added = recording_leaks_add(args, parsed->options.leaks.run.pid);
+
+	for (size_t i = 0; i < sizeof(mappings) / sizeof(*mappings); i++)
+		if (parsed->options.leaks.answer.mmap)
+			added = added && helper_add(args, "-e", mappings[i]);
+	return added;
 }
 
 static int leaks_answer_print(const struct parsed *parsed, struct leaks *leaks)
@@ -126,5 +133,9 @@ int cmd_leaks(const struct parsed *parsed)
 			.answer = leaks_answer,
 	};
 
+	/* Probes would see the mappings that the C library makes for blocks and threads, too. */
+	if (parsed->options.leaks.answer.mmap && parsed->options.leaks.run.pid)
+		return message_error(COMMAND_USAGE, "leave out `--mmap`, or give a command",
+				"`--mmap` and `-p` exclude each other");
 	return answer_run(parsed, &parsed->options.leaks.run, &plan);
 }

@@ -92,6 +92,12 @@ const struct option command_leaks_options[] = {
 		.sentence = "Print at most COUNT functions of each stack, the innermost ones.",
 	},
 	{
+		.name = "mmap",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct leaks_arguments, answer.mmap),
+		.sentence = "Mappings that the program made with `mmap` and `mremap` are blocks, too; of a mapping that is unmapped in part, each remaining part is one. Not with `-p`.",
+	},
+	{
 		.name = "debuginfod",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct leaks_arguments, answer.debuginfod),

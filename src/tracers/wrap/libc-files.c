@@ -18,6 +18,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+/* Since Linux 5.7; older headers do not define it. */
+#define WRAP_MREMAP_DONTUNMAP 4
+
 #define FILE_FUNCTION(type, kind, function, params, names, failed, fields, args)              \
 	WRAP_FUNCTION("libc", type, kind, function, params, names, failed, WRAP_LIST(fields), \
 			WRAP_LIST(args))
@@ -229,6 +232,31 @@ WRAP_EXPORT int munmap(void *address, size_t length)
 	WRAP_EMIT(event_munmap, side_arg_pointer(address), side_arg_u64(length),
 			side_arg_pointer(wrap_caller));
 	return next(address, length);
+}
+
+/* The new address is an argument only with these flags. */
+side_static_event(event_mremap, "libc", "mremap", SIDE_LOGLEVEL_DEBUG,
+		side_field_list(side_field_pointer("address"), side_field_u64("old_length"),
+				side_field_u64("length"), side_field_s32("flags"),
+				side_field_pointer("new_address"), WRAP_RESULT_FIELDS(pointer)));
+WRAP_NEXT(void *, mremap, NULL, void *, size_t, size_t, int, ...)
+WRAP_EXPORT void *mremap(void *address, size_t old_length, size_t length, int flags, ...)
+{
+	WRAP_CALLER();
+	void *new_address = NULL, *result;
+
+	if (flags & (MREMAP_FIXED | WRAP_MREMAP_DONTUNMAP)) {
+		va_list list;
+
+		va_start(list, flags);
+		new_address = va_arg(list, void *);
+		va_end(list);
+	}
+	result = next_mremap()(address, old_length, length, flags, new_address);
+	WRAP_EMIT(event_mremap, side_arg_pointer(address), side_arg_u64(old_length),
+			side_arg_u64(length), side_arg_s32(flags), side_arg_pointer(new_address),
+			WRAP_RESULT_ARGS(pointer, result, result == MAP_FAILED));
+	return result;
 }
 
 /* Streams of stdio. */
