@@ -75,6 +75,7 @@ static void report_survivors(struct session *session)
 {
 	unsigned int nr = session->loop.interrupted ? 0 : survivors_count(session);
 
+	session->command.survivors = nr;
 	if (nr)
 		report(session, false,
 				"%u process%s of the command still run%s; what %s from now on is not recorded\n`--wait` waits for all",

@@ -447,6 +447,7 @@ const struct session_summary *session_summary(struct session *session)
 			.output = session->output.path,
 			.status = session->command.status,
 			.interrupted = session->loop.interrupted,
+			.survivors = session->command.survivors,
 			.nr_refused = session->refusals.nr_processes,
 			.memory_peak = session->memory.peak,
 			.snapshots = session->snapshots.nr,

@@ -20,8 +20,9 @@ struct traced_command {
 	pid_t pid;
 	int status; /* -1 while it runs */
 	char *name;
-	char *never_meets; /* reason why no agent can be loaded, from session_never_meets() */
-	bool came;         /* the agent of the probed program has connected */
+	char *never_meets;  /* reason why no agent can be loaded, from session_never_meets() */
+	uint32_t survivors; /* processes that still run although the command has ended */
+	bool came;          /* the agent of the probed program has connected */
 	const struct session_helper *helper; /* its helper, or NULL */
 };
 

@@ -67,6 +67,22 @@ def test_limited_program():
     expect_equal((plain.stdout, done.stdout.splitlines()[0], done.returncode), ("80\n", "80", 7), done.stderr)
 
 
+def test_daemon():
+    """A note names processes that still run when the answer comes."""
+    answering = subprocess.Popen([side, "leaks", "--", program, "daemon"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, text=True)
+    lines = []
+    while not lines or "hint: " not in lines[-1]:
+        lines.append(answering.stderr.readline())
+        expect(lines[-1], f"the end of the messages: {lines}")
+    answering.stdin.close()
+    expect_equal((answering.wait(timeout=60), lines[-2:]),
+                 (7, ["side: 1 process of the command still runs; the answer lacks what it does from now on\n",
+                      "hint: `-p PID` records a running process\n"]), "a daemon")
+    answering.stdout.close()
+    answering.stderr.close()
+
+
 def ring_bytes(pid):
     """The bytes of the rings in the address space of a process."""
     with open(f"/proc/{pid}/maps") as file:
@@ -94,6 +110,6 @@ def test_limited_process():
     expect(0 < used <= max(limit // 16, least) * 9 // 8, f"{used} bytes")
 
 
-for test in (test_full_rings, test_killed_recorder, test_limited_program, test_limited_process):
+for test in (test_full_rings, test_killed_recorder, test_daemon, test_limited_program, test_limited_process):
     test()
 finish()

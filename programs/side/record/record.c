@@ -446,9 +446,24 @@ void command_live_messages(struct session *session)
 	}
 }
 
+/* What these processes do is missing in the answer, so --quiet does not suppress it. */
+static void record_print_survivors(const struct session_summary *summary)
+{
+	uint32_t nr = summary->survivors;
+
+	if (nr)
+		fprintf(stderr,
+				"%s %" PRIu32
+				" process%s of the command still run%s; the answer lacks what %s from now on\n%s `-p PID` records a running process\n",
+				message_label(false), nr, nr == 1 ? "" : "es", nr == 1 ? "s" : "",
+				nr == 1 ? "it does" : "they do", message_hint_label());
+}
+
 void command_session_summary(
 		const struct session_summary *summary, const struct parsed *parsed, int status)
 {
+	if (parsed->for_answer && !parsed->common.json)
+		record_print_survivors(summary);
 	if (!parsed->common.json)
 		record_print_summary(summary, parsed);
 	else if (!output_is_silent() || record_has_losses(summary))

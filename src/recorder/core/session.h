@@ -321,6 +321,7 @@ struct session_summary {
 	const char *output; /* path of the output directory */
 	int status;         /* of the command, as from waitpid(); -1 while it runs */
 	bool interrupted;   /* the recording ended before the command */
+	uint32_t survivors; /* processes of the command that still run although it has ended */
 	size_t nr_refused;  /* processes that were not recorded; messages name them */
 	uint64_t bytes;     /* in all traces */
 	uint64_t recorded;  /* records in all traces, without those of snapshots */
