@@ -46,7 +46,8 @@ def test_lint():
 
 
 def rendered(page):
-    run = subprocess.run(["mandoc", "-T", "utf8", "-O", "width=200", PAGES[page]],
+    # So wide that no line ends at a hyphen of a word.
+    run = subprocess.run(["mandoc", "-T", "utf8", "-O", "width=1000", PAGES[page]],
                          stdout=subprocess.PIPE, check=True)
     # Bold and underlined text is overstruck.
     return re.sub(".\b", "", run.stdout.decode())
