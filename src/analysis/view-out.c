@@ -116,7 +116,8 @@ void view_out_hexadecimal(struct view_out *out, uint64_t number)
 
 void view_out_fill(struct view_out *out, char c, size_t count)
 {
-	if (!view_out_reserve(out, count))
+	/* memset() must not get a null pointer, not even for zero bytes. */
+	if (!count || !view_out_reserve(out, count))
 		return;
 	memset(out->at, c, count);
 	out->at += count;
