@@ -13,6 +13,7 @@ struct flame_class {
 	struct calls_class calls;
 	struct event_stack_class stack;
 	struct leaks_form_class allocation;
+	struct switches_class switches;
 	struct locks_class *locks; /* NULL: not needed */
 	struct pair_class pair;
 	bool has_pair;
@@ -43,6 +44,8 @@ void *flame_class_create(void *user, struct walk_class *walk, const struct ctf_i
 		return NULL;
 	event_stack_bind(&class->stack, item, walk->view);
 	leaks_form_find(&class->allocation, item);
+	if (flame->calls.with_cpu)
+		switches_class_find(&class->switches, item);
 	if (flame->options->weight == FLAME_WEIGHT_WAIT) {
 		class->locks = locks_class_create(item, walk->view);
 		if (!class->locks)
@@ -231,6 +234,9 @@ static int flame_take_call(struct flame *flame, struct flame_class *class,
 	int ret;
 
 	flame->calls.root = group;
+	flame->calls.has_clock = flame->switches.has_begun &&
+			switches_clock(&flame->switches, thread, item->ns, &flame->calls.clock_ns);
+	flame->calls.clock_trace = flame->switches.trace;
 	ret = calls_take(&flame->calls, &class->calls, item, process, thread);
 	if (class->calls.kind != CALLS_NONE)
 		flame->any_call = true;
@@ -257,6 +263,8 @@ int flame_take(struct flame *flame, const struct ctf_item *item, struct walk_cla
 	uint32_t process = identity_process(&flame->identity, &class->identity, item), group;
 	int64_t thread;
 
+	if (class->switches.is_switch)
+		return switches_take(&flame->switches, &class->switches, item);
 	if (process == KEYS_NONE)
 		return -ENOMEM;
 	thread = identity_thread(&class->identity, item);

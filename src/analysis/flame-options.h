@@ -16,7 +16,7 @@ enum flame_weight {
 	FLAME_WEIGHT_COUNT, /* of events with a stack, or of calls */
 	FLAME_WEIGHT_BYTES, /* that were allocated */
 	FLAME_WEIGHT_WAIT,  /* time from the request for a lock to its result */
-	FLAME_WEIGHT_ON_CPU,  /* the part of the time with a processor … */
+	FLAME_WEIGHT_ON_CPU,  /* the part of the time of calls with a processor … */
 	FLAME_WEIGHT_OFF_CPU, /* … and without one */
 };
 

@@ -13,6 +13,10 @@
 
 /* ---- weights ---- */
 
+#define FLAME_CPU_HINT                                                                      \
+	"record with `side trace --function '*' --exit --context perf:thread:task-clock`\n" \
+	"or record the kernel's events in the same session: `side enable-event -k sched:sched_switch`"
+
 static const struct flame_weight_text {
 	const char *name, *unit;
 	const char *missing; /* why no event has this weight … */
@@ -31,11 +35,9 @@ static const struct flame_weight_text {
 		[FLAME_WEIGHT_WAIT] = {"wait", "nanoseconds", "no thread waits for a lock",
 				"record with `side record -w pthread --context vtid,backtrace`"},
 		[FLAME_WEIGHT_ON_CPU] = {"on-cpu", "nanoseconds",
-				"no call has the processor time of its thread",
-				"record with `side trace --function '*' --exit --context perf:thread:task-clock`"},
+				"no call has the processor time of its thread", FLAME_CPU_HINT},
 		[FLAME_WEIGHT_OFF_CPU] = {"off-cpu", "nanoseconds",
-				"no call has the processor time of its thread",
-				"record with `side trace --function '*' --exit --context perf:thread:task-clock`"},
+				"no call has the processor time of its thread", FLAME_CPU_HINT},
 };
 
 bool flame_weight_is_time(enum flame_weight weight)
@@ -310,11 +312,16 @@ static int flame_check_weight(const struct flame *flame, struct error *error)
 	const char *dir = flame->walk.options.dir;
 	bool has_weight = flame->events > flame->stackless;
 
+	if (flame->switches.broken && !flame->lost)
+		return error_set_kind(error, ERROR_FAILED, -ENODATA,
+				"record the switches of all processes: `side enable-event -k sched:sched_switch`",
+				"cannot make a flame graph of %s by %s: the switches to threads are missing",
+				dir, text->name);
 	if (flame->calls.with_cpu)
 		has_weight = flame->any_call && flame->has_cpu;
 	if (has_weight)
 		return 0;
-	if (flame->events)
+	if (flame->events && !flame->calls.with_cpu)
 		return error_set_kind(error, ERROR_FAILED, -ENODATA,
 				"record with `--context backtrace`",
 				"cannot make a flame graph of %s: no event has a stack", dir);
@@ -353,6 +360,7 @@ void flame_free(struct flame *flame)
 	symbols_free(flame->symbols);
 	calls_free(&flame->calls);
 	gaps_free(&flame->gaps);
+	switches_free(&flame->switches);
 	pairs_free(&flame->pairs);
 	keys_free(&flame->site_keys);
 	keys_free(&flame->wait_keys);

@@ -27,6 +27,7 @@
 #include "analysis/report-pair.h"
 #include "analysis/report-walk.h"
 #include "analysis/stacks.h"
+#include "analysis/switches.h"
 
 struct error;
 
@@ -67,6 +68,7 @@ struct flame {
 	struct flame_site *sites;
 	struct report_calls calls;
 	struct gaps gaps;
+	struct switches switches;
 	struct report_pairs pairs;
 	struct keys wait_keys;
 	struct flame_wait *waits;

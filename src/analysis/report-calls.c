@@ -104,7 +104,8 @@ static void report_calls_read_detail(const struct calls_class *class, const stru
 {
 	uint64_t result;
 
-	if (!event_member_number(&class->cpu, item, &record->cpu_ns))
+	if (event_member_exists(&class->cpu) &&
+			!event_member_number(&class->cpu, item, &record->cpu_ns))
 		record->cpu_ns = CALLS_CPU_UNKNOWN;
 	record->has_result = event_member_number(&class->result, item, &result);
 	if (record->has_result)
@@ -209,7 +210,10 @@ static void report_calls_add_cpu(struct report_calls *calls, struct calls_thread
 	uint64_t cpu, own;
 
 	if (frame->cpu_ns == CALLS_CPU_UNKNOWN || record->cpu_ns == CALLS_CPU_UNKNOWN ||
-			record->cpu_ns < frame->cpu_ns)
+			record->cpu_ns < frame->cpu_ns ||
+			(calls->has_clock &&
+					gaps_overlap(calls->gaps, calls->clock_trace, frame->ns,
+							record->ns)))
 		return;
 	cpu = record->cpu_ns - frame->cpu_ns;
 	cpu = cpu < duration ? cpu : duration;
@@ -397,7 +401,8 @@ static int report_calls_need_detail(struct report_calls *calls, uint32_t functio
 int calls_take(struct report_calls *calls, struct calls_class *class, const struct ctf_item *item,
 		uint32_t process, int64_t thread_id)
 {
-	struct calls_record record = {.ns = item->ns, .cpu_ns = CALLS_CPU_UNKNOWN};
+	struct calls_record record = {.ns = item->ns,
+			.cpu_ns = calls->has_clock ? calls->clock_ns : CALLS_CPU_UNKNOWN};
 	struct calls_thread *thread;
 	uint32_t function;
 

@@ -83,6 +83,10 @@ struct report_calls {
 	 * Calls of different groups have branches of their own.
 	 */
 	uint32_t root;
+	/* The same: a clock that advances while the thread has a processor, and the trace it needs. */
+	bool has_clock;
+	uint64_t clock_ns;
+	uint32_t clock_trace;
 	uint32_t nr_details; /* number of functions with details */
 	uint64_t undetailed; /* calls of functions beyond CALLS_DETAILS_MAX */
 	uint64_t unbegun;    /* returns whose entry is not in the trace */

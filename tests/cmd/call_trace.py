@@ -22,6 +22,7 @@ event { name = "probe:all_return"; id = 3; fields := struct { string _function; 
 event { name = "db:query"; id = 4; fields := struct { u32 _id; }; };
 event { name = "probe:cook"; id = 6; fields := struct { s32 _pid; s32 _tid; string _comm; u64 _call; u32 _guests; }; };
 event { name = "probe:cook_return"; id = 7; fields := struct { s32 _pid; s32 _tid; string _comm; u64 _call; u64 _duration; s64 _return_value; }; };
+event { name = "sched:sched_switch"; id = 200; fields := struct { s32 _prev_pid; s32 _next_pid; }; };
 event { name = "pbx:ring"; id = 5; fields := struct { u64 _call; }; };
 """
 CONTEXT = " event.context := struct { s32 _vtid; u64 _ip; };"
@@ -47,6 +48,10 @@ def leave(function, call, duration, value=0):
 
 def query(number):
     return 4, struct.pack("<I", number)
+
+
+def switch(previous, following):
+    return 200, struct.pack("<ii", previous, following)
 
 
 def ring(call):

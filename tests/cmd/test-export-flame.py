@@ -11,7 +11,7 @@ FOLDER, PROGRAM = (__import__("sys").argv.pop(1) for _ in range(2))
 
 import call_trace
 import profiles
-from call_trace import OTHER, enter, leave, query
+from call_trace import OTHER, enter, leave, query, switch
 from harness import *
 
 # tests/ is in the path from here on.
@@ -145,6 +145,42 @@ def test_processor_times():
     equal(folded(trace), {("outer",): 600, ("outer", "inner"): 400})
 
 
+def test_processor_times_from_switches():
+    # Thread 7 has no processor from 1300 to 1600, in `inner`, and from 1800 to 1900, in `outer`. Thread 8 never runs in a call.
+    events = [(900, 0, switch(8, 7)), (1000, 7, enter("outer", 1)), (1200, 7, enter("inner", 2)), (1300, 0, switch(7, 0)), (1400, 0, switch(0, 8)),
+              (1500, 0, switch(8, 0)), (1600, 0, switch(0, 7)), (1620, 7, leave("inner", 2, 420)), (1800, 0, switch(7, 8)), (1900, 0, switch(8, 7)),
+              (2000, 7, leave("outer", 1, 1000)), (2100, 9, enter("unknown", OTHER)), (2300, 9, leave("unknown", OTHER, 200))]
+    trace = call_trace.write(path("switches"), events, threads=True)
+    weights = folded(trace, "--weight", "off-cpu", err=None)
+    equal(weights, {("outer",): 100, ("outer", "inner"): 300})
+    contains(side("export", trace, "--format", "folded", "--weight", "on-cpu").err, "200 ns of calls are left out: their processor time is unknown")
+    equal(folded(trace, "--weight", "on-cpu", err=None), {("outer",): 480, ("outer", "inner"): 120})
+    # Losses between the begin and the end of a call.
+    trace = call_trace.write(path("switches-lost"), events[:9], 1, events[9:], threads=True)
+    equal(folded(trace, "--weight", "off-cpu", err=None), {("outer", "inner"): 300})
+    # Without the switches to the thread, the time without a processor has no end.
+    some = [event for event in events if event[2][0] != 8 or event[2] in (switch(8, 7), switch(7, 0), switch(7, 8))]
+    result = side("export", call_trace.write(path("switches-from"), some[:-3] + [(2150, 0, switch(7, 0)), (2160, 0, switch(7, 0))], threads=True),
+                  "--format", "folded", "--weight", "off-cpu")
+    equal((result.status, result.out), (1, ""))
+    contains(result.err, "the switches to threads are missing")
+
+
+def test_switches_of_many_threads():
+    def off_cpu(count):
+        events = [(1000, 0, switch(thread, thread + 1)) for thread in range(1001, 1000 + count)]
+        last = 1000 + count
+        events += [(1100, last, enter("last", 1)), (1200, 0, switch(last, 0)), (1300, 0, switch(0, last)), (1400, last, leave("last", 1, 300))]
+        trace = call_trace.write(path(f"switches{count}"), events, threads=True)
+        return side("export", trace, "--format", "folded", "--weight", "off-cpu")
+
+    result = off_cpu(250000)
+    equal((result.out, result.err), ("last 100\n", ""))
+    result = off_cpu(250001)
+    equal((result.status, result.out), (1, ""))
+    contains(result.err, "no call has the processor time of its thread")
+
+
 def test_pairs_have_the_stack_of_their_begin():
     events = [(100, 7, 0x4711, query(1)), (350, 7, 0x4711, enter("end", 1)), (400, 7, 0x4712, query(2)), (401, 7, 0x4711, enter("end", 2))]
     trace = call_trace.write(path("pairs"), events, threads=True)
@@ -263,7 +299,7 @@ def test_refusals():
         contains(result.err, text)
         contains(result.err, hint)
         true(not os.path.exists(path("none")), "no file of a failed export")
-    for args in (("--weight", "bytes"), ("--by", "thread"), ("--debuginfod",)):
+    for args in (("--weight", "bytes"), ("--by", "thread")):
         result = side("export", trace, "--format", "csv", *args)
         equal(result.status, 2)
         contains(result.err, f"`{args[0]}` has no effect with")
