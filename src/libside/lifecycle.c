@@ -95,7 +95,34 @@ static __attribute__((LIBRARY_BEGIN)) void library_begins(void)
 	side_init();
 }
 
-static __attribute__((LIBRARY_END)) void library_ends(void)
+#ifdef LIBSIDE_STATIC
+static void end_after_destructors(void)
 {
 	side_exit();
+}
+#else
+/* Of the C library and the C++ ABI: without an object, the function runs at exit only. */
+extern int __cxa_atexit(void (*function)(void *), void *argument, void *object);
+
+static void lifecycle_end(void *unused)
+{
+	(void)unused;
+	side_exit();
+}
+
+/*
+ * The loader runs destructors of libraries that do not depend on this one in any order. Those that
+ * run later still emit, such as a free() that a wrapper records. A function that is registered
+ * within a destructor runs after all of them; a C library that ignores it ends the process at once.
+ */
+static void end_after_destructors(void)
+{
+	if (__cxa_atexit(lifecycle_end, NULL, NULL))
+		side_exit();
+}
+#endif
+
+static __attribute__((LIBRARY_END)) void library_ends(void)
+{
+	end_after_destructors();
 }

@@ -255,6 +255,17 @@ static bool noted_finish(void)
 #define statedump_finish() note("end-dumps ")
 #undef LIBRARY_BEGIN
 #undef LIBRARY_END
+static void (*at_exit)(void *argument);
+
+static int noted_at_exit(void (*function)(void *), void *argument, void *object)
+{
+	CHECK(!argument && !object);
+	at_exit = function;
+	note("atexit ");
+	return 0;
+}
+
+#define __cxa_atexit noted_at_exit
 #define LIBRARY_BEGIN unused
 #define LIBRARY_END unused
 #include "libside/lifecycle.c"
@@ -275,6 +286,8 @@ static void test_life(void)
 	fork_handlers[2]();
 	is_noted("readers-in-child hook-in-child unlock-keys dumps-in-child registry-in-child ");
 	library_ends();
+	is_noted("atexit ");
+	at_exit(NULL);
 	is_noted("finish end-dumps ");
 	is_first_end = false;
 	side_exit();
