@@ -603,6 +603,9 @@ static int record_run(const struct parsed *parsed, const struct session_options 
 	if (sent_status == COMMAND_LOST && !parsed->options.record.strict)
 		sent_status = COMMAND_DONE;
 	status = status ? status : sent_status;
+	/* side-uprobes has refused the probes: the directory is empty, or stays. */
+	if (status && options->nr_environment && !existed)
+		rmdir(session_summary(session)->output);
 	session_destroy(session);
 	return status;
 }
