@@ -206,6 +206,14 @@ bool code_is_sled_of_entry(struct code_file *file, uint64_t address, uint64_t *r
  */
 bool code_exchanges_stack(const struct code_file *file, const struct code_function *function);
 
+/* ---- x86-64-start.c ---- */
+
+/*
+ * Adds the name `main` to the function that the start code passes to the C library, if no symbol
+ * has it. The unwind data must be read. Returns 0 or -ENOMEM.
+ */
+int code_read_start(struct code_file *file);
+
 /* ---- go.c ---- */
 
 /*

@@ -274,4 +274,43 @@ def test_errors():
         contains(result.err, hint)
 
 
+def named(path):
+    """The addresses of the functions called main."""
+    return [int(site["address"], 0) if isinstance(site["address"], str) else site["address"]
+            for site in sites(path) if site.get("function") == "main"]
+
+
+def test_main_of_stripped_programs():
+    """The start code tells where main() is, in all forms of executables; nm knows it before strip does its work."""
+    forms = [["gcc"], ["gcc", "-no-pie"], ["gcc", "-static"], ["gcc", "-static-pie"], ["gcc", "-fcf-protection=none", "-O0"],
+             ["gcc", "-fno-asynchronous-unwind-tables"], ["clang"], ["clang", "-no-pie"], ["musl-gcc"], ["musl-gcc", "-static"]]
+    forms = [form for form in forms if shutil.which(form[0])]
+    true(len(forms) >= 6, "a compiler")
+    with tempfile.TemporaryDirectory() as folder:
+        with open(folder + "/program.c", "w", encoding="utf-8") as file:
+            file.write("int puts(const char *);\nint main(void) { return puts(\"text\") < 0; }\n")
+        for form in forms:
+            path = folder + "/program"
+            subprocess.run([*form, folder + "/program.c", "-o", path], check=True)
+            wanted = symbols(path)["main"]
+            run("strip", path)
+            equal(named(path), [wanted], form)
+        # A library, and a program whose start code is its own, have none.
+        subprocess.run(["gcc", "-shared", "-s", folder + "/program.c", "-Dmain=other", "-o", folder + "/library.so"], check=True)
+        equal(named(folder + "/library.so"), [], "a library")
+        with open(folder + "/own.s", "w", encoding="utf-8") as file:
+            file.write(".globl _start\n.type inner, @function\n_start: lea inner(%rip), %rdi\n call inner\n mov $60, %eax\n syscall\ninner: ret\n")
+        subprocess.run(["gcc", "-nostdlib", "-static", "-o", folder + "/own", folder + "/own.s"], check=True)
+        equal(named(folder + "/own"), [], "start code of the program's own")
+
+
+def test_main_of_real_programs():
+    """Debian's programs have no symbols."""
+    with tempfile.TemporaryDirectory() as folder:
+        for number, command in enumerate((["/bin/ls", "-d", "/"], ["/bin/cat", "/dev/null"], ["/usr/bin/sort", "/dev/null"], ["/bin/sed", "p", "/dev/null"])):
+            result = side("trace", "-o", f"{folder}/{number}", "--function", "main", "--exit", "--", *command)
+            equal(result.status, 0, f"{command}: {result.err}")
+            contains(result.err, "recorded 2 events", command)
+
+
 run_tests(globals())
