@@ -118,9 +118,11 @@ static bool jit_map_find_mapped(
 		const struct instance_maps *maps, const char *name, char path[PATH_MAX])
 {
 	size_t name_size = strlen(name);
-	const char *line = maps->text, *end = line + maps->size, *next, *begin;
+	const char *line = maps->text, *end, *next, *begin;
 
-	for (; line && line < end; line = next) {
+	if (!line)
+		return false;
+	for (end = line + maps->size; line < end; line = next) {
 		next = memchr(line, '\n', (size_t)(end - line));
 		if (!next)
 			return false;
@@ -177,9 +179,12 @@ static int64_t jit_map_get_offset(const struct session *session)
 static void jit_map_add_lines(struct instance *instance, const struct jit_dump *dump,
 		const struct jit_dump_function *function, int64_t ns)
 {
-	const struct jit_dump_line *lines = &dump->lines[function->first_line];
+	const struct jit_dump_line *lines;
 	uint32_t count = function->nr_lines, next;
 
+	if (!count)
+		return;
+	lines = &dump->lines[function->first_line];
 	for (uint32_t i = 0; i < count; i = next) {
 		struct maps_line line = {.ns = ns,
 				.begin = function->begin + lines[i].offset,
