@@ -214,8 +214,9 @@ def test_traces_of_sessions():
     wanted, _ = ask("diff", trace, trace)
     equal(answered("diff", "mine", "other"), (str(wanted), [{"verb": "status", "session": name} for name in ("mine", "other")]))
     equal(answered("diff", "mine", trace), (str(wanted), [{"verb": "status", "session": "mine"}]))
-    # A program has priority.
-    equal(ask("calls", "true")[1], [])
+    # A program has priority. Without the runtime of a sanitizer it cannot load a sanitized agent.
+    if os.environ.get("SANITIZED", "none") == "none":
+        equal(ask("calls", "true")[1], [])
 
 
 def test_destroy():
