@@ -508,7 +508,7 @@ struct parsed {
 	char **operands; /* points into argv, ends with NULL */
 	int operand_count;
 	bool dashes;     /* "--" precedes the operands */
-	bool for_answer; /* another verb runs this one: hints name options of that verb */
+	bool for_answer; /* runs for another verb: hints name options of that verb */
 	char **args;     /* the command line in its original order, for side-more; NULL: not kept */
 	struct text_list kept; /* allocated texts that options refer to; parsed_free() frees them */
 };

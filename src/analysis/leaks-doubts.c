@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What makes the answer about leaks incomplete, as one sentence for each reason. */
+/* Reasons why the answer about leaks is incomplete, one sentence each. */
 #include <string.h>
 
 #include "analysis/leaks.h"
@@ -52,8 +52,8 @@ void leaks_doubts_examine(struct leaks *leaks)
 /* ---- allocators with operators of their own ---- */
 
 /*
- * These define the operators `new` and `delete` of C++, which do not call malloc() and free().
- * Blocks of such an operator can be freed by free(), and the other way round.
+ * These allocators define the operators `new` and `delete` of C++, which do not call malloc() and
+ * free(). free() can free the blocks of such an operator, and `delete` the blocks of malloc().
  */
 static bool leaks_doubts_is_allocator(const char *path)
 {
@@ -91,7 +91,7 @@ static void leaks_doubts_drop_double_frees(struct leaks *leaks, bool of_all_imag
 		entry->allocated_by = LEAKS_STACK_NONE;
 	}
 	if (of_all_images) {
-		/* Those that the full table does not contain. */
+		/* The table of frees was full: these double frees are not in it. */
 		leaks->unknown_frees += leaks->double_frees;
 		leaks->double_frees = 0;
 	}
@@ -150,11 +150,11 @@ bool leaks_doubt(const struct leaks *leaks, unsigned int number, char text[LEAKS
 				leaks->doubts.cut, "the recording ended before the program", text);
 	case 1:
 		return leaks_doubt_flag(leaks->doubts.overwrites,
-				"it was recorded with `--mode overwrite`, which overwrites older events",
+				"the recording used `--mode overwrite`, which overwrites older events",
 				text);
 	case 2:
 		return leaks_doubt_flag(leaks->doubts.filters,
-				"it was recorded with `--filter`, which leaves out events", text);
+				"the recording used `--filter`, which leaves out events", text);
 	case 3:
 		return leaks_doubt_flag(leaks->doubts.no_frees,
 				"the recording has no events of free()", text);

@@ -83,7 +83,7 @@ class Terminal:
         return rows
 
     def end(self, status=0):
-        """The screen of before, with the terminal's settings before and after."""
+        """The restored screen, with the terminal's settings before and after."""
         text = self.wait(rf"status={status}\n(.+)\n")
         settings = [line for line in text.splitlines() if re.fullmatch(r"[0-9a-f]+(:[0-9a-f]+)+", line.strip())]
         equal(len(settings), 2, text)
@@ -322,12 +322,12 @@ def test_stacks_and_leaks():
         text = terminal.wait("(?s)The whole row.*_start")
         positions = [text.index(frame["function"] + "+") for frame in leaks[seeded]["stack"]]
         equal(positions, sorted(positions), text)
-        # So wide that no line is wrapped.
+        # The terminal is so wide that no line is wrapped.
         terminal.tmux("resize-window", "-x", "400", "-y", "10")
         terminal.wait("any other key returns")
         terminal.send(*["Down"] * 3)
         terminal.wait("The whole row *\n +layer3")
-        # The last line is the last one that can be scrolled to.
+        # Scrolling stops at the last line.
         terminal.send(*["NPage"] * 9)
         terminal.wait("The whole row *\n +_start")
         terminal.send("PPage", "Up", "k")
@@ -516,7 +516,7 @@ def test_sizes():
         terminal.send("x")
         terminal.wait(f"Events  1/.*(.*\n)+.*{READY}")
         terminal.send("q")
-        # tmux does not wrap the lines of the screen of before again, so the settings are not legible.
+        # tmux does not wrap the lines of the restored screen again, so the settings are not readable.
         terminal.wait("status=0")
 
 
@@ -553,7 +553,7 @@ def test_running_process():
             wait_until(lambda: int(re.search(r"Events  1/([\d,]+)", terminal.text()).group(1).replace(",", "")) > first,
                        "more events")
             terminal.send("F9")
-            terminal.wait("Not while a program is recorded")
+            terminal.wait("Not available while a program is recorded")
             terminal.send("e", "p")
             terminal.wait(r"\[paused\]")
             terminal.send("p")

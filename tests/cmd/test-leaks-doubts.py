@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`side leaks` names what its recording lacks, and blames nothing that only seems wrong because of it.
+"""`side leaks` reports what its recording lacks, and reports no block wrongly because of it.
 
 usage: test-leaks-doubts.py SIDE PROGRAM
 """
@@ -42,18 +42,18 @@ def test_complete():
 
 def test_overwritten():
     """A recording that overwrites older events is not exact."""
-    wanted = ["it was recorded with `--mode overwrite`, which overwrites older events"]
+    wanted = ["the recording used `--mode overwrite`, which overwrites older events"]
     for form in ("ctf1", "ctf2"):
         trace = record("overwritten-" + form, "threads", "--mode", "overwrite", "--buffer-size", "64K", "--format", form)
         expect_equal(doubts(trace), (wanted, False), form)
 
 
 def test_selected():
-    """Neither is one without frees, or with a filter."""
+    """A recording without frees, or with a filter, is not exact."""
     sentences, exact = doubts(record("selected", "layers", "-e", "libc:malloc"))
     expect_equal((sentences[0], exact), ("the recording has no events of free()", False), "no frees")
     sentences, exact = doubts(record("filtered", "layers", "-e", "libc:*", "--filter", "ptr > 0 || size > 1010"))
-    expect_equal((sentences[0], exact), ("it was recorded with `--filter`, which leaves out events", False), "a filter")
+    expect_equal((sentences[0], exact), ("the recording used `--filter`, which leaves out events", False), "a filter")
 
 
 def test_other_operators():
@@ -85,7 +85,7 @@ def peak_kib(*words):
 
 
 def test_json_memory():
-    """JSON of many stacks, some 50 MiB, is written while it is made: it needs no more memory than text."""
+    """JSON of many stacks, some 50 MiB, needs no more memory than text, because side writes it in parts."""
     trace = record("stacks", "stacks", "--context", "backtrace", "--mode", "block")
     text, lines = peak_kib(side, "leaks", trace), peak_kib(side, "leaks", "--json", trace)
     expect(lines < text + (16 << 10), f"{lines} KiB, as text {text} KiB")
@@ -116,7 +116,7 @@ def build(name, *compiler):
 
 
 def test_nothing():
-    """A recording without events of the verb has one form in all verbs; that of a trace says how to record."""
+    """A recording without events of the verb has one form in all verbs; the answer for a trace has a hint how to record."""
     trace = os.path.join(work.name, "other")
     done = run(side, "record", "-q", "-w", "libc", "-e", "libc:fopen", "-e", "libc:write", "-o", trace, "--", "cat", "/etc/hostname")
     expect_equal(done.returncode, 0, done.stderr)

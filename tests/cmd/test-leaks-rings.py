@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The rings of `side leaks` lose nothing of a command, and leave its address space to the program.
+"""The rings of `side leaks` lose no event of a command, and leave its address space to the program.
 
 usage: test-leaks-rings.py SIDE PROGRAM
 """
@@ -43,7 +43,7 @@ def child_of(pid):
 
 
 def test_killed_recorder():
-    """A program whose recorder is killed goes on, and the answer is not exact."""
+    """A program whose recorder is killed continues, and the answer is not exact."""
     trace = os.path.join(work.name, "killed")
     answering = subprocess.Popen([side, "leaks", "--json", "-o", trace, "--buffer-size", "64K", "--", program, "busy"],
                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -68,7 +68,7 @@ def test_limited_program():
 
 
 def test_daemon():
-    """A note names processes that still run when the answer comes."""
+    """A note reports processes that still run when the answer comes."""
     answering = subprocess.Popen([side, "leaks", "--", program, "daemon"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                  stderr=subprocess.PIPE, text=True)
     lines = []
@@ -77,7 +77,7 @@ def test_daemon():
         expect(lines[-1], f"the end of the messages: {lines}")
     answering.stdin.close()
     expect_equal((answering.wait(timeout=60), lines[-2:]),
-                 (7, ["side: 1 process of the command still runs; the answer lacks what it does from now on\n",
+                 (7, ["side: 1 process of the command still runs; the answer does not contain its later events\n",
                       "hint: `-p PID` records a running process\n"]), "a daemon")
     answering.stdout.close()
     answering.stderr.close()

@@ -14,7 +14,7 @@ static void flame_notes_print_calls(const struct flame *flame)
 	char number[FORMAT_NUMBER_MAX];
 
 	if (flame->calls.branch_keys.refused)
-		message_note("only the first %u call paths are apart: the other ones are `(others)`",
+		message_note("only the first %u call paths are kept apart: further ones are `(others)`",
 				CALLS_BRANCHES_MAX);
 	if (flame->calls.unbegun)
 		message_note("calls whose entry is not in the trace: %s; they are `(others)`",
@@ -34,7 +34,8 @@ static void flame_notes_print_limits(const struct flame *flame)
 	if (flame->stacks.refused || flame->site_keys.refused)
 		message_note("stacks beyond the limit of %u are `(others)`", FLAME_SITES_MAX);
 	if (flame->group_keys.refused)
-		message_note("only the first %u processes or threads are apart", FLAME_GROUPS_MAX);
+		message_note("only the first %u processes or threads are kept apart",
+				FLAME_GROUPS_MAX);
 	if (flame->tree.node_keys.refused || flame->tree.frame_keys.refused)
 		message_note("call paths beyond the limit of %u are `(others)`", FLAME_NODES_MAX);
 	if (flame->tree.too_deep)

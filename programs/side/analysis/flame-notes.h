@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a flame graph does not contain, as notes for the user. */
+/* Notes about data that a flame graph does not contain. */
 #ifndef PROGRAMS_SIDE_ANALYSIS_FLAME_NOTES_H
 #define PROGRAMS_SIDE_ANALYSIS_FLAME_NOTES_H
 

@@ -12,9 +12,9 @@
 #include "elf/image.h"
 
 /*
- * Only calls that allocate have a stack: it names the owner of a block. For a free, which may be a
- * second one, the caller has to do: in a process that serves requests, stacks of frees cost as much
- * as all the rest. The block of posix_memalign() is not in a register.
+ * Only calls that allocate record a stack, which names the owner of a block. A free, even a second
+ * one, records only its caller: in a process that serves requests, stacks of frees cost as much as
+ * all other records. The block of posix_memalign() is not in a register.
  */
 #define STACK "--arg", "$backtrace"
 /* clang-format off */

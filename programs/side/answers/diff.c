@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The verb `diff`: what changed from one trace to another. */
+/* The verb `diff`: compares two traces. */
 #include "analysis/diff.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@
 
 #define DIFF_ABOVE_STANDARD 5.0
 
-/* "10%" or "10". Without a text, *ret_percent remains. */
+/* Reads "10%" or "10". If `text` is NULL, *ret_percent remains unchanged. */
 static int diff_read_percent(const char *option, const char *text, double *ret_percent)
 {
 	char *end;

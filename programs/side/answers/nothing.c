@@ -22,7 +22,7 @@ static void nothing_print_json(const struct parsed *parsed, const char *reason, 
 
 int answer_print_nothing(const struct parsed *parsed, const char *what)
 {
-	/* What this verb has recorded itself is complete. */
+	/* No hint for a recording of this verb: it has all events that the verb needs. */
 	bool is_trace = !answer_end_ns();
 	char reason[128], record[64];
 	const char *hint = is_trace ? record : NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What verbs that answer a question record: options of `record` and `trace` that several verbs use. */
+/* Options of `record` and `trace` with which verbs that answer a question record. */
 #ifndef PROGRAMS_SIDE_ANSWERS_RECORDINGS_H
 #define PROGRAMS_SIDE_ANSWERS_RECORDINGS_H
 

@@ -8,14 +8,14 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/* Rings of one CPU, and of all of them together; a recording halves them if there are many. */
+/* Bytes of the ring of a CPU, and of all rings; with many CPUs, each ring gets fewer bytes. */
 #define RINGS_EACH (UINT64_C(32) << 20)
 #define RINGS_SMALL (UINT64_C(64) << 10)
 #define RINGS_ALL (UINT64_C(128) << 20)
-/* The same if a full ring makes its program wait. */
+/* The sizes if a full ring makes its program wait. */
 #define RINGS_BLOCKING_EACH (UINT64_C(1) << 20)
 #define RINGS_BLOCKING_ALL (UINT64_C(32) << 20)
-/* The part of a limited address space that rings may take. */
+/* Rings may take 1/16 of the address space that a limit leaves. */
 #define RINGS_LIMITED_PART 16
 
 /* Bytes that a process has mapped; 0: unknown, as for a command that has not started. */

@@ -219,7 +219,7 @@ static int answer_record(
 		close(ready[0]);
 	}
 	status = answer_wait(pid, &killed);
-	/* A signal that this process was sent, too, ends the recording as its user requested. */
+	/* If this process got the same signal, its user ended the recording. */
 	if (killed && killed != answer_signal) {
 		answer_recorder_killed = true;
 		message_error(COMMAND_FAILED, NULL,

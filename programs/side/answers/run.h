@@ -16,8 +16,9 @@ struct answer_plan {
 	const char *const *command_args; /* for a command */
 	const char *const *process_args; /* for a running process */
 	/*
-	 * A command waits while a ring is full, instead of losing events. Not for verbs that
-	 * measure times, which would contain these waits, nor for a process that is in use.
+	 * A command waits while a ring is full, instead of losing events. Verbs that measure times
+	 * do not set this, because the times would contain these waits. A running process never
+	 * waits.
 	 */
 	bool command_blocks;
 	/* Adds options from the command line; NULL: none. False: out of memory. */
@@ -26,8 +27,8 @@ struct answer_plan {
 	int (*answer)(const struct parsed *parsed, const char *dir);
 	/*
 	 * Shows the trace of a running process while it is recorded; NULL: `answer` follows the
-	 * recording. `recording` is at its end when the recording has ended. The recording ends with
-	 * this function, which runs in another process.
+	 * recording. The descriptor `recording` is at its end of file when the recording has ended.
+	 * The function runs in another process; when it returns, the recording ends.
 	 */
 	int (*watch)(const struct parsed *parsed, const char *dir, int recording);
 };

@@ -354,7 +354,7 @@ static void attach_print_not_informed(const struct attached *attached)
 			attached->report.text);
 }
 
-/* The descriptor that the environment names for reports of the begin; 0: none. */
+/* The descriptor for the report that the recording has begun, from the environment; 0: none. */
 static int attach_take_ready(void)
 {
 	const char *text = getenv("SIDE_READY_FD");
@@ -368,7 +368,7 @@ static int attach_take_ready(void)
 	return (int)fd;
 }
 
-/* The recording has begun, and the program's probes are set. */
+/* Reports that the recording has begun and the program's probes are set. */
 static void attach_report_ready(struct attached *attached)
 {
 	ssize_t written;

@@ -21,7 +21,7 @@ void confine_enable(void);
  */
 void confine(const char *input, const char *output);
 
-/* The same with reads below two paths, and no writes. `second` may be NULL. */
+/* Permits reads below two paths, and no writes; otherwise as confine(). `second` may be NULL. */
 void confine_readers(const char *first, const char *second);
 
 /*

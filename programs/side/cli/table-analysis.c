@@ -134,7 +134,7 @@ const struct option command_report_options[] = {
 		.kind = OPTION_TEXT,
 		.completion = COMPLETE_FILE,
 		.offset = offsetof(struct report_options, html),
-		.sentence = "Write a page for a browser to FILE instead of text: timeline, flame graph, call tree, and tables, in one file of 5 MB at most.",
+		.sentence = "Write a page for a browser to FILE instead of text: timeline, flame graph, call tree and tables. The file has at most 5 MB.",
 	},
 	{
 		.former_letter = 'n',
@@ -261,7 +261,7 @@ const struct option command_export_options[] = {
 		.offset = offsetof(struct export_options, weight),
 		.choices = command_flame_weights,
 		.standard = "auto: time if there are calls, otherwise count",
-		.sentence = "For folded, speedscope, pprof and svg: the weight of a call path: time (of calls, without called functions), count (of events or calls), bytes (allocated), wait (for locks), on-cpu, off-cpu (parts of the time of calls).",
+		.sentence = "For folded, speedscope, pprof and svg: weigh call paths by time (without called functions), count, bytes (allocated), wait (for locks), on-cpu or off-cpu. count is of events or calls; on-cpu and off-cpu are parts of the time of calls.",
 	},
 	{
 		.letter = 'b',
@@ -303,12 +303,14 @@ const char *const command_export_paragraphs[] = {
 	"pprof: a file for `go tool pprof` and others. "
 	"svg: a picture, for a browser, a wiki or print. "
 	"These have no times of events. "
-	"A path comes from the calls of a call trace, otherwise from the stack of each event: the context backtrace, a field caller, or the context ip.",
+	"A path comes from the calls of a call trace, otherwise from the stack of each event. "
+	"The stack is the context backtrace, a field caller, or the context ip.",
 	"In perfetto and chrome, calls of functions (`side trace --exit`) are slices with the name of the function, nested in the track of their thread. "
 	"The note `no return` marks a call whose return is not in the trace, and `no entry` a return whose entry is not in it.",
 	"Addresses and pointers are hexadecimal, or with `--symbols` the function with file and line: `\"price+0x1f (shop.c:12)\"`. "
 	"jsonl has the number, and its symbol beside it.",
-	"Losses of the recording are in perfetto, chrome, jsonl, ctf1 and ctf2; for the other formats, standard error has them.",
+	"perfetto, chrome, jsonl, ctf1 and ctf2 contain the losses of the recording. "
+	"For the other formats, they are printed on standard error.",
 	COMMAND_SESSION_TRACE,
 	NULL,
 };
@@ -327,7 +329,7 @@ const struct example command_export_examples[] = {
 	{ "side export trace --format jsonl --filter 'size > 4096' | jq .fields.size",
 		"Print events for another program." },
 	{ "side export trace --format folded --weight bytes -o bytes.folded",
-		"Write who allocates how many bytes, as folded stacks." },
+		"Write the bytes that each call path allocates, as folded stacks." },
 	{ "side export trace --format pprof -o trace.pb.gz",
 		"Write a file for `go tool pprof -http : trace.pb.gz`." },
 	{ "side export trace --format svg -o trace.svg",

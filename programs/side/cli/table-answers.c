@@ -61,7 +61,8 @@
 #define ANSWER_OPERANDS \
 	"COMMAND runs until it ends, with its own standard input, output and error. " \
 	"The table follows on standard output. " \
-	"DIR is a trace that `-o` has kept, SESSION the trace of a session, if no program has this name. " \
+	"DIR is a trace that `-o` has kept. " \
+	"SESSION is a session, whose trace is read if no program has this name. " \
 	"Options of side come before COMMAND."
 
 /* leaks */
@@ -95,7 +96,7 @@ const struct option command_leaks_options[] = {
 		.name = "mmap",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct leaks_arguments, answer.mmap),
-		.sentence = "Mappings that the program made with `mmap` and `mremap` are blocks, too; of a mapping that is unmapped in part, each remaining part is one. Not with `-p`.",
+		.sentence = "Also list mappings that the program made with `mmap` and `mremap`. Each part that remains of a partly unmapped mapping is a block. Not with `-p`.",
 	},
 	{
 		.name = "debuginfod",
@@ -110,14 +111,15 @@ const char *const command_leaks_paragraphs[] = {
 	"Records the calls of the allocator and lists the blocks of memory that are alive at the end, by the stack that allocated them. "
 	"It also lists blocks that were freed twice.",
 	"With COMMAND, the answer comes after its end. "
-	"A command waits while its ring is full, so that no event is lost; if the recorder dies, it waits for a second at most. "
+	"A command waits while its ring is full, so that no event is lost. "
+	"If the recorder dies, the command waits for one second at most. "
 	"With `-p`, only blocks that were allocated during the recording count. "
 	"With DIR, the answer comes from a trace that `-o` has kept. "
 	"Other recordings of `side record -w libc` also serve; without `--context backtrace`, their stacks have one function.",
 	"A block is alive if nothing has freed it; that the program still has a pointer to it makes no difference. "
 	"GROWTH shows when these blocks were allocated, in eighths of the recording: a cache fills at the beginning, a leak grows to the end.",
 	"The allocator is the one that the program calls: that of the C library, or of another library, such as jemalloc. "
-	"C++ operators that such an allocator defines are not visible with `-p`, and in libraries that are loaded later. "
+	"C++ operators that such an allocator defines are not recorded with `-p`, nor in libraries that are loaded later. "
 	"With `-p`, blocks of `posix_memalign` are not visible either; its calls are counted. "
 	"If events were lost, the answer is approximate, and a line reports that.",
 	"The exit status is that of COMMAND, and 0 for a trace.",
@@ -308,7 +310,7 @@ const struct option table_flame_options[] = {
 		.offset = offsetof(struct flame_arguments, answer.weight),
 		.choices = command_flame_weights,
 		.standard = "auto: time if there are calls, otherwise count",
-		.sentence = "The weight of a call path: time (of calls), count (of events or calls), bytes (allocated), wait (for locks), on-cpu, off-cpu (parts of the time of calls).",
+		.sentence = "Weigh call paths by time (of calls), count, bytes (allocated), wait (for locks), on-cpu or off-cpu. count is of events or calls; on-cpu and off-cpu are parts of the time of calls.",
 	},
 	{
 		.letter = 'b',
@@ -456,7 +458,7 @@ const struct option table_diff_options[] = {
 		.kind = OPTION_NUMBER,
 		.offset = offsetof(struct diff_arguments, answer.least),
 		.standard = "20",
-		.sentence = "Judge only what happened at least COUNT times in one of the traces; durations, in both.",
+		.sentence = "Compare only what happened at least COUNT times: durations in both traces, counts and bytes in one of them.",
 	},
 	{
 		.name = "fail-above",
@@ -485,11 +487,11 @@ const struct option table_diff_options[] = {
 const char *const table_diff_paragraphs[] = {
 	"Compares the trace AFTER with the trace BEFORE and lists the changes, the largest effect first. "
 	"Each is a directory, or the name of a session. "
-	"MEASURE is one of these: time (a call of a function, without the functions that it called), pair (`--pair`), calls (of a function), events (their number), bytes (that a call path allocated).",
+	"MEASURE is time (of a call, without called functions), pair (`--pair`), calls (of a function), events (their number) or bytes (that a call path allocated).",
 	"Durations are compared by their medians and their 90th percentiles. "
 	"A change counts only if the variation within both traces does not explain it, with a confidence of 99.99%. "
 	"Changes of less than 20 ns are ignored. "
-	"A function that calls a slower one has not become slower itself.",
+	"So a function that only calls a slower one is not listed.",
 	"Counts and bytes are compared only if no events were lost. "
 	"A change of a count that chance can explain (3.9 standard deviations) is ignored. "
 	"Two runs on a machine with different loads differ everywhere: compare runs under equal conditions.",
@@ -535,13 +537,15 @@ const struct option table_explore_options[] = {
 };
 
 const char *const table_explore_paragraphs[] = {
-	"Shows a trace on the whole terminal: a summary, the functions with their times, the call tree, all events, event classes, threads, stacks, leaks and locks. "
+	"Shows a trace on the whole terminal: summary, functions with their times, call tree, events, event classes, threads, stacks, leaks and locks. "
 	"The numbers are those of `side report`, `side flame`, `side leaks` and `side locks`.",
-	"F2 to F9, F11 or a letter selects a view, arrow keys move, Enter expands a branch or shows a whole row, / searches and q quits. "
+	"F2 to F9, F11 or a letter selects a view, and arrow keys move. "
+	"Enter expands a branch or shows a whole row, / searches, and q quits. "
 	"The key ? lists all keys.",
 	"With `-p`, side records the calls of functions of a running program and reads them again each second; p pauses. "
-	"If a reading takes longer, the intervals become longer too. "
-	"The recording ends with the screen, and is removed unless `-o` keeps it.",
+	"If reading a trace takes long, side reads it less often. "
+	"The recording ends when you quit. "
+	"It is removed unless `-o` keeps it.",
 	"The terminal needs at least 40x10 characters. "
 	"There are no colours if NO_COLOR is set.",
 	NULL,

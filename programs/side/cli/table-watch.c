@@ -58,7 +58,7 @@ const struct option table_top_options[] = {
 		.digits_follow = true,
 		.kind = OPTION_NUMBER,
 		.offset = offsetof(struct top_options, callers),
-		.sentence = "List the COUNT code locations from which most events came, 10 if there is no COUNT, as function, file and line: by a field named caller, otherwise by the first address of the context backtrace, otherwise by the context ip.",
+		.sentence = "List the COUNT code locations from which most events came, as function, file and line; 10 without COUNT. The location is a field named caller, otherwise the first address of the context backtrace, otherwise the context ip.",
 	},
 	{
 		.name = "debuginfod",

@@ -37,7 +37,7 @@ static wchar_t *draw_characters(const char *text)
 			bytes = 1;
 			wide[used] = L'?';
 		}
-		/* Directions and joined characters of a name must not change other columns. */
+		/* Text directions and joined characters of a name must not change other columns. */
 		if (wcwidth(wide[used]) < 1)
 			wide[used] = L'?';
 		used++;

@@ -22,8 +22,8 @@ void draw_start(bool colour);
  */
 void draw_line(int line, enum draw_style style, size_t skip, const char *text);
 /*
- * Draws the text in as many lines as it needs, from `line` to the one before `end`, without the
- * first *skip lines, of which it subtracts those that there are. Returns the next line.
+ * Draws the text in as many lines as it needs, from `line` to the line before `end`, without the
+ * first *skip lines. Subtracts the lines that it skipped from *skip. Returns the next line.
  */
 int draw_wrapped(int line, int end, uint64_t *skip, const char *text);
 

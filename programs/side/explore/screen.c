@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The full-screen terminal view of `side explore`: keys, and what they show. */
+/* The full-screen terminal view of `side explore`: draws the rows and reads the keys. */
 #include "programs/side/explore/screen.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Before the header of curses, whose macros have short names. */
+/* Include these first: the macros of curses have short names. */
 #include "analysis/explore.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -22,7 +22,7 @@
 #define SCREEN_HEAD 2 /* lines above the rows */
 #define SCREEN_TICK_MS 250
 #define SCREEN_REFRESH_NS UINT64_C(1000000000)
-/* A large trace is read again less often: at most a fifth of the time is spent on it. */
+/* A large trace is read again less often: reading takes at most a fifth of the time. */
 #define SCREEN_REFRESH_FACTOR 4
 #define SCREEN_INPUT_MAX 1024
 #define SCREEN_SCROLL 8 /* columns of one step to the side */
@@ -183,7 +183,7 @@ static char *screen_row(const struct screen *screen, uint64_t row)
 static const char *screen_empty_answer(const struct screen *screen)
 {
 	if (!screen->options->answers)
-		return "Not while a program is recorded: see `side leaks -p`, `side locks -p` and `side flame -p`.";
+		return "Not available while a program is recorded: use `side leaks -p`, `side locks -p` and `side flame -p`.";
 	if (screen->view == EXPLORE_LEAKS)
 		return "No allocations were recorded: `side leaks -o DIR COMMAND` records them.";
 	if (screen->view == EXPLORE_LOCKS)
@@ -227,7 +227,10 @@ static void screen_draw_help(void)
 	draw_line(LINES - 1, DRAW_BAR, 0, "Any key returns");
 }
 
-/* Draws the lines of a text, each of which has a newline. Returns how many of those to skip there are not. */
+/*
+ * Draws the lines of a text without the first `skip` ones. Each line has a newline. Returns by how
+ * much `skip` is too large, or 0.
+ */
 static uint64_t screen_draw_lines(char *text, uint64_t skip)
 {
 	int line = 1;
@@ -240,7 +243,7 @@ static uint64_t screen_draw_lines(char *text, uint64_t skip)
 	return line > 1 ? 0 : skip + 1;
 }
 
-/* The row, and the lines about it. */
+/* Draws the selected row without cutting it, and the lines that explain it. */
 static void screen_draw_detail(struct screen *screen)
 {
 	uint64_t row = screen->positions[screen->view].row, missing;
@@ -369,7 +372,7 @@ static bool screen_update(struct screen *screen)
 			clock_monotonic_ns() - screen->ended_ns <
 					(pause > SCREEN_REFRESH_NS ? pause : SCREEN_REFRESH_NS))
 		return false;
-	/* Asked before the reading, so that the last one has all events. */
+	/* Check this first: if the recording has ended, the reading that follows has all events. */
 	screen->is_recording = screen_is_recording(screen);
 	if (screen_load_again(screen, screen->filter, &error))
 		format_printable(error.text, screen->message, sizeof(screen->message));
@@ -416,7 +419,7 @@ static bool screen_read_line(const char *prompt, char *text, size_t size)
 		if (key == SCREEN_ESCAPE)
 			return false;
 		if ((key == KEY_BACKSPACE || key == 127 || key == '\b') && used) {
-			/* A character of UTF-8 goes with all its bytes. */
+			/* Remove all bytes of a character of UTF-8. */
 			while (--used && ((unsigned char)text[used] & 0xc0) == 0x80)
 				;
 			text[used] = '\0';
@@ -674,7 +677,7 @@ static void screen_take_key(struct screen *screen, int key)
 		screen_key_of_command(screen, key);
 }
 
-/* A recording has no trace until the program has joined it. */
+/* A recording has no trace until the program has joined: wait. */
 static int screen_load_first(struct screen *screen, struct error *error)
 {
 	int ret = -ENOENT;

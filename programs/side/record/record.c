@@ -446,7 +446,7 @@ void command_live_messages(struct session *session)
 	}
 }
 
-/* What these processes do is missing in the answer, so --quiet does not suppress it. */
+/* The answer is incomplete if processes still run, so --quiet does not suppress the note. */
 static void record_print_survivors(const struct session_summary *summary)
 {
 	uint32_t nr = summary->survivors;
@@ -454,9 +454,9 @@ static void record_print_survivors(const struct session_summary *summary)
 	if (nr)
 		fprintf(stderr,
 				"%s %" PRIu32
-				" process%s of the command still run%s; the answer lacks what %s from now on\n%s `-p PID` records a running process\n",
+				" process%s of the command still run%s; the answer does not contain %s later events\n%s `-p PID` records a running process\n",
 				message_label(false), nr, nr == 1 ? "" : "es", nr == 1 ? "s" : "",
-				nr == 1 ? "it does" : "they do", message_hint_label());
+				nr == 1 ? "its" : "their", message_hint_label());
 }
 
 void command_session_summary(

@@ -133,7 +133,7 @@ static const char *loss_hint_full(enum lost_verb verb)
 	return NULL;
 }
 
-/* The same for an answer. Its verbs have no `--memory-limit` and no `--exit`. */
+/* Replaces hints with options that verbs with answers lack: `--memory-limit` and `--exit`. */
 static const char *loss_hint_of_answer(const char *reason, const char *hint)
 {
 	if (!strcmp(reason, SESSION_LOST_PROCESS) || !strcmp(reason, "no ring memory"))

@@ -18,7 +18,7 @@ enum lost_verb {
 	LOST_OF_ATTACH,
 	LOST_OF_SESSION,
 	LOST_OF_RECOVER,
-	LOST_OF_ANSWER, /* `side leaks` and its like, which have few options of a recording */
+	LOST_OF_ANSWER, /* verbs such as `side leaks`, which have few options for recording */
 };
 
 struct lost_sums {

@@ -16,14 +16,14 @@ void session_offer_names(struct nearest *nearest, bool system);
  */
 int session_trace(struct parsed *parsed);
 /*
- * For verbs whose operands are a command, or the directory of a trace: if the only operand is no
- * file and no program, but a session, replaces it by the session's directory. Call it once in a
- * process.
+ * For verbs whose operands are a command, or the directory of a trace. If the only operand is the
+ * name of a session, and of no file and no program, replaces it by the session's directory. Call it
+ * once in a process.
  */
 void session_trace_or_command(struct parsed *parsed);
 /*
- * For verbs whose operands are two traces: replaces each that is no file, but a session. Call it
- * once in a process.
+ * For verbs whose operands are two traces. Replaces each operand that is the name of a session, and
+ * of no file. Call it once in a process.
  */
 void session_trace_two(struct parsed *parsed);
 

@@ -11,7 +11,7 @@
 #include "analysis/report-keys.h"
 #include "analysis/stacks.h"
 
-#define TOP_CALLERS_MAX 100000u /* different callers; the events of further ones are not listed */
+#define TOP_CALLERS_MAX 100000u /* different callers; further callers are not listed */
 #define TOP_CALLERS_DEFAULT 10
 
 struct ctf_item;
@@ -30,11 +30,11 @@ struct top_callers {
 	struct symbols *symbols; /* NULL: callers were not requested */
 	struct keys keys;
 	struct top_caller *items; /* keys.count elements */
-	struct stat *maps;        /* of each trace: its file of mappings as it was read */
+	struct stat *maps;        /* of each trace: its file of mappings when last read */
 	uint32_t nr_maps;
 };
 
-/* Starts the process that reads debug files: before this one is confined. 0 or -ENOMEM. */
+/* Starts a process that reads debug files. Call it before confine(). 0 or -ENOMEM. */
 int top_callers_start(struct top_callers *callers, const struct top_options *options);
 void top_callers_free(struct top_callers *callers);
 /* Begins the next interval. */
@@ -42,12 +42,12 @@ void top_callers_reset(struct top_callers *callers);
 /* The reader was closed: the numbers of its traces are no longer valid. */
 void top_callers_forget(struct top_callers *callers);
 
-/* Adds what the event says about the code of its process. 0 or -ENOMEM. */
+/* Adds a base address record of the process to the symbols. 0 or -ENOMEM. */
 int top_callers_add_code(struct top_callers *callers, const struct ctf_item *item);
-/* Counts the event, which is one of this interval if `now`. */
+/* Counts the event; for this interval too if `now` is true. */
 void top_callers_count(struct top_callers *callers, const struct event_stack_class *class,
 		const struct ctf_item *item, uint32_t process, bool now);
-/* Reads the mappings of the processes that have changed. 0 or -ENOMEM. */
+/* Reads the mappings again of each process whose file has changed. 0 or -ENOMEM. */
 int top_callers_read_maps(struct top_callers *callers, const struct ctf_reader *reader);
 
 /*

@@ -14,7 +14,7 @@
 
 #define PERCENTILE(percent) ((uint32_t)((percent)*1000))
 #define NAME_WIDTH 44
-#define CALLER_COLUMN 32 /* what precedes the caller in its line */
+#define CALLER_COLUMN 32 /* text before the caller in a line */
 
 static double top_print_rate(const struct top_view *view, uint64_t now, uint64_t before)
 {

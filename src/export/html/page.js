@@ -189,7 +189,7 @@ function frameText(frame) {
 	return "0x" + BigInt(frame.address || 0).toString(16);
 }
 
-/* A stack that opens on request. Before, it shows the first callers, too: many stacks begin in the same function. */
+/* A stack that opens on request. The closed stack shows the first callers too: many stacks begin in the same function. */
 function makeStack(title, frames) {
 	if (!frames || !frames.length)
 		return make("span", {class: "source"}, title ? title + ": not recorded" : "not recorded");
@@ -230,7 +230,7 @@ function addSummary() {
 	if (overview.damaged)
 		part.append(make("p", {class: "alert"}, "A part of the trace could not be read. The page has the remainder."));
 	if (overview.untimed)
-		note(plural(overview.untimed, "event has", "events have") + " no time, and are in no timeline.");
+		note(plural(overview.untimed, "event has", "events have") + " no time, so the timeline does not show them.");
 }
 
 /* ---- colours ---- */
@@ -243,13 +243,13 @@ function fillOf(name) {
 	return "fill-" + ((hash ^ hash >>> 11 ^ hash >>> 21) & 7);
 }
 
-/* Cuts a text to a width in units of a chart. Without "…", so that it remains a part of the name that a screen reader reads. */
+/* Cuts a text to a width in units of a chart. Adds no "…": the text must remain a part of the name that a screen reader reads. */
 function fitText(text, space) {
 	const most = Math.floor((space - 6) / 6.4);
 	return most < 3 ? "" : text.slice(0, most);
 }
 
-/* Cuts the name only: a part of a number would be another number. */
+/* Cuts only the name: a part of the number would be a wrong number. */
 function laneText(lane, space) {
 	const count = lane.thread.events ? " · " + plural(lane.thread.events, "event") : "", whole = lane.name + count;
 	return fitText(whole, space).length === whole.length ? whole : fitText(lane.name, space - 6.4 * (count.length + 1)) + "…" + count;
@@ -317,7 +317,7 @@ function addTimeline() {
 	const more = make("button", {type: "button", id: "timeline-more", onclick: () => { shown = lanes.length; more.hidden = true; draw(); }},
 		"Show all " + formatCount(lanes.length) + " threads");
 	let shown = Math.min(lanes.length, lanesShown), chosen = -1, space = width;
-	let begin = 0, length = end; /* what is visible */
+	let begin = 0, length = end; /* the visible part of the trace */
 
 	const zoom = d3.zoom().filter(() => d3.event.type === "wheel" ? d3.event.ctrlKey || d3.event.metaKey : !d3.event.button && !d3.event.ctrlKey)
 		.on("zoom", () => {
@@ -371,7 +371,7 @@ function addTimeline() {
 		steps.forEach(([left, count], i) => {
 			const right = i + 1 < steps.length ? steps[i + 1][0] : stop;
 			if (count) {
-				/* A single event is visible, too. */
+				/* Keeps a single event visible. */
 				const height = Math.max(1.5, Math.sqrt(count / most) * (laneHeight - 6));
 				path += "M" + left + "," + (top + laneHeight) + "v" + (-height).toFixed(1) + "H" + Math.max(left + 1, right).toFixed(1) + "v" + height.toFixed(1) + "z";
 			}
@@ -381,7 +381,7 @@ function addTimeline() {
 
 	function drawCalls(group, lane, scale, top) {
 		let drawn = 0;
-		/* The longest come first, so the limit leaves out what is hardly visible. */
+		/* The longest calls come first, so the limit leaves out calls that are hardly visible. */
 		for (const call of lane.calls) {
 			const left = scale(call.begin), right = scale(call.begin + call.duration);
 			if (right < 0 || left > space || right - left < 0.4 || call.depth >= callRows || drawn > 1500)
@@ -566,14 +566,14 @@ function addTrees() {
 	const trees = readTrees();
 	if (!trees.length)
 		return;
-	const part = section("flame", "Flame graph", "Each box is a function; its width is its share. The boxes below it are the functions that it called. " +
+	const part = section("flame", "Flame graph", "Each box is a function. The width of a box is the share of the function. The boxes below are the functions that it called. " +
 		"Choose a box to enlarge it.");
 	const choice = make("select", {id: "flame-source", onchange: () => show(trees[choice.selectedIndex])},
 		...trees.map((tree) => make("option", {value: tree.id}, tree.title)));
-	const lostReturns = make("p", {class: "alert", id: "flame-lost"}, "Returns of functions were lost. A function without its return can have functions below it that it did not call.");
+	const lostReturns = make("p", {class: "alert", id: "flame-lost"}, "Returns of functions were lost. Below a function without a return, the graph can show functions that it did not call.");
 	part.append(lostReturns);
 	const flame = makeFlame(part, choice);
-	const below = section("tree", "Call tree", "The same functions as a table: with their own share, and that of the functions that they called.");
+	const below = section("tree", "Call tree", "The same functions as a table, with their own share and the share of the functions that they called.");
 	const table = makeTreeTable(below);
 
 	function show(tree) {
@@ -611,7 +611,7 @@ function makeFlame(part, choice) {
 			}
 		};
 		lay(tree.roots, 0, 1 / sum);
-		/* A parent precedes its children. Recorded times of callees can exceed those of their caller. */
+		/* A parent precedes its children. Recorded times of callees can exceed the time of their caller. */
 		for (const node of tree.nodes)
 			if (node.children.length)
 				lay(node.children, node.left, node.wide / Math.max(node.total, d3.sum(node.children, (child) => child.total), 1));
@@ -801,7 +801,7 @@ function makeTreeTable(part) {
 		head.replaceChildren(make("tr", {role: "row"}, ...["Function", "Total", "Itself", ...(tree.id === "calls" ? ["Calls"] : []), "Share", ""].map((title, i) =>
 			make("th", {scope: "col", role: "columnheader", class: i && title ? "number" : null}, title || make("span", {class: "unseen"}, "Bar")))));
 		body.replaceChildren(...tree.roots.slice(0, childrenShown).map((node, i) => makeRow(node, i + 1, tree.roots.length)));
-		/* What weighs most is open from the beginning. */
+		/* Open the heaviest path at the beginning. */
 		for (let node = tree.roots[0], i = 0; node && i < 6 && node.total > tree.weight / 4; node = node.children[0], i++)
 			open(node);
 		if (tree.roots[0])
@@ -835,7 +835,7 @@ function addDistributions() {
 	const all = readDistributions();
 	if (!all.length)
 		return;
-	const part = section("distributions", "Distributions", "How many values are in each range. A range does not include its end.");
+	const part = section("distributions", "Distributions", "The number of values in each range. A range does not include its end.");
 	const choice = make("select", {id: "distribution-source", onchange: () => show(all[choice.selectedIndex])}, ...all.map((one) => make("option", null, one.title)));
 	const texts = make("dl", {class: "cards"}), body = make("tbody");
 
@@ -934,7 +934,7 @@ function addDeadlocks(part) {
 	}
 }
 
-/* Where threads waited, and what the others did meanwhile. */
+/* The stacks of waiting threads, each with the stack of the thread that held the lock or woke them. */
 function addWaits(part, locks) {
 	const rows = locks.flatMap((lock) => lock.stacks.map((stack) => ({lock, stack}))).filter((row) => row.stack.waiter)
 		.sort((left, right) => compareValues(right.stack.total_ns, left.stack.total_ns));
@@ -955,7 +955,7 @@ function addLocks() {
 	const part = section("locks", "Locks", "Locks by the time that threads waited for them.");
 	addDeadlocks(part);
 	if (summary.lost || summary.lost_packets)
-		part.append(make("p", {class: "alert"}, "Events were lost. Durations with losses in them are not counted."));
+		part.append(make("p", {class: "alert"}, "Events were lost. Durations during which events were lost are not counted."));
 	addTable(part, "table-lock", "Locks", [nameColumn("Lock", lockName), {title: "Kind", value: (row) => row.kind}, {title: "Process", value: processText},
 		numberColumn("Waited", (row) => row.waited_ns, formatDuration), numberColumn("Contended", (row) => row.contended), numberColumn("Attempts", (row) => row.attempts),
 		numberColumn("Wait p99", (row) => row.wait.p99_ns, formatDuration), numberColumn("Longest wait", (row) => row.wait.max_ns, formatDuration),
@@ -1000,9 +1000,9 @@ function addNotes() {
 	const names = {count: "events", process: "processes", function: "functions", caller: "callers", slow: "slowest pairs", histogram: "histograms", durations: "distributions of pairs",
 		lost: "losses", lock: "locks", leak: "leaks", leaks_process: "processes with allocations"};
 	for (const line of linesOf("omitted"))
-		note("The page leaves out " + plural(line.count, "row") + " of the table of " + (names[line.of] || line.of) + ". `side report --json` prints all.");
+		note("The page leaves out " + plural(line.count, "row") + " of the table of " + (names[line.of] || line.of) + ". `side report --json` prints all rows.");
 	if (chart.restricted)
-		note("The report is of a part of the trace, so it has no tables of locks and memory: they need all events.");
+		note("The report covers a part of the trace. Tables of locks and memory need all events, so they are left out.");
 	if (chart.refused_stacks)
 		note(plural(chart.refused_stacks, "event") + " with a stack beyond the limit are counted as (unknown).");
 	if (!notes.length)
