@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads two traces and judges what changed. */
+/* Reads two traces and judges the changes. */
 #include "analysis/diff.h"
 
 #include <errno.h>
@@ -56,7 +56,7 @@ int diff_prepare(struct diff *diff, const struct diff_options *options, const ch
 	return ret;
 }
 
-/* Some event is that of an allocator. */
+/* True if the trace has an event of an allocator. */
 static bool diff_has_allocations(const struct report *report)
 {
 	for (uint32_t i = 0; i < report->names.count; i++) {
@@ -93,7 +93,7 @@ static int diff_read_side(struct diff *diff, int side, struct error *error)
 		return ret;
 	diff->lost[side] = report_lost(report) + report->lost_packets;
 	diff->seconds[side] = ((double)report->last_ns - (double)report->first_ns) / 1e9;
-	/* If only the other trace has allocations, the tree of this one would be empty. */
+	/* If only the other trace has allocations, the tree of this trace would be empty. */
 	return diff_has_allocations(report) ? diff_read_flame(diff, side, error) : 0;
 }
 
@@ -303,7 +303,7 @@ static bool diff_judge_quantile(const struct diff *diff, struct diff_row *row, d
 			!diff_interval(row->stats[1], quantile, after))
 		return false;
 	change = row->values[1] - row->values[0];
-	/* The sides of the intervals that face each other. */
+	/* Half of each interval counts: the half on the side of the other interval. */
 	widths[0] = change > 0 ? (double)before[1] - row->values[0]
 			       : row->values[0] - (double)before[0];
 	widths[1] = change > 0 ? row->values[1] - (double)after[0]
@@ -345,7 +345,7 @@ static void diff_judge_durations(const struct diff *diff, struct diff_row *row)
 
 /* ---- counts and bytes ---- */
 
-/* The counts differ more than those of a random process; in traces of different lengths, per time. */
+/* The counts differ more than chance explains. With `rate`, they are compared per time. */
 static bool diff_is_count_change(const struct diff *diff, const struct diff_row *row)
 {
 	double before = (double)row->counts[0], after = (double)row->counts[1];
@@ -404,7 +404,7 @@ static void diff_judge(struct diff *diff)
 		diff->verdicts[row->verdict]++;
 		if (row->verdict == DIFF_WORSE && row->percent > diff->worst)
 			diff->worst = row->percent;
-		/* From zero on, no percentage describes the change. */
+		/* If the value before is 0, no percentage describes the change. */
 		if (row->verdict == DIFF_WORSE && !(row->values[0] > 0))
 			diff->worst = INFINITY;
 	}

@@ -4,9 +4,9 @@
  *
  * Each measure has a row. Durations are distributions. Their medians and 90th percentiles are
  * compared by confidence intervals of order statistics, which assume no form of the distribution.
- * A change counts if chance explains it in one of 10,000 cases. The duration of a call is that
- * without its callees, so that a slow function is not blamed on its callers. Memory is bounded by
- * the limits of reports and flame graphs.
+ * A change counts if chance explains it in at most one of 10,000 cases. The duration of a call does
+ * not include its callees, so the callers of a slow function do not count as slower. Memory is
+ * bounded by the limits of reports and flame graphs.
  *
  *     diff_prepare(&diff, &options, before, after, &listener, &error);
  *     diff_read(&diff, &error);
@@ -24,7 +24,7 @@
 #include "analysis/flame.h"
 #include "analysis/report.h"
 
-#define DIFF_LEAST_STANDARD 20 /* the least count of what is judged */
+#define DIFF_LEAST_STANDARD 20 /* measures with smaller counts are not judged */
 #define DIFF_LEAST_NS 20       /* smaller changes of durations are measurement noise */
 #define DIFF_LEAST_BYTES 1024  /* the same for allocated bytes */
 #define DIFF_ROWS_MAX 200000   /* measures */
@@ -43,7 +43,7 @@ enum diff_verdict {
 	DIFF_VERDICTS
 };
 
-/* The two values of a row are those of the first and of the second trace. */
+/* The two values of a row are of the first and of the second trace. */
 struct diff_row {
 	enum diff_measure measure;
 	enum diff_verdict verdict;

@@ -28,7 +28,7 @@ const struct ctf_value *event_member_scope(enum event_scope scope, const struct 
 /* Finds a member by its name, with or without the underscore of CTF. False: there is none. */
 bool event_member_find(struct event_member *ret_member, enum event_scope scope,
 		const struct ctf_item *item, const char *name);
-/* Finds it in the common context, then in that of the event. */
+/* Finds a context in the common context, then in the context of the event. */
 bool event_member_find_context(
 		struct event_member *ret_member, const struct ctf_item *item, const char *name);
 static inline bool event_member_exists(const struct event_member *member)

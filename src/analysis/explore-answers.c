@@ -248,7 +248,7 @@ static int explore_answers_open_stacks(struct explore_answers *answers, struct e
 		ret = flame_open(answers->flame, error);
 	if (!ret)
 		ret = flame_read(answers->flame, error);
-	/* No event has a stack: an answer without rows. */
+	/* No event has a stack: the answer has no rows. */
 	if (ret == -ENODATA) {
 		error_clear(error);
 		return 0;
@@ -309,7 +309,7 @@ static int explore_answers_add_leaks(struct explore_answer_rows *rows, const str
 	ret = explore_answers_add_lines(rows, &text);
 	for (uint32_t i = 0; i < leaks->group_count && !ret; i++)
 		ret = explore_answers_add(rows, EXPLORE_ROW_LEAK, i);
-	/* If something is missing, a free that looks wrong can be right. */
+	/* If events are missing, a second free can be correct. */
 	for (uint32_t i = 0; i < leaks->free_keys.count && !ret && leaks_is_exact(leaks); i++)
 		if (leaks->frees[i].count && leaks->frees[i].freed_by != LEAKS_STACK_NONE)
 			ret = explore_answers_add(rows, EXPLORE_ROW_FREE, i);
@@ -451,7 +451,7 @@ static void explore_answers_put_lock(struct locks *locks, uint32_t number, struc
 	view_out_put(out, name, strlen(name));
 }
 
-/* The first line of a deadlock or of a waiting thread is its row, the others are its stacks. */
+/* The first line of a deadlock or of a waiting thread is its row. Further lines are its stacks. */
 static void explore_answers_put_part(struct locks *locks, const struct explore_answer_row *item,
 		bool is_row, struct view_out *out)
 {

@@ -28,7 +28,7 @@ int explore_answers_create(
 		const char *dir, struct explore_answers **ret_answers, struct error *error);
 void explore_answers_free(struct explore_answers *answers);
 
-/* Stacks are those of the events for which the expression is true. It lives until the next call. */
+/* Selects the events of the stacks. The expression must live until the next call. */
 void explore_answers_set_filter(struct explore_answers *answers, const char *filter);
 
 /*

@@ -8,7 +8,7 @@
 #include "base/error.h"
 
 #define EXPLORE_INTERVAL 1024
-#define EXPLORE_AROUND 128          /* events before and after a wanted one that are kept as well */
+#define EXPLORE_AROUND 128          /* events before and after a line that are kept as well */
 #define EXPLORE_STOP_INTERVAL 4096u /* a power of two */
 
 /* ---- marks ---- */
@@ -42,14 +42,14 @@ void explore_events_add(struct explore_events *events, const struct ctf_item *it
 {
 	if (!item->timed || (events->nr_events && item->ns < events->last_ns))
 		events->unordered = true;
-	/* A walk from a time begins with the first event of that time, so only this one gets a mark. */
+	/* A walk from a time begins with the first event of that time: only this gets a mark. */
 	if (!events->unordered && events->nr_events && item->ns > events->last_ns)
 		explore_events_mark(events, item->ns);
 	events->last_ns = item->timed ? item->ns : events->last_ns;
 	events->nr_events++;
 }
 
-/* The last mark at or before the event; the begin of the trace if there is none. */
+/* The last mark at or before the event, or the begin of the trace. */
 static struct explore_mark explore_events_mark_before(
 		const struct explore_events *events, uint64_t number)
 {
@@ -78,7 +78,7 @@ static void explore_events_close(struct explore_events *events)
 	events->is_open = false;
 }
 
-/* Continues the current walk if that is shorter than a new one. */
+/* Continues the current walk if that is shorter than a walk from the nearest mark. */
 static bool explore_events_seek(struct explore_events *events, uint64_t number)
 {
 	struct explore_mark mark = explore_events_mark_before(events, number);

@@ -10,7 +10,7 @@
 
 #include "analysis/report-walk.h"
 
-#define EXPLORE_MARKS_MAX 8192 /* if there are more, every second one is removed */
+#define EXPLORE_MARKS_MAX 8192 /* a full table drops every second mark */
 #define EXPLORE_LINES_MAX 1024 /* lines in memory, a power of two */
 #define EXPLORE_LINE_MAX 65536 /* bytes of a line; the remainder is cut */
 
@@ -45,15 +45,15 @@ void explore_events_add(struct explore_events *events, const struct ctf_item *it
 void explore_events_free(struct explore_events *events);
 
 /*
- * Returns the line of the event with this number: its time, name and values. NULL: it cannot be
- * read again. The line is valid until the next call.
+ * Returns the line of the event with this number: its time, name and values. NULL: the event cannot
+ * be read again. The line is valid until the next call.
  */
 const char *explore_events_line(struct explore_events *events, uint64_t number);
 
 /*
- * Finds the first event from `number` on whose line contains `text`, without regard to case. After
- * the last event it continues with the first one. It calls `stops` every few thousand events, and
- * ends if the result is true. Returns whether an event was found.
+ * Finds the first event from `number` on whose line contains `text`, without regard to case. The
+ * search continues with the first event after the last one. It calls `stops` every few thousand
+ * events, and ends if the result is true. Returns whether an event was found.
  */
 bool explore_events_find(struct explore_events *events, uint64_t number, const char *text,
 		bool (*stops)(void *user), void *user, uint64_t *ret_number);

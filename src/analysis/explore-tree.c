@@ -31,7 +31,7 @@ bool explore_tree_is_expanded(const struct explore_tree *tree, uint32_t row)
 	return tree->expanded[explore_tree_number(tree, row)];
 }
 
-/* Skips everything below a collapsed branch: it follows the branch, and is deeper. */
+/* Skips all branches below a collapsed branch: they follow it, and are deeper. */
 static void explore_tree_collect(struct explore_tree *tree)
 {
 	const struct calls_branch *branches = tree->calls->branches;

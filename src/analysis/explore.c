@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What `side explore` shows: the tables of a report as rows of text. */
+/* Makes the rows of `side explore` from the tables of a report. */
 #include "analysis/explore.h"
 
 #include <errno.h>
@@ -57,7 +57,7 @@ static int explore_compare_functions(const void *one, const void *other, void *u
 {
 	const struct explore *explore = user;
 	const struct explore_function *left = one, *right = other;
-	/* EXPLORE_UNKNOWN + 1 is 0, so such functions come last. */
+	/* EXPLORE_UNKNOWN + 1 is 0, so functions without a value are last. */
 	uint64_t first = left->values[explore->sort] + 1;
 	uint64_t second = right->values[explore->sort] + 1;
 
@@ -326,7 +326,7 @@ uint64_t explore_row_count(const struct explore *explore, enum explore_view view
 	return 0;
 }
 
-/* Writes lines with control characters as \xNN, also the last one if it has no newline. */
+/* Writes each line with a newline, and control characters in it as \xNN. */
 static void explore_put_lines(struct view_out *out, struct view_out *text)
 {
 	char *end;
@@ -433,7 +433,7 @@ static int explore_read(struct explore *explore, const char *dir, const char *fi
 	return ret ? ret : report_read(report, error);
 }
 
-/* What the user has chosen remains after another reading. */
+/* Keep the choices of the user after another reading. */
 static int explore_keep(struct explore *explore, const struct explore *before)
 {
 	const struct explore_tree *tree = &before->tree;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What `side explore` shows: the tables of a report as rows of text, and the events by number.
+ * Makes the rows of `side explore`: the tables of a report as text, and the events by number.
  *
  * The screen asks for the rows that it shows. Numbers are those of `side report`, because a report
  * counts them.
@@ -20,7 +20,7 @@ enum explore_view {
 	EXPLORE_EVENTS,
 	EXPLORE_CLASSES,
 	EXPLORE_THREADS,
-	EXPLORE_STACKS, /* this one and the next ones are answers, in the order of explore_answer */
+	EXPLORE_STACKS, /* from here on: answers, in the order of enum explore_answer */
 	EXPLORE_LEAKS,
 	EXPLORE_LOCKS,
 	EXPLORE_VIEWS
@@ -37,7 +37,7 @@ enum explore_column {
 	EXPLORE_COLUMNS
 };
 
-#define EXPLORE_UNKNOWN UINT64_MAX /* "-" */
+#define EXPLORE_UNKNOWN UINT64_MAX /* printed as "-" */
 
 struct explore_function {
 	uint32_t function; /* index in report_calls */

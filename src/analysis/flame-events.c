@@ -17,7 +17,7 @@ struct flame_class {
 	struct locks_class *locks; /* NULL: not needed */
 	struct pair_class pair;
 	bool has_pair;
-	bool has_group; /* that of the last record */
+	bool has_group; /* the group of the last record */
 	uint32_t group_process;
 	int64_t group_thread;
 	uint32_t group;
@@ -145,7 +145,7 @@ static int flame_take_allocation(struct flame *flame, const struct flame_class *
 			((event_member_exists(&form->block) &&
 					 !leaks_member_number(&form->block, item)) ||
 					leaks_member_number(&form->status, item)))
-		return 0; /* It failed. */
+		return 0; /* The allocation failed. */
 	return flame_take_weight(flame, class, item, group, leaks_form_size(form, item));
 }
 
@@ -251,7 +251,7 @@ static int flame_take_auto(struct flame *flame, struct flame_class *class,
 	int ret = flame_take_call(flame, class, item, process, thread, group);
 
 	flame->any_backtrace |= has_backtrace;
-	/* The stack of a return is that of its entry. */
+	/* A return has the stack of its entry, which was counted already. */
 	if (ret || class->calls.kind == CALLS_RETURN || (flame->any_call && !has_backtrace))
 		return ret;
 	return flame_take_weight(flame, class, item, group, 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a flame graph contains. Texts belong to the caller and live as long as the flame graph. */
+/* Options of a flame graph. Texts belong to the caller and live as long as the flame graph. */
 #ifndef SIDE_ANALYSIS_FLAME_OPTIONS_H
 #define SIDE_ANALYSIS_FLAME_OPTIONS_H
 

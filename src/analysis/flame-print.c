@@ -52,8 +52,8 @@ static int flame_print_compare(const void *one, const void *other)
 }
 
 /*
- * The smallest weight of a row. A parent weighs at least as much as its children: with a row, all
- * rows above it are printed. 0 without memory.
+ * The smallest weight of a row. A parent weighs at least as much as its children, so the rows above
+ * a printed row are printed too. 0: out of memory.
  */
 static uint64_t flame_print_least(const struct flame_tree *tree, uint64_t rows)
 {
@@ -114,7 +114,7 @@ int flame_print_text(const struct flame_print *print, FILE *stream)
 			5, print->colour, NULL, 0, 0, false};
 	uint32_t count = flame_tree_count(tree), *order = flame_tree_order(tree, false);
 	uint64_t rows = print->rows ? print->rows : FLAME_ROWS_SHOWN, left = rows, hidden = 0;
-	/* One row more: the root is none. */
+	/* The root is a node but not a row: count it as well. */
 	uint64_t least = flame_print_least(tree, rows + 1);
 	struct view_out out = {0};
 

@@ -11,7 +11,7 @@
 struct flame_print {
 	const struct flame *flame;
 	const char *base; /* the trace whose weights flame_tree_add_base() has added; NULL: none */
-	uint64_t rows;    /* of the text, those with the largest weights; 0: FLAME_ROWS_SHOWN */
+	uint64_t rows;    /* rows of the text, the largest weights; 0: FLAME_ROWS_SHOWN */
 	bool colour;
 };
 

@@ -17,7 +17,7 @@
 struct stack_frame;
 
 #define FLAME_NODES_MAX 500000 /* nodes of a tree */
-#define FLAME_DEPTH_MAX 1024   /* functions of a path; deeper ones count for the last of these */
+#define FLAME_DEPTH_MAX 1024   /* functions of a path; deeper functions count for the last one */
 
 #define FLAME_TREE_ROOT 0
 #define FLAME_TREE_OTHERS 1 /* a child of the root */
@@ -34,7 +34,7 @@ struct flame_frame {
 struct flame_node {
 	uint32_t parent; /* a smaller number; KEYS_NONE: this is the root */
 	uint32_t frame;
-	uint32_t depth; /* of the root, 0 */
+	uint32_t depth; /* 0: the root */
 	uint64_t count; /* calls or events, without the children … */
 	uint64_t self;  /* … and their weight */
 	uint64_t total; /* set by flame_tree_sum(): with the children */
@@ -60,8 +60,9 @@ uint32_t flame_tree_frame(
 /* The frame of a function or of an address. KEYS_NONE: out of memory. */
 uint32_t flame_tree_stack_frame(struct flame_tree *tree, const struct stack_frame *frame);
 /*
- * The node of a frame below `parent`, which is added if it is new. FLAME_TREE_OTHERS beyond
- * FLAME_NODES_MAX and below that node; the parent beyond FLAME_DEPTH_MAX. KEYS_NONE: out of memory.
+ * The node of a frame below `parent`. A new node is added. Beyond FLAME_NODES_MAX and below
+ * FLAME_TREE_OTHERS, it is FLAME_TREE_OTHERS; beyond FLAME_DEPTH_MAX, the parent. KEYS_NONE: out of
+ * memory.
  */
 uint32_t flame_tree_child(struct flame_tree *tree, uint32_t parent, uint32_t frame);
 
@@ -77,7 +78,7 @@ static inline const struct flame_frame *flame_tree_frame_of(
 	return &tree->frames[tree->nodes[node].frame];
 }
 
-/* Adds the weights of `other` as the base: nodes belong together if all names are equal. 0 or -ENOMEM. */
+/* Adds the weights of `other` as the base. Nodes match if all names are equal. 0 or -ENOMEM. */
 int flame_tree_add_base(struct flame_tree *tree, const struct flame_tree *other);
 /* Computes the totals. After the last weight. */
 void flame_tree_sum(struct flame_tree *tree);

@@ -196,7 +196,7 @@ static uint32_t flame_function_frame(struct flame *flame, uint32_t function)
 	return flame_tree_frame(&flame->tree, (const char *)entry->bytes, entry->size, "");
 }
 
-/* A branch has a larger number than its parent. */
+/* Adds parents first: a branch has a larger number than its parent. */
 static int flame_add_branches(struct flame *flame)
 {
 	const struct report_calls *calls = &flame->calls;
@@ -221,7 +221,7 @@ static int flame_add_branches(struct flame *flame)
 	return map && node != KEYS_NONE ? 0 : -ENOMEM;
 }
 
-/* Calls that are in no branch: beyond a limit, or without an entry. */
+/* Adds calls that are in no branch: beyond a limit, or without an entry. */
 static void flame_add_other_calls(struct flame *flame)
 {
 	struct flame_node *others = &flame->tree.nodes[FLAME_TREE_OTHERS];
@@ -274,10 +274,10 @@ static void flame_choose_weight(struct flame *flame)
 	if (flame->weight == FLAME_WEIGHT_AUTO)
 		flame->weight = flame->any_call || has_pairs ? FLAME_WEIGHT_TIME
 							     : FLAME_WEIGHT_COUNT;
-	/* A whole stack tells more about an event than the recorded calls around it. */
+	/* The whole stack of an event is more complete than the recorded calls around the event. */
 	flame->is_calls = flame->any_call && !has_pairs &&
 			!(flame->weight == FLAME_WEIGHT_COUNT && flame->any_backtrace);
-	/* Stacks may have been counted, too, before the first call. */
+	/* Discard the stacks that were counted before the first call. */
 	if (flame->is_calls)
 		flame->events = flame->stackless = flame->stackless_weight = 0;
 }
@@ -305,7 +305,7 @@ static int flame_read_items(struct flame *flame)
 	return ret;
 }
 
-/* Without a weight, the trace lacks what is asked for. */
+/* If no event has a weight, reports what to record. */
 static int flame_check_weight(const struct flame *flame, struct error *error)
 {
 	const struct flame_weight_text *text = &flame_weights[flame->options->weight];

@@ -49,7 +49,7 @@ struct flame_group {
 	uint32_t unused;
 };
 
-/* What a thread waits for. */
+/* A request of a thread for a lock. */
 struct flame_wait {
 	bool is_open;
 	const void *operation;
@@ -76,14 +76,14 @@ struct flame {
 	bool any_call;
 	bool any_backtrace;
 	bool has_cpu;                         /* some call has a processor time */
-	bool is_calls;                        /* the tree is that of `calls`, not of stacks */
+	bool is_calls;                        /* the tree comes from `calls`, not from stacks */
 	uint64_t lost_reported, lost_counted; /* by the recorder, and by the packets */
 
 	/* Set by flame_read(). */
 	struct flame_tree tree;
 	enum flame_weight weight; /* not FLAME_WEIGHT_AUTO */
 	int64_t first_ns, last_ns;
-	uint64_t events;                      /* whose weight is in the tree */
+	uint64_t events;                      /* events with a weight in the tree */
 	uint64_t stackless, stackless_weight; /* events without a stack, and their weight */
 	uint64_t lost;                        /* events that the recording lost */
 	uint64_t unknown_cpu_ns;              /* time of calls whose processor time is unknown */
@@ -92,14 +92,14 @@ struct flame {
 
 /*
  * `verb` is for messages: "cannot VERB DIR". Afterwards the caller can drop its privileges. If
- * flame->symbols is set, no process is started that reads debug files: the caller has dropped its
- * privileges before, and has kept the symbols of the same trace.
+ * flame->symbols is set, this starts no process that reads debug files. The caller has then dropped
+ * its privileges before, and has kept the symbols of the same trace.
  */
 int flame_prepare(struct flame *flame, const struct flame_options *options, const char *verb,
 		const char *dir, const struct analysis_listener *listener, struct error *error);
 int flame_open(struct flame *flame, struct error *error);
 /*
- * Makes the tree. The trace may have no event with a weight: then the error says what to record,
+ * Makes the tree. The trace may have no event with a weight: then the error reports what to record,
  * and the code is -ENODATA.
  */
 int flame_read(struct flame *flame, struct error *error);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* What each call of mmap(), munmap() and mremap() changes. */
+/* Changes the table of mappings for each call of mmap(), munmap() and mremap(). */
 #include <errno.h>
 #include <string.h>
 
 #include "analysis/leaks.h"
 
-/* Mappings consist of pages of this size on x86-64; elsewhere it divides that of the pages. */
+/* The size of a page on x86-64. On other machines, it divides the size of a page. */
 #define LEAKS_PAGE UINT64_C(4096)
 /* The old addresses of mremap() remain mapped. */
 #define LEAKS_MREMAP_DONTUNMAP 4
-/* What the three functions return after a failure, or a range beyond the address space. */
+/* The result of a call that failed, or the end of an impossible range. */
 #define LEAKS_MAP_FAILED UINT64_MAX
 
 void leaks_mapping_find(struct leaks_mapping_class *class, const struct ctf_item *item)
@@ -71,7 +71,7 @@ static int leaks_mapping_remove(
 	return ret;
 }
 
-/* A mapping at an address replaces what is there. */
+/* A new mapping replaces the mappings at its addresses. */
 static int leaks_mapping_add(struct leaks *leaks, struct leaks_call *call, uint64_t begin)
 {
 	struct leaks_mapping mapping = {.begin = begin,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* A sorted table of mappings: parts are removed, whole ones are added. */
+/* A sorted table of mappings: adds whole mappings, and removes parts of them. */
 #include "analysis/leaks-mappings.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The first mapping that ends behind the address, or the place of a mapping there. */
+/* The index of the first mapping that ends behind the address. */
 static size_t leaks_mappings_search(
 		const struct leaks_mappings *mappings, uint32_t image, uint64_t address)
 {
@@ -31,7 +31,7 @@ static bool leaks_mappings_is_within(
 			mappings->items[at].begin < address;
 }
 
-/* Makes a place for one more mapping at an index. False: the table is full, or out of memory. */
+/* Makes space for one more mapping at an index. False: the table is full, or out of memory. */
 static bool leaks_mappings_insert(struct leaks_mappings *mappings, size_t at, int *ret_error)
 {
 	if (mappings->count == LEAKS_MAPPINGS_MAX) {

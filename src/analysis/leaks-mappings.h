@@ -3,7 +3,7 @@
  * Mappings of memory that a program made with mmap() and mremap(), and has not unmapped.
  *
  * A part of a mapping can be unmapped or moved: each part that remains is a mapping of its own. A
- * mapping at an address replaces what was there.
+ * new mapping replaces the mappings at its addresses.
  */
 #ifndef SIDE_ANALYSIS_LEAKS_MAPPINGS_H
 #define SIDE_ANALYSIS_LEAKS_MAPPINGS_H

@@ -36,7 +36,7 @@ struct leaks_image {
 	int64_t pid, parent; /* -1: unknown, or not forked */
 	int64_t first_ns, last_ns;
 	bool replaced; /* the process executed another program later */
-	bool wrapped;  /* the events are those of wrappers, which see a program from its start */
+	bool wrapped;  /* the events come from wrappers, which record a program from its start */
 	uint64_t allocations, allocated_bytes;
 	uint64_t blocks, bytes; /* alive now */
 	uint64_t unknown_frees;
@@ -125,23 +125,23 @@ struct leaks {
 	struct leaks_doubts doubts;
 
 	/* set by leaks_finish() */
-	uint64_t mappings_alive;                  /* of the blocks that are alive */
+	uint64_t mappings_alive;                  /* how many of blocks_alive are mappings */
 	uint64_t blocks_alive, bytes_alive;       /* at the end, in images that were not replaced */
 	uint64_t blocks_counted, bytes_counted;   /* of these, those that are old enough */
 	uint64_t blocks_replaced, bytes_replaced; /* in images that an exec ended */
 };
 
 /*
- * leaks.c: from the first step to the last one, in the same order as those of a report (report.h).
- * The caller sets `json`, `colour` and `doubts.cut` in a zeroed structure. leaks_free() in any case.
+ * leaks.c: call these functions in this order, as for a report (report.h). The caller sets `json`,
+ * `colour` and `doubts.cut` in a zeroed structure. Call leaks_free() in any case.
  */
 int leaks_prepare(struct leaks *leaks, const struct leaks_options *options, const char *dir,
 		const struct analysis_listener *listener, struct error *error);
 int leaks_open(struct leaks *leaks, struct error *error);
 int leaks_read(struct leaks *leaks, struct error *error);
-/* Reads symbols and makes `groups`. After leaks_read(). */
+/* Reads symbols and makes `groups`. Call it after leaks_read(). */
 int leaks_resolve(struct leaks *leaks, struct error *error);
-/* leaks_resolve(), and the answer as text or JSON. */
+/* Calls leaks_resolve() and writes the answer as text or JSON. */
 int leaks_print(struct leaks *leaks, FILE *out, struct error *error);
 void leaks_free(struct leaks *leaks);
 
@@ -178,7 +178,7 @@ int leaks_group(struct leaks *leaks);
 void leaks_doubts_examine(struct leaks *leaks);
 /* Decides which double frees are certain, when the modules of the processes are known. */
 void leaks_doubts_check_frees(struct leaks *leaks);
-/* A sentence for the reason `number`, below LEAKS_DOUBTS. False: it does not apply. */
+/* A sentence for the reason `number`, below LEAKS_DOUBTS. False: the reason does not apply. */
 bool leaks_doubt(const struct leaks *leaks, unsigned int number, char text[LEAKS_DOUBT_SIZE]);
 /* True if the recording has no call of the allocator, and nothing hides one. */
 bool leaks_is_empty(const struct leaks *leaks);

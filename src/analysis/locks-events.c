@@ -325,7 +325,7 @@ uint32_t locks_obstacle_of(const struct locks *locks, const struct locks_thread 
 	if (lock == LOCKS_NONE)
 		return LOCKS_NONE;
 	hold = locks_conflict(locks, lock, number, operation->is_read);
-	/* Without another thread, it can be its own lock. */
+	/* If no other thread holds the lock, this thread may wait for its own lock. */
 	return hold == LOCKS_NONE && !operation->is_read ? locks->all[lock].first_hold : hold;
 }
 
@@ -339,7 +339,7 @@ const struct locks_row *locks_awaited_row(
 	return lock == LOCKS_NONE ? NULL : &locks->rows[locks->all[lock].row];
 }
 
-/* The attempt ends with the trace. */
+/* Counts an attempt as if it ended with the trace. */
 static int locks_count_open_of(
 		struct locks *locks, const struct locks_thread *thread, uint32_t attempt)
 {

@@ -12,7 +12,7 @@ enum locks_action {
 	LOCKS_WAIT, /* two events: the request and the result */
 	LOCKS_TRY,
 	LOCKS_RELEASE,
-	LOCKS_CREATE, /* a thread; this and the next one are no operations of locks … */
+	LOCKS_CREATE, /* of a thread; LOCKS_CREATE and LOCKS_EXIT are no operations of locks … */
 	LOCKS_EXIT    /* … but show which threads have ended */
 };
 
@@ -89,7 +89,7 @@ int locks_take(struct locks *locks, const struct locks_class *class, struct lock
 
 /* Counts the attempts that are open at the end of the trace. 0 or -ENOMEM. */
 int locks_count_open(struct locks *locks);
-/* Who keeps this thread, which waits, from its lock; a hold, or LOCKS_NONE. */
+/* The hold that keeps this waiting thread from its lock, or LOCKS_NONE. */
 uint32_t locks_obstacle_of(const struct locks *locks, const struct locks_thread *thread,
 		const struct locks_pending *pending);
 
@@ -98,7 +98,7 @@ const struct locks_row *locks_awaited_row(
 		const struct locks *locks, const struct locks_thread *thread);
 
 /* locks-threads.c: which threads have ended. */
-/* A thread was created or exits. `id` is that of the event's thread. 0 or -ENOMEM. */
+/* A thread was created or exits. `id` is the thread of the event. 0 or -ENOMEM. */
 int locks_note_thread(struct locks *locks, const struct locks_event *event, int64_t id);
 /* The thread `event->object` has been joined. */
 void locks_note_join(struct locks *locks, const struct locks_event *event);

@@ -363,7 +363,7 @@ static void locks_print_pairs_of(struct locks_text *text, uint32_t row, const ui
 
 /* ---- waiting threads ---- */
 
-/* The thread that keeps this one waiting. */
+/* Prints the thread for which this thread waits. */
 static void locks_put_holder(struct locks *locks, const struct locks_thread *thread, char *name)
 {
 	uint32_t hold = locks_obstacle_of(locks, thread, &thread->pending[thread->depth - 1]);
@@ -380,7 +380,7 @@ static void locks_put_holder(struct locks *locks, const struct locks_thread *thr
 					: "");
 }
 
-/* What a thread waits for: the lock as in its table, or its address. */
+/* Prints the lock that a thread waits for, as in the table of locks, or its address. */
 static void locks_put_object(struct locks *locks, const struct locks_thread *thread, char *name)
 {
 	const struct locks_row *row = locks_awaited_row(locks, thread);

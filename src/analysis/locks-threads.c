@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds out which threads have ended.
+ * Decides which threads have ended.
  *
  * A call of pthread_exit() has the number of its thread. A thread that returns from its function has
  * no event. pthread_join() names the thread by its pthread_t, which other events do not have. So a
- * thread has ended if all threads with its function have been joined. Its function is that of the
- * outermost frame, below the one that starts threads.
+ * thread has ended if all threads with its function have been joined. The function of a thread is
+ * in the outermost frame, apart from the frames of the C library that start threads.
  */
 #include <errno.h>
 #include <string.h>
@@ -64,7 +64,7 @@ void locks_note_join(struct locks *locks, const struct locks_event *event)
 	if (number == KEYS_NONE || !locks->created[number])
 		return;
 	locks->starts[locks->created[number] - 1].joined++;
-	/* The next thread can have the same pthread_t. */
+	/* A later thread can have the same pthread_t. */
 	locks->created[number] = 0;
 }
 
@@ -96,7 +96,7 @@ static bool locks_is_function(
 			strcmp(start->symbol->module, frame->module) == 0;
 }
 
-/* Lost events can be those of threads that were created. */
+/* Lost events can be the begin of more threads. */
 static bool locks_knows_all_threads(const struct locks *locks)
 {
 	return !locks->lost && !locks->lost_packets && !locks->lost_reported &&

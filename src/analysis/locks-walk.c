@@ -91,7 +91,7 @@ static int locks_find_thread(struct locks *locks, struct locks_event *event, int
 	locks->threads[event->thread].id = id;
 	locks->threads[event->thread].process = event->process;
 	locks->threads[event->thread].trace = event->trace;
-	/* A new thread can have the number of one that has ended. */
+	/* A new thread can have the number of a thread that has ended. */
 	locks->threads[event->thread].has_exited = false;
 	return 0;
 }

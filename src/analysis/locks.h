@@ -215,9 +215,9 @@ int locks_prepare(struct locks *locks, const struct locks_options *options, cons
 		const struct analysis_listener *listener, struct error *error);
 int locks_open(struct locks *locks, struct error *error);
 int locks_read(struct locks *locks, struct error *error);
-/* Reads symbols, and ends the waits that are open. After locks_read(). */
+/* Reads symbols and counts the waits that are open. Call it after locks_read(). */
 int locks_resolve(struct locks *locks, struct error *error);
-/* locks_resolve(), and the answer as text or JSON, to a stream that is not flushed. */
+/* Calls locks_resolve() and writes the answer as text or JSON. Does not flush the stream. */
 int locks_print(struct locks *locks, FILE *out, struct error *error);
 void locks_free(struct locks *locks);
 
@@ -242,9 +242,9 @@ uint32_t *locks_waiting_order(struct locks *locks, uint32_t *ret_count);
 
 /* Totals, losses and limits. */
 void locks_print_summary(struct locks *locks, struct view_out *out);
-/* The kind and the variable, or the address and who used it first. */
+/* The kind and the variable, or the address and the function that used the lock first. */
 void locks_put_name(struct locks *locks, const struct locks_row *row, char name[LOCKS_NAME_BYTES]);
-/* `order` is that of locks_pair_order(). All pairs of stacks of the row. */
+/* Writes all pairs of stacks of a row. `order` comes from locks_pair_order(). */
 void locks_print_stacks(
 		struct locks *locks, uint32_t row, const uint32_t *order, struct view_out *out);
 void locks_print_deadlock(struct locks *locks, uint32_t number, struct view_out *out);

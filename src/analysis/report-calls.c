@@ -14,7 +14,7 @@ struct report_call_frame {
 	uint64_t inner_ns;     /* time of its callees … */
 	uint64_t inner_cpu_ns; /* … and their known processor time */
 	uint64_t cpu_ns;       /* processor time of the thread at the entry, or CALLS_CPU_UNKNOWN */
-	/* Time of calls of the same function in it, which only counts if it has no return itself. */
+	/* Time of recursive calls below this call; counts only if this call has no return. */
 	uint64_t again_ns;
 	uint32_t function, branch;
 	uint32_t outer; /* the next outer frame of the same function; KEYS_NONE: none */
@@ -200,8 +200,8 @@ static int report_calls_add_detail(struct report_calls *calls, uint32_t function
 }
 
 /*
- * Divides the time of a branch without its callees. Counters of the kernel and the clock of the
- * trace differ a little, so that no part is larger than the whole.
+ * Divides the time of a branch without its callees into time with and without a processor. The
+ * counters of the kernel differ a little from the clock of the trace: limit each part to the whole.
  */
 static void report_calls_add_cpu(struct report_calls *calls, struct calls_thread *thread,
 		uint64_t duration, uint64_t self, const struct calls_record *record)
@@ -274,9 +274,9 @@ static void report_calls_count_untimed(struct calls_stats *stats, bool is_lost)
 }
 
 /*
- * Calls without a return. No record shows when longjmp() or an exception left such a call, and the
- * calls after that have no other caller in the trace. So it has no duration, and the time of its
- * callees counts as that of callees of the call around it.
+ * Ends calls without a return. No record shows when longjmp() or an exception left such a call, and
+ * later calls have no other caller in the trace. So the call has no duration, and its caller
+ * counts the time of its callees as the time of its own callees.
  */
 static void report_calls_leave_frames(
 		struct report_calls *calls, struct calls_thread *thread, uint32_t depth, int64_t ns)
@@ -375,7 +375,7 @@ static int take_return(struct report_calls *calls, struct calls_thread *thread, 
 		thread->frames[thread->depth - 1].inner_ns += record->duration;
 	ret = report_calls_give_slice(calls, thread, function,
 			record->ns - (int64_t)record->duration, record->duration);
-	/* What it called before the begin of the trace is not known. */
+	/* The callees of the call before the begin of the trace are not known. */
 	if (ret || calls->with_selves)
 		return ret;
 	return report_calls_add_detail(

@@ -8,10 +8,10 @@
  * callers.
  *
  * Calls nest within a thread. The upper 16 bits of `call` identify the thread in its process
- * (probe/patch), so that the trace needs no context vtid. If it has this context, the context
- * counts, too. A call without a return (longjmp(), an exception, exit(), or still running) has no
- * duration, because no event shows when it ended. If the process lost events during the call, the
- * return may be among them.
+ * (probe/patch), so that the trace needs no context vtid. If the trace has this context, it also
+ * identifies the thread. A call without a return (longjmp(), an exception, exit(), or still
+ * running) has no duration, because no event shows when it ended. If the process lost events during
+ * the call, the return may be among them.
  */
 #ifndef SIDE_ANALYSIS_REPORT_CALLS_H
 #define SIDE_ANALYSIS_REPORT_CALLS_H
@@ -83,7 +83,7 @@ struct report_calls {
 	 * Calls of different groups have branches of their own.
 	 */
 	uint32_t root;
-	/* The same: a clock that advances while the thread has a processor, and the trace it needs. */
+	/* Set likewise: a clock that advances while the thread has a processor, and its trace. */
 	bool has_clock;
 	uint64_t clock_ns;
 	uint32_t clock_trace;

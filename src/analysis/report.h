@@ -144,7 +144,7 @@ struct report_observer {
 
 struct report {
 	const struct report_options *options;
-	/* Set by the caller: who else gets the events; whether this is for a page with all tables. */
+	/* Set by the caller: an observer of the events, and whether this is for a page. */
 	struct report_observer observer;
 	bool for_page;
 	bool json, colour;
@@ -202,7 +202,7 @@ struct report {
 	struct keys loss_keys;
 	struct report_loss *loss_items;
 
-	/* Set by the caller: called for each counted event, in the order of time. NULL: not. */
+	/* Set by the caller: called for each counted event, in the order of time; or NULL. */
 	void (*observe)(void *user, const struct ctf_item *item);
 	void *observe_user;
 };

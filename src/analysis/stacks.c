@@ -276,7 +276,7 @@ const uint32_t *stacks_frames(const struct stacks *stacks, uint32_t named, uint3
 	return (const uint32_t *)(const void *)stacks->lists.entries[named].bytes;
 }
 
-/* True for the functions that call main() or the function of a thread. */
+/* True for functions of the C library that call main() or the function of a thread. */
 static bool stacks_is_starter(const struct stack_frame *frame)
 {
 	static const char *const starters[] = {"_start", "__libc_start_main",

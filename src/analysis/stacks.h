@@ -107,7 +107,7 @@ uint32_t stacks_named(struct stacks *stacks, uint32_t stack);
 
 /* The numbers of its frames, innermost first; for STACK_NONE, none. Valid until the next call. */
 const uint32_t *stacks_frames(const struct stacks *stacks, uint32_t named, uint32_t *ret_count);
-/* The same without the outer frames that start a program or a thread, but at least one. */
+/* stacks_frames() without the frames that start a program or a thread, but at least one. */
 const uint32_t *stacks_own_frames(const struct stacks *stacks, uint32_t named, uint32_t *ret_count);
 /* Valid until the next call of stacks_named(); its texts as long as the symbols. */
 const struct stack_frame *stacks_frame(const struct stacks *stacks, uint32_t frame);

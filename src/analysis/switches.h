@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * When threads had a processor, from the events sched:sched_switch of the kernel.
+ * Computes when threads had a processor, from the events sched:sched_switch of the kernel.
  *
  * The events of all processes are needed: the switch to a thread is an event of the thread that
  * ran before. Thread numbers are those of the first PID namespace.
@@ -14,10 +14,10 @@
 #define SWITCHES_THREADS_MAX 250000 /* threads whose processor time is known */
 
 struct switches_thread {
-	uint64_t off_ns;  /* time without a processor, until `since_ns` if it has none now */
-	int64_t since_ns; /* since when it has no processor */
+	uint64_t off_ns;  /* time without a processor; up to `since_ns` while `is_off` */
+	int64_t since_ns; /* begin of the current time without a processor */
 	bool is_off;
-	bool is_broken; /* the last switch to it is missing, so that its time is unknown */
+	bool is_broken; /* the last switch to the thread is missing: off_ns is wrong */
 };
 
 /* All zero is an empty one. */
@@ -39,7 +39,7 @@ void switches_class_find(struct switches_class *class, const struct ctf_item *it
 /* Takes one switch. 0 or -ENOMEM. */
 int switches_take(struct switches *switches, const struct switches_class *class,
 		const struct ctf_item *item);
-/* A clock that advances while the thread has a processor. False: it is not known. */
+/* A clock that advances while the thread has a processor. False: the clock is not known. */
 bool switches_clock(const struct switches *switches, int64_t thread, int64_t ns, uint64_t *ret_ns);
 void switches_free(struct switches *switches);
 

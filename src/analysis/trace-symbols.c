@@ -209,7 +209,7 @@ bool trace_symbol_text(struct view_sink *sink, const struct symbol *symbol)
 	return true;
 }
 
-/* ,"inlined":[{"function":…,"file":…,"line":…},…], innermost first, with file and line of the call */
+/* Writes ,"inlined":[{"function":…,"file":…,"line":…},…], innermost first. Lines are those of calls. */
 static void trace_symbols_put_inlined_json(struct view_out *out, const struct symbol *symbol)
 {
 	for (size_t i = 0; i < symbol->nr_inlined; i++) {
@@ -253,7 +253,7 @@ bool trace_symbol_json(struct view_sink *sink, const struct symbol *symbol)
 		return false;
 	trace_symbol_json_members(out, symbol, true);
 	if (!out->failed)
-		out->begin[begin] = '{'; /* It was the comma before the first member. */
+		out->begin[begin] = '{'; /* replaces the comma before the first member */
 	view_out_char(out, '}');
 	return true;
 }

@@ -127,7 +127,7 @@ void view_out_format(struct view_out *out, const char *format, ...)
 {
 	size_t wanted = VIEW_OUT_FORMAT_SIZE;
 
-	/* A longer text is written again, into more space. */
+	/* If the text does not fit, format it again with more space. */
 	while (view_out_reserve(out, wanted)) {
 		size_t space = (size_t)(out->end - out->at);
 		va_list arguments;

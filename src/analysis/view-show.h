@@ -117,7 +117,7 @@ void view_plain_member(struct view_sink *sink, const struct ctf_value *value, co
 
 /*
  * Whether a member of plain CTF with this name is an address: a context such as `ip`, or a number of
- * 64 bits whose class is hexadecimal. Of a pointer to data, the kind is ADDRESS_NONE.
+ * 64 bits whose class is hexadecimal. The kind of a pointer to data is ADDRESS_NONE.
  */
 bool view_plain_is_address(const struct view_sink *sink, const struct ctf_value *value,
 		const char *name, enum address_kind *ret_kind);

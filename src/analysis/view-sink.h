@@ -73,7 +73,7 @@ struct view_sink {
 	bool colour;
 	bool attributes;         /* attributes are wanted */
 	struct symbols *symbols; /* NULL: addresses are numbers */
-	/* JSON: addresses and pointers are texts, which are made here. NULL: they are numbers. */
+	/* JSON: a buffer to format addresses and pointers as texts. NULL: they are numbers. */
 	struct view_out *addresses;
 	uint32_t trace; /* the trace whose process has the addresses … */
 	int64_t ns;     /* … at this time */

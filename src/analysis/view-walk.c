@@ -293,8 +293,8 @@ static void view_walk_put_address_text(
 }
 
 /*
- * Text: the symbol instead of the number. JSON: {"value":number,"symbol":{…}}, unless addresses are
- * texts.
+ * Writes an address. Text: the symbol instead of the number. JSON: {"value":number,"symbol":{…}},
+ * unless addresses are texts.
  */
 static void put_address(struct view_sink *sink, const struct ctf_value *value, unsigned int base,
 		enum address_kind kind)
@@ -329,7 +329,7 @@ static enum address_kind plain_address(
 	return sink->ip && strcmp(name, "ip") == 0 ? sink->ip : address_kind_of_name(name);
 }
 
-/* A pointer to data has no name that tells it, but pointers are hexadecimal. */
+/* The name of a member does not identify pointers to data, but all pointers are hexadecimal. */
 static bool plain_is_pointer(const struct ctf_value *value)
 {
 	const struct ctf_type *type = value->type;

@@ -169,8 +169,8 @@ static void put_null(struct export_annotations *to)
 }
 
 /*
- * An address is written as text, "name+0x12 (file:line)" or "0x7f…": viewers print integers in
- * decimal, and keep only 32 bits of pointers in browsers (WebAssembly).
+ * Writes an address as text, "name+0x12 (file:line)" or "0x7f…". Viewers print integers in decimal,
+ * and in browsers (WebAssembly) they keep only 32 bits of pointers.
  */
 static void export_values_add_address(
 		struct export_annotations *to, uint64_t number, enum address_kind kind)

@@ -298,7 +298,7 @@ static void export_print_note(void *user, const char *text)
 		listener->report(listener->user, ANALYSIS_NOTE, NULL, text);
 }
 
-/* The process that reads debug files starts before this one is confined. */
+/* The process that reads debug files must start before confine(). */
 static int export_start_symbols(struct export *export, struct error *error)
 {
 	if (!export->options->symbols)

@@ -68,7 +68,7 @@ static void flame_pprof_sample_type(struct flame_pprof *pprof, const char *type,
 	proto_end(out, message);
 }
 
-/* "calls" and their time, "allocations" and their bytes, or "events" only. */
+/* Writes two types: "calls" and their time, "allocations" and their bytes; or only "events". */
 static void flame_pprof_sample_types(struct flame_pprof *pprof)
 {
 	const struct flame *flame = pprof->export->flame;
@@ -87,7 +87,7 @@ static void flame_pprof_sample_types(struct flame_pprof *pprof)
 			flame_pprof_string(pprof, flame_weight_name(flame->weight)));
 }
 
-/* 0: the module is not known. A new one is written. */
+/* Writes the module when it is first used. Returns its number; 0: the module is not known. */
 static uint64_t flame_pprof_module(struct flame_pprof *pprof, const char *module)
 {
 	struct view_out *out = &pprof->export->out;

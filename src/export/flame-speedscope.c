@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * JSON for speedscope: sampled profiles, one for each process or thread if the tree has these.
+ * JSON for speedscope: one sampled profile, or one for each process or thread.
  *
  * The schema is https://www.speedscope.app/file-format-schema.json.
  */
@@ -40,7 +40,7 @@ static int flame_speedscope_frames(struct flame_export *export)
 	return ret;
 }
 
-/* The nodes of a profile: those at [begin, end) of the order; paths are without `skip` levels. */
+/* A profile has the nodes [begin, end) of the order. Its paths lack the outer `skip` levels. */
 struct flame_speedscope_range {
 	uint32_t begin, end, skip;
 };

@@ -22,7 +22,7 @@
 struct flame_svg {
 	struct flame_export *export;
 	struct view_out name; /* of a function, in UTF-8 */
-	double scale;         /* of a weight to its width */
+	double scale;         /* width of a weight of 1 */
 	uint32_t rows;
 	uint32_t narrow;                      /* functions that are not drawn */
 	uint64_t begins[FLAME_DEPTH_MAX + 2]; /* where the next function of each depth begins */

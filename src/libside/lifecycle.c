@@ -101,7 +101,7 @@ static void end_after_destructors(void)
 	side_exit();
 }
 #else
-/* Of the C library and the C++ ABI: without an object, the function runs at exit only. */
+/* A function of the C++ ABI in the C library. With NULL as object, `function` runs at exit. */
 extern int __cxa_atexit(void (*function)(void *), void *argument, void *object);
 
 static void lifecycle_end(void *unused)
@@ -111,9 +111,10 @@ static void lifecycle_end(void *unused)
 }
 
 /*
- * The loader runs destructors of libraries that do not depend on this one in any order. Those that
- * run later still emit, such as a free() that a wrapper records. A function that is registered
- * within a destructor runs after all of them; a C library that ignores it ends the process at once.
+ * The loader runs destructors of libraries that do not depend on this library in any order. Later
+ * destructors still emit events, such as a free() that a wrapper records. A function that is
+ * registered within a destructor runs after all destructors. If the C library ignores the
+ * function, the process ends at once.
  */
 static void end_after_destructors(void)
 {

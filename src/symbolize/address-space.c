@@ -46,7 +46,7 @@ struct address_mapping {
 struct generated_function {
 	uint64_t begin, end;
 	int64_t from; /* in ns since 1970; INT64_MIN: not known */
-	size_t order; /* of several at one address and time, the last one of the file counts */
+	size_t order; /* at one address and time, the last function of the file counts */
 	unsigned int line;
 	char *name; /* of the function, or of the file */
 };
@@ -74,7 +74,7 @@ struct address_answer {
 	struct known_module *module; /* NULL: a free slot */
 	uint64_t address;
 	enum symbol_asked asked;
-	size_t version; /* of a generated function: which one at the address */
+	size_t version; /* number of the generated function at the address; 0: none */
 	struct symbol *symbol;
 };
 
@@ -334,8 +334,8 @@ static int address_space_add_generated(struct generated_functions *generated, si
 }
 
 /*
- * Parse "begin-end jit name", "begin-end jit@ns name" or "begin-end line@ns line file". False: it is
- * another line.
+ * Parse "begin-end jit name", "begin-end jit@ns name" or "begin-end line@ns line file". False: the
+ * line has another form.
  */
 static bool address_space_parse_generated(
 		struct symbolized_process *process, const char *line, int *ret_error)
@@ -445,7 +445,7 @@ const char *symbols_find_module(struct symbols *symbols, bool (*matches)(const c
 {
 	const struct known_module *module;
 
-	/* The list is complete; the mutex protects it from readers that add modules. */
+	/* Any thread may add modules: the mutex protects the list. */
 	pthread_mutex_lock(&symbols->mutex);
 	module = symbols->modules;
 	while (module && !matches(module->name.path))
@@ -531,7 +531,7 @@ static void address_space_query_worker(struct symbols *symbols, struct known_mod
 		address_space_report_lost(symbols, module);
 }
 
-/* Which generated function of the process has the address; 0: none. */
+/* Number of the generated function that has the address; 0: none. */
 static size_t address_space_version(
 		const struct symbols *symbols, const struct address_query *query)
 {
@@ -621,8 +621,8 @@ static int address_space_compare_functions(const void *one, const void *other)
 }
 
 /*
- * Whether `new` fits the time better than `old`: the latest one that existed then; otherwise the
- * first one after it, because times are not exact.
+ * Whether `new` fits the time better than `old`. The latest function that existed at the time is
+ * the best; otherwise the first function after the time, because times are not exact.
  */
 static bool address_space_is_better(const struct generated_function *new,
 		const struct generated_function *old, int64_t ns)
@@ -675,7 +675,7 @@ static const struct symbol *address_space_get_generated(struct symbols *symbols,
 	if (!module)
 		return &nothing;
 	query.line = generated_at(&process->lines, query.function->from, inside);
-	/* The line must be of this function, not of one that was there at another time. */
+	/* The line must belong to this function, not to an earlier or later one at the address. */
 	if (query.line && query.line->from != query.function->from)
 		query.line = NULL;
 	return address_space_get_symbol(symbols, module, &query);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The member or element of a variable at a distance from its beginning, from DWARF.
+ * Finds the member or element of a variable at a distance from its beginning, from DWARF.
  *
  * The first lookup lists the variables of all units, because no index of a file has them. Variables
- * inside functions are left out: they keep their names.
+ * inside functions are left out: they have no names of members.
  */
 #include <dwarf.h>
 #include <inttypes.h>
@@ -15,7 +15,7 @@
 #include "symbolize/module.h"
 
 #define MEMBER_VARIABLES_MAX ((size_t)4 << 20)
-#define MEMBER_STEPS_MAX ((size_t)64 << 20) /* entries that are read to list them */
+#define MEMBER_STEPS_MAX ((size_t)64 << 20) /* entries that are read to list the variables */
 #define MEMBER_NESTING_MAX 64               /* namespaces; and types within types */
 #define MEMBER_DIMENSIONS_MAX 8
 #define MEMBER_NAME_MAX 1024
@@ -154,7 +154,7 @@ static bool member_get_type(Dwarf_Die *entry, Dwarf_Die *ret_type)
 			dwarf_formref_die(&attribute, ret_type);
 }
 
-/* True for types of locks, whose members are those of a library. */
+/* True for types of locks: their members are internal to a library. */
 static bool member_is_opaque(Dwarf_Die *type)
 {
 	static const char *const names[] = {"sem_t", "mutex", "recursive_mutex", "timed_mutex",
@@ -170,7 +170,7 @@ static bool member_is_opaque(Dwarf_Die *type)
 	return false;
 }
 
-/* Skips other names of a type and its qualifiers, up to the name of a lock. False: unknown. */
+/* Skips typedefs and qualifiers, but not the typedef of a lock. False: unknown. */
 static bool member_peel(Dwarf_Die *type)
 {
 	for (unsigned int i = 0; i < MEMBER_NESTING_MAX; i++) {
@@ -246,7 +246,7 @@ static bool member_get_place(Dwarf_Die *member, bool is_union, Dwarf_Word *ret_p
 	return !dwarf_formudata(&attribute, ret_place);
 }
 
-/* Whether the member contains the distance. Then type and distance become those inside of it. */
+/* True: the member contains the distance. Makes type and distance relative to the member. */
 static bool member_enter_one(
 		Dwarf_Die *type, uint64_t *distance, Dwarf_Die *member, struct member_name *name)
 {
@@ -281,7 +281,7 @@ static bool member_enter_structure(Dwarf_Die *type, uint64_t *distance, struct m
 	return false;
 }
 
-/* Makes the name of what begins at the distance. False: nothing does that has a name. */
+/* Makes the name of the member that begins at the distance. False: no such member has a name. */
 static bool member_walk(Dwarf_Die *type, uint64_t distance, struct member_name *name)
 {
 	for (unsigned int i = 0; i < MEMBER_NESTING_MAX && member_peel(type); i++) {

@@ -7,7 +7,7 @@
 #include "base/inside/search.h"
 
 #define SYMBOL_TABLE_MAX ((size_t)16 << 20)
-#define SYMBOL_TABLE_STEPS 64 /* symbols before an address that can contain it */
+#define SYMBOL_TABLE_STEPS 64 /* symbols before an address that are checked */
 
 static int symbol_table_compare(const void *one, const void *other)
 {
@@ -76,7 +76,7 @@ const struct table_symbol *symbol_table_find(const struct symbol_table *table, u
 	/* The first symbol that begins behind the address. */
 	size_t low = search_leading(i, table->count, table->symbols[i].begin <= address);
 
-	/* Of several that begin before the address, the nearest that contains it. */
+	/* The nearest symbol that begins before the address and contains it. */
 	for (size_t i = low; i-- > 0 && low - i <= SYMBOL_TABLE_STEPS;) {
 		const struct table_symbol *symbol = &table->symbols[i];
 

@@ -16,12 +16,12 @@ struct table_symbol {
 
 /* All zero is an empty table. */
 struct symbol_table {
-	struct table_symbol *symbols; /* sorted by begin; of several, the largest first */
+	struct table_symbol *symbols; /* sorted by begin, then by size, the largest first */
 	size_t count;
 };
 
 /*
- * Adds the named symbols of a file whose type (STT_...) is wanted. `elf` may be NULL. Without
+ * Adds the named symbols of a file whose type (STT_...) is wanted. `elf` may be NULL. If out of
  * memory, later symbols are missing. Call symbol_table_sort() after the last file.
  */
 void symbol_table_read(struct symbol_table *table, Elf *elf, bool (*is_wanted)(int type));

@@ -27,8 +27,8 @@
 #define SYMBOLS_BUILD_ID_MAX 64
 #define SYMBOLS_LIBRARIES_MAX 65536  /* of one process; later ones are unknown */
 #define SYMBOLS_FUNCTIONS_MAX 100000 /* generated ones of one process; later ones are unknown */
-#define SYMBOLS_LINES_MAX 500000     /* parts of their code with a line, of one process */
-#define SYMBOLS_VERSIONS_MAX 256     /* generated functions before an address that are tried */
+#define SYMBOLS_LINES_MAX 500000     /* parts of generated functions with a line, of one process */
+#define SYMBOLS_VERSIONS_MAX 256     /* generated functions before an address that are checked */
 #define SYMBOLS_JIT_MODULE "[jit]"
 #define SYMBOLS_INLINED_MAX 32 /* of one address; the outer ones are left out */
 
@@ -92,9 +92,9 @@ int symbols_unload(struct symbols *symbols, uint32_t process, int64_t ns, uint64
  * Reads lines of /proc/PID/maps, and "begin-end jit name" for functions that the process has
  * generated. They are valid for the whole life of the process; base address records take
  * precedence, then mappings. "begin-end jit@ns name" is valid from a time on, until another function
- * is at the address; "begin-end line@ns line file" is a part of such a function. A second call for
- * a process replaces what the first one has read. The module of a
- * generated function is SYMBOLS_JIT_MODULE.
+ * is at the address. "begin-end line@ns line file" is a part of such a function. A second call for
+ * a process replaces the lines of the first call. The module of a generated function is
+ * SYMBOLS_JIT_MODULE.
  */
 int symbols_maps(struct symbols *symbols, uint32_t process, const char *path);
 /* Forgets the address spaces of all processes. Symbols that were found remain valid. */

@@ -2,8 +2,8 @@
 /*
  * The tables of a page: JSON lines of reports, for an element <script type="application/json">.
  *
- * Each type of line has a budget of bytes, so that a page is small for any trace. What exceeds it is
- * left out and counted. The lines of a type are sorted, so the most important ones remain.
+ * Each type of line has a budget of bytes, so that a page is small for any trace. Lines beyond the
+ * budget are left out and counted. The lines of a type are sorted: the most important ones remain.
  */
 #ifndef SIDE_EXPORT_HTML_HTML_LINES_H
 #define SIDE_EXPORT_HTML_HTML_LINES_H

@@ -124,7 +124,7 @@ void html_timeline_free(struct html_timeline *timeline)
 
 /* ---- calls ---- */
 
-/* Whether `left` goes before `right` does: it is shorter, or as long and later. */
+/* Whether `left` leaves the heap before `right`: shorter calls first, then later calls. */
 static bool html_slice_is_less(const struct html_slice *left, const struct html_slice *right)
 {
 	if (left->duration_ns != right->duration_ns)
@@ -205,7 +205,7 @@ static void html_loss_merge(struct html_loss *into, const struct html_loss *loss
 	into->count += loss->count;
 }
 
-/* Merges each two neighbours of one process. */
+/* Merges pairs of neighbouring losses of one process. */
 static void html_losses_halve(struct html_timeline *timeline)
 {
 	struct html_loss *losses = timeline->losses;
@@ -229,7 +229,7 @@ void html_timeline_add_loss(struct html_timeline *timeline, const struct html_lo
 {
 	if (timeline->nr_losses == HTML_LOSSES_MAX)
 		html_losses_halve(timeline);
-	/* Each loss is of another process. */
+	/* No loss was merged, because each is of another process: forget the processes. */
 	while (timeline->nr_losses == HTML_LOSSES_MAX) {
 		for (uint32_t i = 0; i < timeline->nr_losses; i++)
 			timeline->losses[i].process = HTML_PROCESS_OTHERS;
@@ -240,7 +240,7 @@ void html_timeline_add_loss(struct html_timeline *timeline, const struct html_lo
 
 /* ---- printing ---- */
 
-/* What one attempt to print has. */
+/* The state of one attempt to print. */
 struct html_timeline_writer {
 	const struct html_timeline *timeline;
 	struct view_out *out;
@@ -251,8 +251,8 @@ struct html_timeline_writer {
 	uint32_t nr_shown;
 	struct html_thread merged; /* the threads that are not shown */
 	uint64_t nr_merged;
-	unsigned int fold; /* so many intervals become one: 1 << fold */
-	uint32_t slices;   /* at most so many */
+	unsigned int fold; /* 1 << fold intervals become one */
+	uint32_t slices;   /* the number of slices at most */
 };
 
 static uint64_t html_timeline_offset(const struct html_timeline *timeline, int64_t ns)
@@ -276,7 +276,7 @@ static void html_timeline_put_number(struct view_out *out, const char *name, uin
 	view_out_unsigned(out, number);
 }
 
-/* Writes for each run of intervals with events: how many empty ones precede, then the counts. */
+/* Writes for each run of intervals with events: the number of empty ones before, then counts. */
 static void html_timeline_put_bins(
 		struct html_timeline_writer *writer, const struct html_thread *thread)
 {
@@ -442,7 +442,7 @@ static void html_timeline_merge(
 		merged->bins[i] += thread->bins[i];
 }
 
-/* Chooses the threads with the most events, and adds up the others. 0 or -ENOMEM. */
+/* Chooses the threads with the most events, and merges all others. 0 or -ENOMEM. */
 static int html_timeline_choose(struct html_timeline_writer *writer)
 {
 	const struct html_timeline *timeline = writer->timeline;

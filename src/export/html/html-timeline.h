@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the timeline of a page draws: events of each thread in intervals, the longest calls, losses.
+ * Data for the timeline of a page: events of each thread in intervals, the longest calls, losses.
  *
  * All threads have intervals of the same width. If an event is after the last interval, each two
  * intervals become one. Memory does not grow with the trace: what exceeds a limit is merged and
@@ -17,8 +17,8 @@
 struct view_out;
 
 #define HTML_BINS 2048         /* intervals of each thread */
-#define HTML_THREADS_MAX 1000  /* threads; all further ones are one */
-#define HTML_THREADS_SHOWN 256 /* threads in the page; the others are one */
+#define HTML_THREADS_MAX 1000  /* counted threads; all further threads are merged */
+#define HTML_THREADS_SHOWN 256 /* threads in the page; the others are merged */
 #define HTML_SLICES_MAX 20000  /* calls that are drawn: the longest */
 #define HTML_LOSSES_MAX 2048   /* marks of losses; further ones are merged with their neighbours */
 
@@ -26,7 +26,7 @@ struct view_out;
 
 struct html_thread {
 	uint32_t process; /* a number of `struct identity`, or HTML_PROCESS_OTHERS */
-	uint32_t part;    /* of a call's number, if threads are not recorded; 0: none */
+	uint32_t part;    /* identifies the thread in numbers of calls, if `id` is -1; 0: none */
 	int64_t id;       /* -1: not recorded */
 	char name[32];    /* "": not recorded */
 	uint64_t events;
@@ -57,10 +57,10 @@ struct html_timeline {
 	struct html_thread *threads;
 	uint32_t last;             /* the thread that was used last */
 	struct html_thread others; /* threads beyond HTML_THREADS_MAX */
-	uint64_t other_threads;    /* events of these */
+	uint64_t other_threads;    /* events of `others` */
 	struct html_slice *slices; /* a heap: the shortest first */
 	uint32_t nr_slices;
-	uint64_t all_slices; /* also those that are not kept */
+	uint64_t all_slices; /* also calls that are not kept */
 	struct html_loss losses[HTML_LOSSES_MAX];
 	uint32_t nr_losses;
 };

@@ -167,7 +167,7 @@ static int html_tree_compare_totals(const void *one, const void *other)
 	return (*left < *right) - (*left > *right);
 }
 
-/* The weight that so many nodes have at least. UINT64_MAX: out of memory. */
+/* At most `shown` nodes have this weight or more. UINT64_MAX: out of memory. */
 static uint64_t html_tree_threshold(const struct html_tree *tree, uint32_t shown)
 {
 	uint32_t count = tree->node_keys.count;

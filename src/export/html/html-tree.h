@@ -20,7 +20,7 @@ struct stacks;
 struct view_out;
 
 #define HTML_NODES_MAX 200000  /* nodes that are counted; deeper ones count for their parent */
-#define HTML_NODES_SHOWN 8000  /* nodes in the page: those with the largest weight */
+#define HTML_NODES_SHOWN 8000  /* nodes in the page: the largest weights */
 #define HTML_FUNCTION_SIZE 256 /* bytes of the name of a function, which is cut there */
 
 struct html_node {

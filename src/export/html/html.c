@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A page from its options to its file: one walk for the report, and at the same time one for each
- * further answer.
+ * Makes a page: one thread walks the trace for the report, and at the same time one for each other
+ * answer.
  */
 #include "export/html/html.h"
 
@@ -20,7 +20,7 @@
 #include "export/html/html-timeline.h"
 #include "export/html/html-tree.h"
 
-/* The lines of an answer, or of the report. A thread makes those of answers, beside the report. */
+/* The lines of an answer, or of the report. A thread makes the lines of each answer. */
 struct html_answer {
 	struct html *html;
 	int (*read)(struct html *html, FILE *stream, struct error *error);
@@ -35,14 +35,14 @@ struct html_answer {
 enum html_answer_id { HTML_LEAKS, HTML_LOCKS, HTML_ANSWERS };
 
 struct html {
-	struct report_options options; /* those of the user, with the tables of a page */
+	struct report_options options; /* the options of the user, and the tables of a page */
 	const char *dir, *version;
 	struct report report;
 	struct html_timeline timeline;
 	struct stacks stacks;
-	struct stack stack; /* of the latest event that has one */
+	struct stack stack; /* of the last event with a stack */
 	uint32_t stack_number;
-	uint64_t *stack_counts; /* of each stack of `stacks` */
+	uint64_t *stack_counts; /* events of each stack of `stacks` */
 	uint32_t stack_capacity;
 	uint64_t stack_events, refused_stacks;
 
@@ -52,7 +52,7 @@ struct html {
 	struct locks locks;
 	bool has_answers; /* `leaks` and `locks` are prepared */
 	struct html_answer answers[HTML_ANSWERS];
-	uint32_t nr_names; /* of the report: so many were searched for events of answers */
+	uint32_t nr_names; /* names of the report that were searched for events of answers */
 
 	struct html_lines lines;
 	struct view_out chart;
@@ -111,7 +111,7 @@ static void html_start_answer(struct html_answer *answer)
 	answer->has_thread = !pthread_create(&answer->thread, NULL, html_run_answer, answer);
 }
 
-/* Adds the lines, unless `ret` is an error of what was added before. Returns the first error. */
+/* Adds the lines, unless `ret` is an earlier error. Returns the first error. */
 static int html_end_answer(struct html_answer *answer, int ret, struct error *error)
 {
 	if (answer->has_thread)
@@ -127,7 +127,7 @@ static int html_end_answer(struct html_answer *answer, int ret, struct error *er
 	return ret ? ret : answer->ret;
 }
 
-/* The answers that an event can be in, by its provider or by the function of a probe. */
+/* Starts the answers that use an event, by its provider or by the function of a probe. */
 static void html_start_answers_of(struct html *html, const char *name)
 {
 	static const struct {
@@ -148,7 +148,7 @@ static void html_start_answers_of(struct html *html, const char *name)
 	}
 }
 
-/* An answer begins at its first event, because most traces have none for it. */
+/* Starts an answer at its first event, because most traces have no such event. */
 static void html_start_answers(struct html *html)
 {
 	const struct keys *names = &html->report.names;
@@ -250,7 +250,7 @@ static int html_take_call(void *user, const struct calls_slice *call)
 	return html->timeline.thread_keys.no_memory ? -ENOMEM : 0;
 }
 
-/* Records of losses repeat what the packets counted, without a time. */
+/* Only losses that the packets counted: records of losses repeat them, without a time. */
 static int html_take_loss(void *user, const struct walk_class *class, const struct ctf_item *item,
 		uint32_t process)
 {
@@ -268,13 +268,13 @@ static int html_take_loss(void *user, const struct walk_class *class, const stru
 
 /* ---- preparing ---- */
 
-/* Leaks and locks are of the whole trace: a part of it would give wrong answers. */
+/* Leaks and locks need the whole trace: a part of the events would give wrong answers. */
 static bool html_is_restricted(const struct report_options *options)
 {
 	return options->patterns.count || options->filter || view_times_is_set(&options->times);
 }
 
-/* The answers read what the report reads, which reports damage. */
+/* The answers report no damage: the report reads the same files and reports it. */
 static int html_prepare_answers(struct html *html, struct error *error)
 {
 	const struct analysis_listener quiet = {.progress = NULL};
@@ -383,7 +383,7 @@ static void html_put_number(struct view_out *out, const char *name, uint64_t num
 
 /*
  * Writes the names of the functions of the slices, and changes the slices to the numbers of these
- * names. Number 0 is that of all functions beyond the limit.
+ * names. All functions beyond the limit have the number 0.
  */
 static int html_put_functions(struct html *html, struct view_out *out)
 {
@@ -405,7 +405,7 @@ static int html_put_functions(struct html *html, struct view_out *out)
 			view_out_char(out, ',');
 			view_json_quoted(out, name, length);
 			numbers[slice->function] = count++;
-			/* A byte can need six: "\u003c". */
+			/* A byte can become six bytes: "\u003c". */
 			size += html_escaped_size(name, length) + 3;
 		}
 		slice->function = numbers[slice->function];
@@ -417,7 +417,7 @@ static int html_put_functions(struct html *html, struct view_out *out)
 
 #define HTML_BUCKETS_NAME_SIZE 100
 
-/* The distributions of durations: function, then pairs of a power of two and a count. */
+/* Writes the distributions of durations: function, then pairs of a power of two and a count. */
 static int html_put_buckets(struct html *html, struct view_out *out)
 {
 	const struct report_calls *calls = &html->report.calls;

@@ -3,9 +3,9 @@
  * A report as one HTML file, which needs no network and no other file (docs/spec/report-html.md).
  *
  * The file contains the page of page.html, the library d3, and the data of the trace as JSON: the
- * lines of `report --json`, `leaks --json` and `locks --json`, and what the charts draw. It has at
- * most HTML_SIZE_MAX bytes for any trace, because everything has a limit. What exceeds a limit is
- * merged or left out, and the page reports that.
+ * lines of `report --json`, `leaks --json` and `locks --json`, and what the charts draw. The file
+ * has at most HTML_SIZE_MAX bytes for any trace, because each part has a limit. Data beyond a limit
+ * is merged or left out, and the page reports that.
  *
  *     html_prepare(&html, options, dir, &listener, &error);   starts the readers of debug files
  *     html_write(html, file, path, &error);                   after confine()
@@ -41,7 +41,7 @@ int html_prepare(struct html **ret_html, const struct report_options *options, c
 		const char *version, const struct analysis_listener *listener, struct error *error);
 /* Reads the trace and writes the page, without flushing. 0 or a negative errno. */
 int html_write(struct html *html, FILE *out, struct error *error);
-/* What was counted, for notes. */
+/* The report that the page was made from, for notes. */
 const struct report *html_report(const struct html *html);
 void html_free(struct html *html);
 

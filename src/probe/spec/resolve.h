@@ -56,7 +56,7 @@
 /* Instead of an argument's name, as in perf: all parameters, or all variables at the location. */
 #define RESOLVE_PARAMETERS "$params"
 #define RESOLVE_VARIABLES "$vars"
-#define RESOLVE_BACKTRACE "$backtrace" /* the context, at this location only */
+#define RESOLVE_BACKTRACE "$backtrace" /* the context backtrace, at this location only */
 
 struct resolve;
 

@@ -3,8 +3,8 @@
  * Decides whether a word of the stack is a return address. Where there is no unwind data, the frame
  * pointer may be any number, and leads to words that are not addresses of code.
  *
- * The bytes before a return address are a call. Other memory of the program rarely looks so. The
- * code is read through a function that can fail: another thread may unmap it meanwhile.
+ * The bytes before a return address are a call; other addresses rarely follow such bytes. The code
+ * is read through a function that can fail, because another thread may unmap the code meanwhile.
  */
 #include "unwind.h"
 
@@ -77,8 +77,9 @@ static bool returns_is_in_code(const struct unwind_module *module, uint64_t addr
 }
 
 /*
- * The bytes of a module are read once: they change only if a probe is set there, and then still
- * count as a call. If they cannot be read, as in a sandbox, the address must be in code.
+ * The bytes of a module are read once: they change only if a probe is set there, and a probe still
+ * counts as a call. If the bytes cannot be read, as in a sandbox, an address in the code of a
+ * module is accepted.
  */
 static bool returns_follow_call(const struct unwind_memory *memory, uint64_t address,
 		bool is_in_module, uint64_t *word)
@@ -107,7 +108,7 @@ bool unwind_is_return_address(const struct unwind_modules *modules,
 	if (address < CALL_BYTES)
 		return false;
 	module = unwind_find_module(modules, address - 1);
-	/* Generated code. It is no part of the stack. */
+	/* Generated code, which is never part of the stack. */
 	if (!module)
 		return address - memory->low >= memory->high - memory->low &&
 				returns_follow_call(memory, address, false, NULL);

@@ -6,12 +6,12 @@
  * Unwinds the stack of the own thread at an address, whether its code keeps frame pointers or not.
  *
  *	build.c    converts unwind data (.eh_frame) to rows of eight bytes, before any hit
- *	walk.c     goes from frame to frame by these rows, else by frame pointers, in a hit
+ *	walk.c     finds the caller of each frame by these rows, else by frame pointers, in a hit
  *	returns.c  decides whether a word that a frame pointer leads to is a return address
  *
  * A walk allocates nothing, waits for nothing, calls no function of libc and uses general registers
- * only. It reads memory that may be unmapped through a function of the caller, which can fail. It
- * ends at the first frame that is invalid.
+ * only. To read memory that may be unmapped, it calls a function of the caller, which can fail. The
+ * walk ends at the first invalid frame.
  */
 
 #include <stdbool.h>
@@ -90,14 +90,14 @@ struct unwind_modules {
 typedef bool (*unwind_read)(void *user, uint64_t address, uint64_t *ret_value);
 
 /*
- * A step from a frame to its caller. While the return address has the same value, the same frame
- * leads to the same caller. Most steps do not depend on the frame pointer, which often changes.
+ * A step from a frame to its caller. The same frame has the same caller while its return address
+ * does not change. Most steps do not depend on the frame pointer, which often changes.
  */
 struct unwind_step {
 	uint64_t pc, stack, frame;    /* the frame; pc is a return address */
 	uint64_t next_pc, next_stack; /* its caller; the return address is at next_stack - 8 */
 	uint64_t slot;                /* where the caller's frame pointer is */
-	uint32_t next;                /* the caller's place in the table */
+	uint32_t next;                /* the index of the caller in the table */
 	int8_t depends;               /* -1: the frame pointer must be the same, 0: it may differ */
 	int8_t keep; /* if slot is 0: -1: the frame pointer remains, 0: it is lost */
 } __attribute__((aligned(64)));
@@ -106,8 +106,8 @@ struct unwind_step {
 #define UNWIND_STEPS_CALLS 4
 
 /*
- * Steps of earlier walks, by the frame's stack pointer and the return address; 0 at first. One walk at a time uses them.
- * They belong to the modules of those walks.
+ * Steps of earlier walks, by the frame's stack pointer and the return address; 0 at first. One walk
+ * at a time uses them. Walks with other modules need other steps.
  */
 struct unwind_steps {
 	struct unwind_step steps[UNWIND_STEPS_CALLS * UNWIND_STEPS_FRAMES];

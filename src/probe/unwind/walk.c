@@ -5,12 +5,12 @@
  *
  * Searching for a row among hundreds of thousands takes longer than all the remaining work, and
  * programs repeat their call paths. So rows that were found are cached by their address. Each cache
- * word is complete in itself: one atomic load decides whether it belongs to the address, and yields
- * the row.
+ * word is complete in itself: one atomic load decides whether the word belongs to the address, and
+ * yields the row.
  *
  * Whole steps are cached too, if the caller has memory for them that no other walk uses meanwhile.
- * A step depends on the frame, the rows, the return address and the saved frame pointer. They
- * are compared, or read again, so a cached step is never an outdated one.
+ * A step depends on the frame, the rows, the return address and the saved frame pointer. Each use
+ * compares these values or reads them again, so an outdated step is never used.
  */
 #include "unwind.h"
 #include "base/inside/search.h"
@@ -243,8 +243,8 @@ IN_LOOP uint64_t walk_load_word(uint64_t address)
 }
 
 /*
- * Most frames begin at a multiple of 16, so the frames of one walk rarely have the same place. A
- * frame that makes several calls in turn has several places, by the return address.
+ * Most frames begin at a multiple of 16, so the frames of one walk rarely have the same index. A
+ * frame that makes several calls in turn has several indexes, by the return address.
  */
 IN_LOOP uint32_t walk_place_step(uint64_t pc, uint64_t stack)
 {
@@ -253,8 +253,8 @@ IN_LOOP uint32_t walk_place_step(uint64_t pc, uint64_t stack)
 }
 
 /*
- * Completes the rules for the frame pointer. Returns false if the step read more words: those of a
- * signal's frame, or a saved base.
+ * Completes the rules for the frame pointer. Returns false if the step depends on more words: on a
+ * signal's frame, or on a saved base.
  */
 static bool walk_describe_step(const struct unwind_row *row, struct unwind_step *step)
 {
@@ -274,8 +274,8 @@ static bool walk_describe_step(const struct unwind_row *row, struct unwind_step 
 }
 
 /*
- * Both words must be readable without a function. The return address must be what the stack
- * contains: a translated one depends on more.
+ * Keeps a step if both of its words are readable without a function. The stack must contain the
+ * return address itself: a translated address depends on more.
  */
 static __attribute__((noinline)) void walk_keep_step(
 		const struct unwind_walk_state *walk, const struct unwind_state *from)
@@ -308,20 +308,20 @@ IN_LOOP bool walk_is_step(const struct unwind_memory *memory, const struct unwin
 			(!step->slot || walk_is_readable(memory, step->slot));
 }
 
-/* A step from an exact address is not cached: it is the first one, or follows a signal. */
+/* A step from an exact address is not cached: the step is the first one, or follows a signal. */
 IN_LOOP bool walk_has_steps(const struct unwind_walk_state *walk)
 {
 	return walk->memory->steps && !walk->state.exact;
 }
 
 /*
- * Follows cached steps as far as there are any, up to the address `until`. Returns the number of
- * results. Without `ret_addresses` it only counts them.
+ * Follows cached steps up to the address `until`, or until a step is missing. Returns the number of
+ * results. If `ret_addresses` is NULL, it only counts the results.
  */
 IN_LOOP uint32_t walk_by_steps(struct unwind_walk_state *walk, uint64_t until,
 		uint64_t *ret_addresses, uint32_t nr, uint32_t max)
 {
-	/* Copies stay in registers. */
+	/* Copies, which the compiler keeps in registers. */
 	const struct unwind_memory memory = *walk->memory;
 	struct unwind_state state = walk->state;
 	uint32_t place = walk_place_step(state.pc, state.stack);
@@ -344,7 +344,7 @@ IN_LOOP uint32_t walk_by_steps(struct unwind_walk_state *walk, uint64_t until,
 	return nr;
 }
 
-/* Keeps the step if there is memory for it. */
+/* Makes a step and adds it to the cache. */
 static __attribute__((noinline)) bool walk_next_kept(struct unwind_walk_state *walk, uint32_t nr)
 {
 	struct unwind_state from = walk->state;
@@ -378,7 +378,7 @@ static __attribute__((noinline)) uint32_t walk_collect_by_steps(
 	return nr;
 }
 
-/* A hit has little stack, and no steps: it calls no further functions for them. */
+/* A hit has little stack: without cached steps, this calls no further functions. */
 IN_LOOP uint32_t walk_collect(
 		struct unwind_walk_state *walk, uint64_t *ret_addresses, uint32_t nr, uint32_t max)
 {

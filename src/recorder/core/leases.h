@@ -21,7 +21,7 @@ struct session_status;
 
 struct session_leases {
 	size_t nr_denied; /* processes whose events found no ring memory (lock) */
-	/* The message about the first of them. A live session reports each at once instead. */
+	/* The message about the first of these processes. A live session reports each at once. */
 	char *first_denied; /* (drain thread) */
 	uint64_t next;      /* time of the next search for idle rings (drain thread) */
 };
@@ -53,7 +53,7 @@ bool leases_has_revoked(const struct instance *instance);
  * ring memory. Main thread; takes the lock.
  */
 int leases_status(struct session *session, struct session_status *status);
-/* Reports in one sentence the processes without ring memory. Drain thread, at the end. */
+/* Reports the processes without ring memory in one sentence. Drain thread, at the end. */
 void leases_report(struct session *session);
 void leases_free(struct session *session);
 

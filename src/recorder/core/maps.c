@@ -121,7 +121,7 @@ static void maps_add(struct instance_maps *maps, const char *line, size_t size)
 	maps->is_new = true;
 }
 
-/* `size` is that of the formatted line; one that does not fit into `line` is left out. */
+/* `size` is the size of the formatted line. A line that did not fit into `line` is left out. */
 static void maps_add_generated(
 		struct instance *instance, const char line[MAPS_GENERATED_SIZE], int size)
 {

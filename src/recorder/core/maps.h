@@ -22,13 +22,13 @@ struct session;
  */
 void maps_add_function(struct instance *instance, uint64_t begin, uint64_t end, const char *name);
 /*
- * Adds "begin-end jit@ns name": the same, from that time on, in ns since 1970. The caller holds the
- * lock.
+ * Adds "begin-end jit@ns name": a generated function from a time on, in ns since 1970. The caller
+ * holds the lock.
  */
 void maps_add_timed_function(struct instance *instance, uint64_t begin, uint64_t end, int64_t ns,
 		const char *name);
 
-/* The code between these addresses, from that time on, belongs to a line of a file. */
+/* Generated code between two addresses that belongs to a line of a file, from a time on. */
 struct maps_line {
 	uint64_t begin, end;
 	int64_t ns;

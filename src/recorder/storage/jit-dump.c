@@ -24,7 +24,7 @@
 
 enum jit_dump_id { JIT_DUMP_LOAD, JIT_DUMP_MOVE, JIT_DUMP_DEBUG_INFO };
 
-/* The form of the file: numbers of this machine, without padding between them. */
+/* Structures of the file: numbers of this machine, without padding. */
 struct jit_dump_header {
 	uint32_t magic, version, total_size, machine, padding, pid;
 	uint64_t timestamp, flags;
@@ -65,10 +65,10 @@ struct jit_dump_parser {
 	struct jit_dump *dump;
 	FILE *file;
 	uint64_t left; /* bytes of the record that are not read */
-	/* The lines of the function that is loaded next. */
+	/* The lines of the next function in the file. */
 	uint64_t pending_address;
 	uint32_t pending_first, pending_count;
-	/* Of all lines: whether the addresses can have the bias of V8. */
+	/* Whether any line is below, or exactly at, the bias of V8. */
 	bool is_below_bias, is_at_bias;
 	bool no_memory;
 };
@@ -84,7 +84,7 @@ static bool jit_dump_take(struct jit_dump_parser *parser, void *bytes, size_t si
 	return fread(bytes, size, 1, parser->file) == 1;
 }
 
-/* Reads a text with its NUL. `ret_size` is that of the text; a longer one than fits is -E2BIG. */
+/* Reads a text with its NUL. `ret_size` is the size without NUL. -E2BIG: the text is too long. */
 static int jit_dump_take_text(
 		struct jit_dump_parser *parser, char text[JIT_DUMP_NAME_MAX + 1], size_t *ret_size)
 {
@@ -200,7 +200,7 @@ static void jit_dump_add_function(
 	*jit_dump_slot(dump, function->index) = (uint32_t)++dump->nr_functions;
 }
 
-/* False, if an address is outside of the function. */
+/* False: an address of a line is outside of the function. */
 static bool jit_dump_are_inside(
 		const struct jit_dump_parser *parser, const struct jit_dump_load *load)
 {
@@ -276,7 +276,7 @@ static void jit_dump_read_move(struct jit_dump_parser *parser, uint64_t timestam
 
 /* ---- lines ---- */
 
-/* True, if the entry is kept, or needs not be. False: the lines of this function are unusable. */
+/* Adds a line. False: the lines of this function are unusable. */
 static bool jit_dump_add_line(struct jit_dump_parser *parser, const struct jit_dump_entry *entry,
 		const char *name, size_t size)
 {
@@ -327,7 +327,7 @@ static void jit_dump_read_lines(struct jit_dump_parser *parser)
 				!jit_dump_take_text(parser, name, &size) &&
 				jit_dump_add_line(parser, &entry, name, size);
 	}
-	/* Some of the lines would be wrong for the addresses of the others. */
+	/* Drop all lines of the function: a part of them would be wrong for other addresses. */
 	if (!is_usable) {
 		dump->nr_lines = parser->pending_first;
 		dump->text_size = text_size;
@@ -385,7 +385,7 @@ int jit_dump_parse(FILE *file, struct jit_dump *ret_dump)
 		i++;
 	if (parser.no_memory)
 		return -ENOMEM;
-	/* Other generators have lines for the first bytes of a function. */
+	/* Without the bias, generators have lines for the first bytes of a function. */
 	if (parser.is_at_bias && !parser.is_below_bias)
 		jit_dump_remove_bias(ret_dump);
 	return 0;

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define JIT_DUMP_FUNCTIONS_MAX 100000u /* further ones are ignored */
+#define JIT_DUMP_FUNCTIONS_MAX 100000u /* further functions are ignored */
 #define JIT_DUMP_LINES_MAX 500000u     /* of all functions */
 #define JIT_DUMP_TEXT_MAX (16u << 20)  /* names and files */
 #define JIT_DUMP_RECORDS_MAX 1000000u  /* the remainder is not read */
@@ -21,7 +21,7 @@
 struct jit_dump_function {
 	uint64_t begin, size;
 	uint64_t index;     /* the number that the program gave it */
-	uint64_t timestamp; /* of the clock of the file: ns of CLOCK_MONOTONIC */
+	uint64_t timestamp; /* ns of CLOCK_MONOTONIC */
 	uint32_t name;      /* where it begins in `text` */
 	uint32_t first_line, nr_lines;
 };
@@ -43,7 +43,7 @@ struct jit_dump {
 	size_t text_size;
 	/* private */
 	size_t text_capacity;
-	uint32_t *table; /* from `index` to the number of the last function plus one */
+	uint32_t *table; /* a hash table by `index`: the last function with it, plus one */
 };
 
 /*

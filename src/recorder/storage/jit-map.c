@@ -2,13 +2,13 @@
 /*
  * Copies the functions that a process has generated into the lines of its mappings (core/maps.c).
  *
- * Programs name them for profilers in two files: /tmp/perf-PID.map has lines "begin size name", in
- * hexadecimal. jit-PID.dump (jit-dump.h) also has times, files and lines. A program maps it as code,
- * so that others find it; if that was after the mappings were read, it is in the program's directory
- * or in /tmp.
+ * Programs name these functions for profilers in two files. /tmp/perf-PID.map has lines "begin size
+ * name", in hexadecimal. jit-PID.dump (jit-dump.h) also has times, files and lines. A program maps
+ * this file as code, so that tools find its path. If the program did so after its mappings were
+ * read, the current directory of the program and /tmp are searched.
  *
- * Any user can make files of these names. So a file counts only if it is of the process's user and
- * was written after the process began.
+ * Any user can make files of these names. So a file is read only if it belongs to the user of the
+ * process and was written after the process began.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@
 #include "recorder/storage/jit-map.h"
 
 #define JIT_MAP_SIZE_MAX ((int64_t)64 << 20)
-#define JIT_DUMP_SIZE_MAX ((int64_t)1 << 30) /* it also has the code */
+#define JIT_DUMP_SIZE_MAX ((int64_t)1 << 30) /* the file also has the code of the functions */
 /* The clock of a file system is a few milliseconds behind; the process's start is in ticks. */
 #define JIT_MAP_TOLERANCE 2 /* seconds */
 
@@ -161,7 +161,7 @@ static FILE *jit_map_open_dump(struct session *session, const struct instance *i
 	return jit_map_open(instance, path, JIT_DUMP_SIZE_MAX);
 }
 
-/* What must be added to a time of CLOCK_MONOTONIC; always the same, so that lines are equal. */
+/* Offset of times since 1970 from CLOCK_MONOTONIC; always the same, so that lines are equal. */
 static int64_t jit_map_get_offset(const struct session *session)
 {
 	const struct ring_clock_sample *begin = &session->clock.begin;
@@ -202,7 +202,7 @@ static void jit_map_add_lines(struct instance *instance, const struct jit_dump *
 	}
 }
 
-/* Names first: lines of files get the space that remains. */
+/* Adds names first: source lines get the space that remains. */
 static void jit_map_add_dump(
 		struct session *session, struct instance *instance, const struct jit_dump *dump)
 {

@@ -234,7 +234,7 @@ WRAP_EXPORT int munmap(void *address, size_t length)
 	return next(address, length);
 }
 
-/* The new address is an argument only with these flags. */
+/* mremap() has the argument `new_address` only with these flags. */
 side_static_event(event_mremap, "libc", "mremap", SIDE_LOGLEVEL_DEBUG,
 		side_field_list(side_field_pointer("address"), side_field_u64("old_length"),
 				side_field_u64("length"), side_field_s32("flags"),

@@ -2,11 +2,11 @@
 /*
  * Emits calls of C++'s operators new and delete if the program's allocator has its own.
  *
- * The operators of libstdc++ call malloc() and free(), which libc-memory.c wraps. Those of jemalloc
- * and other allocators do not. This library does not export operators: in a program that loads C++
- * libraries later, it could not find the next definition. Instead, it replaces the addresses of an
- * allocator's operators in the tables of imported functions, once, before main(). Libraries that
- * are loaded later call the operators directly, without events.
+ * The operators of libstdc++ call malloc() and free(), which libc-memory.c wraps. The operators of
+ * jemalloc and other allocators do not. This library does not export operators: in a program that
+ * loads C++ libraries later, it could not find the next definition. Instead, it replaces the
+ * addresses of an allocator's operators in the tables of imported functions, once, before main().
+ * Libraries that are loaded later call the operators directly, without events.
  */
 #include "tracers/wrap/memory.h"
 #include "tracers/wrap/wrap.h"
@@ -21,7 +21,7 @@ __thread const void *wrap_memory_last __attribute__((tls_model("initial-exec")))
 
 #if defined(__x86_64__)
 
-/* The functions of the allocator. [0]: for objects, [1]: for arrays; words: sizes, alignments. */
+/* The functions of the allocator. [0]: for objects, [1]: for arrays. A word: size or alignment. */
 static struct {
 	void *(*new_plain[2])(size_t);
 	void *(*new_nothrow[2])(size_t, const void *);
@@ -35,9 +35,9 @@ static struct {
 } operators_next;
 
 /*
- * The allocator's operator may call a wrapped function, which has emitted an event then: later calls
- * go directly to it. It may also throw an exception through these functions, so they keep no state
- * meanwhile.
+ * If the allocator's operator calls a wrapped function, that function emits the event: later calls
+ * only call the operator. The operator may also throw an exception through these functions, so they
+ * keep no state during its call.
  */
 #define OPERATORS_NEW(function, params, call, note)                            \
 	static void *function params                                           \
@@ -76,7 +76,7 @@ static struct {
 OPERATORS_NEW_ALL(0)
 OPERATORS_NEW_ALL(1)
 
-/* These never throw. An inner free() is not recorded again. */
+/* The operators delete never throw. A free() inside of them is not recorded again. */
 #define OPERATORS_DELETE(function, params, call)         \
 	static void function params                      \
 	{                                                \
@@ -168,7 +168,7 @@ static bool operators_is_in(uintptr_t address, uintptr_t start, uintptr_t end)
 	return address - start < end - start;
 }
 
-/* The C library has relocated the pointers of the dynamic section, unless that is read-only. */
+/* The C library relocates the pointers of a dynamic section, unless the section is read-only. */
 static const void *operators_locate(const struct operators_module *module, uintptr_t pointer)
 {
 	uintptr_t address = pointer < module->base ? pointer + module->base : pointer;
@@ -214,14 +214,14 @@ static void operators_store(const struct operators_module *module, void **slot, 
 			mprotect((void *)page, OPERATORS_PAGE,
 					PROT_READ | PROT_WRITE)) // NOLINT(performance-no-int-to-ptr)
 		return;
-	/* Relaxed: other threads may call either function at any time. */
+	/* Relaxed: other threads may call either function, and read the slot without order. */
 	__atomic_store_n(slot, function, __ATOMIC_RELAXED);
 	if (is_sealed)
 		mprotect((void *)page, OPERATORS_PAGE,
 				PROT_READ); // NOLINT(performance-no-int-to-ptr)
 }
 
-/* The slot leads to the allocator's function, or to the module's own code that will look it up. */
+/* The slot has the allocator's function, or code of the module that will resolve the function. */
 static void operators_replace(const struct operators_module *module, const ElfW(Rela) * relocation)
 {
 	const ElfW(Sym) *symbol = &module->symbols[ELF64_R_SYM(relocation->r_info)];
@@ -277,7 +277,7 @@ static void operators_note_segment(struct operators_module *module, const ElfW(P
 	}
 }
 
-/* `data`: a function of the allocator. Its own calls of its operators are part of other calls. */
+/* `data`: a function of the allocator, whose own calls of its operators are no events. */
 static int operators_visit(struct dl_phdr_info *info, size_t size, void *data)
 {
 	struct operators_module module = {.base = info->dlpi_addr, .start = UINTPTR_MAX};
@@ -314,10 +314,10 @@ void wrap_operators_start(void *next_malloc)
 
 	if (!allocator || operators_base(libc) == allocator)
 		return;
-	/* The runtime of a sanitizer is not ready yet; it has operators of its own. */
+	/* The runtime of a sanitizer has operators of its own, and is not ready yet. */
 	if (dlsym(RTLD_DEFAULT, "__sanitizer_get_heap_size"))
 		return;
-	/* An allocator that has operators, too. Those of the executable come first, and remain. */
+	/* Finds operators of the allocator. Operators of the executable remain unchanged. */
 	for (size_t i = 0; i < OPERATORS_NR; i++) {
 		void *called = dlsym(RTLD_DEFAULT, operators_list[i].name);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the wrappers of operators use of the wrappers of libc's allocator. */
+/* Functions of the wrappers of libc's allocator that the wrappers of operators use. */
 #ifndef SIDE_TRACERS_WRAP_MEMORY_H
 #define SIDE_TRACERS_WRAP_MEMORY_H
 
@@ -16,7 +16,7 @@ void wrap_memory_note_aligned(
 		size_t alignment, size_t size, const void *result, void *wrap_caller) WRAP_HIDDEN;
 void wrap_memory_note_free(const void *ptr, void *wrap_caller) WRAP_HIDDEN;
 
-/* If the library of `next_malloc` has C++'s operators, their calls become events. Once. */
+/* Emits events for C++'s operators if the library of `next_malloc` has them. Call it once. */
 void wrap_operators_start(void *next_malloc) WRAP_HIDDEN;
 
 #endif

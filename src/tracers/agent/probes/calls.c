@@ -46,9 +46,9 @@ struct module_rows {
 #define HIDDEN_MAX 8 /* wrapper libraries of one process; it has two */
 
 /*
- * Steps of earlier walks. A thread's control block decides which of the tables it has, so it shares
- * the table with few others. A walk that finds its table taken does without: the walk that took it
- * is one of another thread, or one that a signal interrupted.
+ * Steps of earlier walks. The address of a thread's control block selects one of the tables, so few
+ * threads share a table. If another thread uses the table, or a walk that a signal interrupted, a
+ * walk uses no cached steps.
  */
 struct calls_steps {
 	struct unwind_steps steps;
@@ -67,7 +67,7 @@ struct calls_snapshot {
 	struct unwind_range hidden[HIDDEN_MAX];
 	size_t nr_hidden;
 	uint64_t known[UNWIND_KNOWN]; /* rows that were found before, by address; hits write them */
-	uint64_t returns[UNWIND_RETURNS]; /* return addresses that were checked before; the same */
+	uint64_t returns[UNWIND_RETURNS]; /* return addresses that were checked; hits write them */
 	struct calls_steps steps[1 << STEPS_BITS]; /* events write them */
 	struct unwind_modules modules;
 	struct unwind_module list[];
@@ -120,7 +120,7 @@ static bool probes_calls_read_segments(uint64_t base, struct calls_segments *ret
 	return true;
 }
 
-/* The range is 0 if the module has more segments than were read. */
+/* Leaves the range 0 if the module has more segments than were read. */
 static void probes_calls_find_code(const struct calls_segments *all, struct module_rows *block)
 {
 	uint64_t start = UINT64_MAX, end = 0;
@@ -520,7 +520,7 @@ static bool probes_calls_read_word_of_event(void *user, uint64_t address, uint64
 	return probes_calls_read(user, address, false, ret_value);
 }
 
-/* Code is read a word at a time: most addresses that are checked are far from each other. */
+/* Reads one word of code: most addresses that are checked are far from each other. */
 static bool probes_calls_read_code(void *user, uint64_t address, uint64_t *ret_value)
 {
 	struct probes_window *window = user;
@@ -574,7 +574,7 @@ uint32_t probe_calls(uint64_t *to, uint32_t most, const struct patch_hit *hit, b
 /* Returns NULL if the table is in use. */
 static struct calls_steps *probes_calls_take_steps(struct calls_snapshot *snapshot)
 {
-	/* The high bits of a product depend on all bits. */
+	/* The high bits of the product depend on all bits of the address. */
 	uint64_t hash = own_control_block() * UINT64_C(0x9e3779b97f4a7c15);
 	struct calls_steps *steps = &snapshot->steps[hash >> (64 - STEPS_BITS)];
 
@@ -585,8 +585,8 @@ static struct calls_steps *probes_calls_take_steps(struct calls_snapshot *snapsh
 }
 
 /*
- * A walk that a signal handler leaves by longjmp() does not come here. Its table stays taken: later
- * walks are slower, and remain exact.
+ * A walk that a signal handler leaves by longjmp() does not call this. Its table remains in use:
+ * later walks are slower, and remain exact.
  */
 static void probes_calls_give_steps(struct calls_steps *steps)
 {
