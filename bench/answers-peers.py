@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What `side leaks -p` and `side locks -p` cost a redis-server under load, beside bcc's memleak, heaptrack and bpftrace.
+"""Compares `side leaks -p` and `side locks -p` with bcc's memleak, heaptrack and bpftrace: cost for a redis-server under load.
 
 usage: answers-peers.py BUILD-DIRECTORY [ROUNDS [REQUESTS]]
 
@@ -100,7 +100,7 @@ class Server:
         return name in read(f"/proc/{self.pid}/maps")
 
     def probed(self):
-        """Whether uprobes are hit: the kernel then maps its page of copied instructions."""
+        """True if uprobes were hit: the kernel then maps its page of copied instructions."""
         self.send(1000)
         return self.mapped("[uprobes]")
 

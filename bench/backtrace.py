@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What the context `backtrace` adds to calls of malloc and free: ten frames, with frame pointers and with .eh_frame.
+"""Measures the cost of the context `backtrace` in calls of malloc and free: ten frames, with frame pointers and with .eh_frame.
 
 usage: bench/backtrace.py BUILD-DIRECTORY
 """
@@ -71,7 +71,7 @@ int main(void)
 
 
 def measure(side, program, options, work):
-    """Nanoseconds per event, in short rounds: other processes interrupt few of them. A flight recorder loses nothing."""
+    """Nanoseconds per event, in short rounds, few of which other processes interrupt. A flight recorder loses no event."""
     printed = os.path.join(work, "printed")
     with tempfile.TemporaryDirectory(dir=work) as trace:
         subprocess.run([side, "record", "-q", "--mode", "overwrite", "-w", "libc", *options, "-o", os.path.join(trace, "trace"),

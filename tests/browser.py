@@ -18,7 +18,7 @@ import urllib.request
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 KEYS = {"Tab": "\ue004", "Enter": "\ue007", "Escape": "\ue00c", "ArrowLeft": "\ue012", "ArrowUp": "\ue013", "ArrowRight": "\ue014",
         "ArrowDown": "\ue015", "Home": "\ue011", "End": "\ue010"}
-# The browser must not reach anything but files, nor ask for updates.
+# The browser must only read files, and must not ask for updates.
 ARGUMENTS = ["--headless=new", "--disable-gpu", "--hide-scrollbars", "--no-first-run", "--disable-background-networking", "--disable-component-update",
              "--disable-sync", "--disable-default-apps", "--disable-extensions", "--host-resolver-rules=MAP * ~NOTFOUND", "--force-device-scale-factor=1"]
 
@@ -87,7 +87,7 @@ class Browser:
         self.post("/url", url=address)
 
     def value(self, script, *args):
-        """The result of a script, which returns it."""
+        """Runs a script and returns its result."""
         return self.post("/execute/sync", script=script, args=list(args))
 
     def element(self, selector):
@@ -141,7 +141,7 @@ class Browser:
         return [entry["level"] + ": " + entry["message"] for entry in self.post("/se/log", type="browser")]
 
     def addresses(self):
-        """What pages have loaded since the last call, without the browser's own empty page."""
+        """The addresses that pages have loaded since the last call, without the browser's own empty page."""
         messages = [json.loads(entry["message"])["message"] for entry in self.post("/se/log", type="performance")]
         urls = [message["params"]["request"]["url"] for message in messages if message["method"] == "Network.requestWillBeSent"]
         return [url for url in urls if not url.startswith("chrome:")]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Packages of npm for tests, in the build directory: downloaded once, and never with their scripts."""
+"""Installs packages of npm for tests into the build directory: once, and without running their scripts."""
 import os
 import shutil
 import subprocess

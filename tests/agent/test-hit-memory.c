@@ -521,7 +521,7 @@ static void test_code(void **unused)
 	module.segments[0].p_flags = PF_R | PF_X;
 	module.segments[0].p_memsz = 0x20;
 	assert_true(has_code(0x1000, 0x1020));
-	/* Only segments that are mapped count. The range contains all of them. */
+	/* Only mapped segments count. The range contains all of these. */
 	module.segments[1].p_flags = PF_R | PF_X;
 	module.segments[1].p_memsz = 0x20;
 	assert_true(has_code(0x1000, 0x1020));

@@ -84,7 +84,7 @@ static void test_tree(void **unused)
 	explore_test_visible(&tree, "ae");
 	explore_tree_expand_all(&tree, true);
 	explore_test_visible(&tree, "abcde");
-	/* Another reading keeps what is expanded, also with a branch more. */
+	/* Another reading keeps the expanded branches, also if the tree has one more branch. */
 	explore_tree_expand(&tree, 1, false);
 	assert_int_equal(explore_tree_make(&tree, &calls), 0);
 	explore_test_visible(&tree, "abde");
@@ -107,7 +107,7 @@ static void test_tree_without_calls(void **unused)
 
 /* ---- marks ---- */
 
-/* So many that every second mark is removed, twice. */
+/* With so many events, every second mark is removed twice. */
 #define EXPLORE_TEST_MANY UINT64_C(20000000)
 
 static void test_marks_of_many_events(void **unused)
@@ -293,7 +293,7 @@ static void test_filtered_events(void **unused)
 	explore_test_remove(&trace);
 }
 
-/* A trace whose file is removed meanwhile has no lines, and nothing else happens. */
+/* If the file of a trace is removed meanwhile, its events have no lines. */
 static void test_events_of_a_removed_trace(void **unused)
 {
 	struct explore_test_trace trace;

@@ -593,7 +593,7 @@ static void test_mappings_max(void **unused)
 	assert_int_equal(leaks_mappings_add(
 					 &mappings, &(struct leaks_mapping){.image = 1, .end = 9}),
 			0);
-	/* The second remainder has no place. */
+	/* The table is full: the second remainder is not added. */
 	assert_int_equal(leaks_mappings_remove(&mappings, 0, 13, 14, note_removed, &removed), 0);
 	assert_int_equal(mappings.count, LEAKS_MAPPINGS_MAX);
 	assert_int_equal(mappings.refused, 2);

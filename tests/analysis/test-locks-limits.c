@@ -38,7 +38,7 @@ static void test_functions_of_threads(void)
 	CHECK(locks.starts[0].created == 1 && locks.starts[0].joined == 1);
 	CHECK(!locks_note_thread(&locks, &event, 1));
 	CHECK(locks.start_keys.count == LOCKS_STARTS_MAX && locks.start_keys.refused == 1);
-	/* The thread that now has this pthread_t has an unknown function. */
+	/* The later thread with this pthread_t has an unknown function. */
 	locks_note_join(&locks, &event);
 	CHECK(locks.starts[0].joined == 1);
 	free(locks.starts);

@@ -11,7 +11,7 @@
 
 #include "analysis/view-out.h"
 
-/* Around the space that is reserved at first, and around that of the buffer. */
+/* Sizes around the first reserved space, and around the size of the buffer. */
 static void test_format(void **unused)
 {
 	char text[2048];

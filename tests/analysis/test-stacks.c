@@ -156,7 +156,7 @@ static void test_groups(void)
 	stacks_free(&stacks);
 }
 
-/* The frames that start a thread are left out, unless there is no other one. */
+/* The frames that start a thread are left out, unless the stack has no other frame. */
 static void test_own_frames(void)
 {
 	struct stacks stacks = {.limit = 0};

@@ -20,7 +20,7 @@ __attribute__((noinline)) static void flame_outer(void)
 {
 	flame_inner();
 	flame_inner();
-	flame_sink = NULL; /* The last call is no jump. */
+	flame_sink = NULL; /* The compiler must not make a jump of the last call. */
 }
 
 static void flame_run(void)

@@ -253,7 +253,7 @@ int main(int argc, char **argv)
 			dup2(errors, STDERR_FILENO);
 			done++;
 			remove_all(in);
-			/* The last command reads what the two before it have written. */
+			/* The last command reads the output of the two commands before it. */
 			if (round % COMMANDS < COMMANDS - 3 || round % COMMANDS == COMMANDS - 1)
 				remove_all(out);
 		}

@@ -220,7 +220,7 @@ static NOINLINE void mixed()
 	}
 }
 
-/* The same by operators that no import of the program leads to, as in a library that is loaded later. */
+/* As above, by operators that the program does not import, as in a library that is loaded later. */
 static NOINLINE void mixed_directly()
 {
 	const auto allocate = reinterpret_cast<void *(*)(size_t)>(dlsym(RTLD_DEFAULT, "_Znwm"));
@@ -247,7 +247,7 @@ static NOINLINE char *map(char *where, size_t pages, int flags)
 	return static_cast<char *>(mapped);
 }
 
-/* Tells a test where the calls begin and end. */
+/* Marks the begin and the end of the calls for a test. */
 static void mark(const char *path)
 {
 	if (!access(path, F_OK))
@@ -268,7 +268,7 @@ static NOINLINE void maps()
 	last = map(nullptr, 7, 0);
 	munmap(last + 6 * 4096, 4096);
 	munmap(map(nullptr, 6, 0), 6 * 4096);
-	/* Over the end of one mapping, and the whole of another one within a reservation. */
+	/* Maps over the end of a mapping, and over a whole mapping within a reservation. */
 	all = map(nullptr, 100, 0);
 	map(all + 10 * 4096, 5, MAP_FIXED);
 	map(all + 12 * 4096, 20, MAP_FIXED);
@@ -277,7 +277,7 @@ static NOINLINE void maps()
 	moved = static_cast<char *>(mremap(moved, 4 * 4096, 3000 * 4096, MREMAP_MAYMOVE));
 	moved = static_cast<char *>(mremap(moved, 3000 * 4096, 2000 * 4096, 0));
 	mremap(moved, 4096, 4096, MREMAP_MAYMOVE | MREMAP_FIXED, all + 40 * 4096);
-	/* These fail. */
+	/* These calls fail. */
 	if (map(nullptr, size_t(1) << 51, 0) != MAP_FAILED || !munmap(all + 1, 4096) ||
 			!munmap(all, 0))
 		abort();
@@ -288,7 +288,7 @@ static NOINLINE void maps()
 
 static NOINLINE void right(int depth);
 
-/* Leaves a block by one of 2 to the power of `depth` stacks. */
+/* Leaves a block that one of 2 to the power of `depth` stacks allocates. */
 static NOINLINE void left(int depth)
 {
 	static unsigned int random = 1;
@@ -416,7 +416,7 @@ static NOINLINE void daemonize()
 	_exit(0);
 }
 
-/* ---- what a recording must not change ---- */
+/* ---- behaviour that a recording must not change ---- */
 
 /* Prints "begun"; after a line of input, allocates and frees until long after the rings are full. */
 static NOINLINE void busy()
@@ -433,7 +433,7 @@ static NOINLINE void busy()
 	puts("ended");
 }
 
-/* Limits its address space and then uses half of it. Prints the blocks of 1 MiB that it has got. */
+/* Limits its address space and then uses half of it. Prints how many blocks of 1 MiB it has. */
 static NOINLINE void limited()
 {
 	const struct rlimit limit = {160 << 20, 160 << 20};

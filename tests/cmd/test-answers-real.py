@@ -73,7 +73,7 @@ def programs():
 
 
 def leaks_of(words, text):
-    """The answer is in a file: the program writes to the standard output as well."""
+    """Reads the answer from a file, because the program writes to standard output as well."""
     shutil.rmtree(path_of("trace"), True)
     alone = execute(*words, input=text).stdout
     done = execute(side, "leaks", "-o", path_of("trace"), "--", *words, input=text)
@@ -140,7 +140,7 @@ def test_leaks_of_postgres():
 
 
 def test_leaks_as_heaptrack():
-    """heaptrack begins later, and ends before the destructors of libraries: it misses a few calls of the start, and their frees."""
+    """heaptrack begins later, and ends before the destructors of libraries, so it lacks a few early calls and their frees."""
     need("heaptrack")
     for name, (words, text) in programs().items():
         answer = leaks_of(words, text)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""`side diff`: seeded changes of generated traces are found, nothing else is blamed, and noise is no change."""
+"""`side diff` reports the seeded changes of generated traces and nothing else, and noise is no change."""
 import random
 import statistics
 import struct
@@ -94,7 +94,7 @@ def test_one_slower_function():
         equal(changed(rows), {("time", "price"): "worse"}, seed)
         exact = (statistics.median(selves["price"]) / statistics.median(SELVES["price"]) - 1) * 100
         true(abs(rows["time", "price"]["change_percent"] - exact) < 1, (rows["time", "price"], exact))
-        # In the other direction, the same is better.
+        # In the other direction, the same changes are better.
         equal(changed(diff(after, BEFORE, "--fail-above", "1")[0]), {("time", "price"): "better"})
 
 

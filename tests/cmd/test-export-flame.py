@@ -14,7 +14,7 @@ import profiles
 from call_trace import OTHER, enter, leave, query, switch
 from harness import *
 
-# tests/ is in the path from here on.
+# tests/ is in the path of modules from here on.
 import npm
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "analysis"))

@@ -78,7 +78,7 @@ def test_rows_are_the_largest_and_whole_paths():
         lines = flame(trace, "--rows", str(rows)).splitlines()[1:]
         more = int(re.fullmatch("… and ([0-9]+) smaller", lines.pop())[1]) if lines[-1].startswith("…") else 0
         equal((len(lines), len(lines) + more), (min(rows, 100), 100))
-        # Each row of `g` follows that of its caller.
+        # Each row of `g` follows the row of its caller.
         names = [re.search("( *)([fg][0-9]*)$", line)[2] for line in lines]
         true(all(before.startswith("f") for before, name in zip(names, names[1:]) if name == "g") and names[0] != "g", names)
 
@@ -168,7 +168,7 @@ def test_a_process():
         equal(program.poll(), None, "the program continues")
         program.stdin.close()
         equal(program.wait(timeout=60), 0)
-    # Each flame_outer() makes two calls of flame_inner(); those at the begin and the end of the recording may lack a part.
+    # Each flame_outer() calls flame_inner() twice. Calls at the begin and the end of the recording may lack a part.
     inner = calls[("flame_outer", "flame_inner")]["count"]
     true(inner and abs(inner - 2 * calls[("flame_outer",)]["count"]) <= 2, calls)
     # The compiler may have copied flame_run() into main().

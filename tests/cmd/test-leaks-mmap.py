@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`side leaks --mmap` counts the mappings that remain, as many as the calls that strace prints leave.
+"""`side leaks --mmap` counts the mappings that remain after the calls that strace prints.
 
 usage: test-leaks-mmap.py SIDE PROGRAM
 """
@@ -25,7 +25,7 @@ def pages(begin, length):
 
 
 def remaining(lines):
-    """Parts and bytes of the mappings that the system calls between the two marks leave: page by page."""
+    """Parts and bytes of the mappings that remain after the system calls between the two marks, page by page."""
     owner, calls, inside = {}, 0, False
     for line in lines:
         inside = "nonexistent/begin" in line or (inside and "nonexistent/end" not in line)

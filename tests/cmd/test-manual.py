@@ -46,7 +46,7 @@ def test_lint():
 
 
 def rendered(page):
-    # So wide that no line ends at a hyphen of a word.
+    # The page is so wide that no line ends at a hyphen of a word.
     run = subprocess.run(["mandoc", "-T", "utf8", "-O", "width=1000", PAGES[page]],
                          stdout=subprocess.PIPE, check=True)
     # Bold and underlined text is overstruck.

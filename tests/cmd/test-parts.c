@@ -932,7 +932,7 @@ static bool answer_has_option(const char *verb, const char *name, size_t length)
 	return false;
 }
 
-/* Each option that a hint names, unless in a command, is one of all verbs that answer. */
+/* All verbs that answer have each option in a hint, except options in a command. */
 static void check_answer_hint(const char *line)
 {
 	static const char *const verbs[] = {"leaks", "locks", "slow", "calls", "flame"};

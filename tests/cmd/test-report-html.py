@@ -202,7 +202,7 @@ def test_tree_is_that_of_the_report():
 
 
 def test_call_without_a_return():
-    """Its box in the flame graph contains those of its callees, and it has no bar in the timeline."""
+    """The box of the call in the flame graph contains the boxes of its callees; the timeline has no bar for the call."""
     with tempfile.TemporaryDirectory() as work:
         trace = call_trace.write(os.path.join(work, "exit"), [
             (1000, call_trace.enter("main", 1)), (2000, call_trace.enter("parse", 2)), (2500, call_trace.leave("parse", 2, 500)),
@@ -241,7 +241,7 @@ def test_leaks_and_locks():
         (tree,) = chart["trees"]
         equal((tree["id"], tree["weight"]), ("events", of(lines, "overview")[0]["events"]))
         contains(" ".join(tree["names"]), "mutex_take")
-        # A part of the trace has no such answers.
+        # A page of a part of the trace has no such answers.
         lines, chart = read_page(make_page(work, trace, "-e", "pthread:*")[1])
         equal((of(lines, "locks"), of(lines, "leaks"), chart["restricted"]), ([], [], 1))
 
@@ -594,7 +594,7 @@ def test_huge_trace(window):
 # ---- pictures of the documentation ----
 
 def make_pictures(directory):
-    """The first sections in light, those of functions in dark."""
+    """Takes pictures of the first sections in light mode, and of the sections of functions in dark mode."""
     with tempfile.TemporaryDirectory() as work, browser.Browser(work, (1000, 700)) as window:
         window.open(opened(work, make_calls(work)))
         for name, scheme, section, height in (("report-html", "light", "body", 740), ("report-html-dark", "dark", "#flame", 700)):

@@ -421,9 +421,9 @@ static void test_calls_that_are_left(void **unused)
 }
 
 /*
- * Events of a function that longjmp() left, and of calls after that. Those have their times, and
- * the time of the caller without its callees does not include them. A call of the left function
- * counts in the total although its first call seems to be open.
+ * Events of a function that longjmp() left, and of later calls. The later calls have times, and the
+ * caller's time without callees does not include them. A later call of the same function counts in
+ * the total, although the first call seems to be open.
  */
 static void test_calls_after_a_jump(void **unused)
 {

@@ -541,7 +541,7 @@ def write_calls(folder, packets):
 
 
 def test_calls_across_a_loss():
-    """A call without a return has no time; its return may be lost."""
+    """A call without a return has no time; the return may be among lost events."""
     second = 10**9
     other = 1 << 48  # Another thread.
     for lost in (0, 3):

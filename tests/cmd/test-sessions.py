@@ -206,7 +206,7 @@ def test_traces_of_sessions():
         wanted, requests = ask(verb, trace)
         equal(requests, [], verb)
         equal(answered(verb, "mine"), (str(wanted), [{"verb": "status", "session": "mine"}]), verb)
-        # After `--`, and with arguments, it is a command.
+        # After `--`, and with arguments, the operand is a command.
         for words in (["--", "mine"], ["mine", "argument"]):
             result, requests = ask(verb, *words, status=127)
             equal(requests, [], verb)

@@ -156,7 +156,7 @@ static void test_limits(void **unused)
 	for (uint64_t i = 0; i <= TOP_CALLERS_MAX; i++)
 		count(i, 1, true);
 	assert_int_equal(callers.keys.count, TOP_CALLERS_MAX);
-	/* Known ones are counted on. */
+	/* Callers that are in the table still count. */
 	count(0, 1, true);
 	assert_int_equal(callers.items[0].all, 2);
 	free(top_callers_order(&callers, &nr));

@@ -14,7 +14,7 @@
 
 /* ---- lines ---- */
 
-/* The rest is for the members that have no budget of their own. */
+/* The remainder is for the members that have no budget of their own. */
 #define SIZE_OF_OTHERS 300000
 
 static void test_budgets(void)
@@ -98,12 +98,12 @@ static void test_intervals(void)
 
 	int64_t last = 0;
 
-	/* From 1 ns apart to an hour. */
+	/* Events at distances from 1 ns to one hour. */
 	for (int64_t ns = 0; ns < 3600000000000; ns = ns * 2 + 1) {
 		CHECK(!html_timeline_add(&timeline, &key, 5000 + ns, "name", 4));
 		last = ns;
 	}
-	/* A clock that goes back. */
+	/* A clock that runs backwards. */
 	CHECK(!html_timeline_add(&timeline, &key, 10, NULL, 0));
 	CHECK(timeline.begin_ns == 5000);
 	CHECK(last >> timeline.shift >= HTML_BINS / 2 && last >> timeline.shift < HTML_BINS);
@@ -153,7 +153,7 @@ static void test_slices(void)
 	html_timeline_free(&timeline);
 }
 
-/* No lost event is forgotten, whether of one process or of more processes than marks. */
+/* All lost events are counted, also with more processes than marks. */
 static void test_losses(void)
 {
 	for (uint32_t processes = 1; processes < 10000; processes += 4999) {

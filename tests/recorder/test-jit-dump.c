@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files of generated functions (jitdump): each record, the limits, and files with changed bytes, of
- * which the parser keeps consistent results only. With -DFUZZ_TARGET the file is libFuzzer's.
+ * Files of generated functions (jitdump): each record, the limits, and files with changed bytes.
+ * The results must be consistent for any file. With -DFUZZ_TARGET, this is a target of libFuzzer.
  */
 #include <elf.h>
 #include <errno.h>
@@ -31,7 +31,7 @@ static bool is_text(const struct jit_dump *dump, uint32_t text)
 	return length < dump->text_size - text;
 }
 
-/* All that a caller relies on. */
+/* Checks everything that callers rely on. */
 static bool is_consistent(const struct jit_dump *dump)
 {
 	for (size_t i = 0; i < dump->nr_functions; i++) {
@@ -205,7 +205,7 @@ static void test_records(void **unused)
 	struct jit_dump dump;
 
 	(void)unused;
-	/* Addresses of lines as they are, and with the bias of V8. */
+	/* Addresses of lines without and with the bias of V8. */
 	for (uint64_t offset = 0; offset < 0x80; offset += 0x40) {
 		put_example(offset);
 		assert_int_equal(parse(&dump), 0);

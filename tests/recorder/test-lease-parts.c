@@ -384,12 +384,12 @@ static void test_questions(void **unused)
 			"report(1, events of 2 processes are not recorded, the first: events of process 71 (p) are not recorded: %s)\n",
 			NO_MEMORY);
 	assert_called(expected);
-	/* It is counted once. */
+	/* The process is counted once. */
 	lease[4].is_asked = true;
 	turn();
 	assert_called("revoke 1\nrevoke 2\nrevoke 3\nrevoke 6\nrevoke 7\nrevoke 8\ndeny 4\n");
 	assert_int_equal(session->leases.nr_denied, 2);
-	/* Another reason. A live session reports it at once. */
+	/* Another reason. A live session reports this process at once. */
 	session->service = &service;
 	shares_give_back(&session->memory.shares, UID, taken);
 	lease[4].grant = -ENOSPC;

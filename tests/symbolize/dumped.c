@@ -2,9 +2,14 @@
 /*
  * Generates functions that allocate memory, and names them in jit-PID.dump: dumped HOW DIRECTORY.
  *
- * HOW is "file", "v8" (addresses of lines as node writes them), "map" (the file is mapped as code;
- * waits for a line on standard input), "link", "pipe", "old", "foreign" (the file's state), "magic",
- * "clock", "short" (its content), "hostile" (its names and sizes) or "lengths" (of its names), "large" or "too-large" (its size).
+ * HOW is one of these:
+ *   file                      a valid file
+ *   v8                        addresses of lines as node writes them
+ *   map                       maps the file as code, and waits for a line on standard input
+ *   link, pipe, old, foreign  a file that must not be read
+ *   magic, clock, short       a header that is not accepted
+ *   hostile, lengths          unusual names and sizes
+ *   large, too-large          a file at the limit of the size, and one beyond the limit
  */
 #include <elf.h>
 #include <fcntl.h>
@@ -152,7 +157,7 @@ static void put_hostile(void)
 	put_lines(code, 1, "two\nlines.js");
 }
 
-/* Names of so many bytes. */
+/* Names around the limit of 900 bytes. */
 static void put_lengths(void)
 {
 	char name[1024];
@@ -164,7 +169,7 @@ static void put_lengths(void)
 	}
 }
 
-/* A function, another one at its address, and that one at another address. */
+/* Writes a function, then another function at its address, then moves the second function. */
 static void run(const char *how)
 {
 	generate(code, 4711);

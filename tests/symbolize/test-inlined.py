@@ -80,7 +80,7 @@ def check_data(*options):
     equal(sorted(name for name, _, _ in known), ["inlined::numbers", "inlined_data"])
     for name, address, size in known:
         expected = {address + inside: [f"{name}+{inside}"] for inside in (1, size - 1)}
-        # Where a member begins, its name: test-members.py.
+        # test-members.py tests the names at addresses where members begin.
         member = ".first" if name == "inlined::numbers" else ""
         expected |= {address: [f"{name}[0]{member}+0"], address + size // 2: [f"{name}[{2 if member else 8}]{member}+0"]}
         equal(ask(expected, *options), expected)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The names of members of variables: gdb has the same address for each name."""
+"""gdb has the same address for each name of a member of a variable."""
 import os
 import re
 import shutil

@@ -288,7 +288,7 @@ def test_sessions():
 
 
 def test_top():
-    """The callers of a session are those that view names, with their numbers, also if the program starts later."""
+    """`side top` has the same callers as `side view`, with their counts, also if the program starts later."""
     own = {**ENV, "SIDE_RUNTIME": path("top-runtime")}
     program = daemon = top = text = None
     try:
@@ -732,7 +732,7 @@ def check_dumped(callers):
 
 
 def test_functions_of_jitdump():
-    """With names, files and lines of the time of the event; in the directory of the program, or in /tmp."""
+    """Symbols have names, files and lines of the time of the event; the file is in the program's directory, or in /tmp."""
     for how, folder in (("file", None), ("v8", None), ("short", None), ("hostile", None), ("lengths", None), ("file", "/tmp")):
         trace, events, lines = dumped(how, folder)
         check_dumped([event["fields"]["caller"] for event in events])
@@ -753,7 +753,7 @@ def test_functions_of_jitdump():
 
 
 def test_largest_jitdump():
-    """The file is sparse behind its records: its size decides."""
+    """A file that is too large is not read. The file is sparse after its records."""
     for how, wanted in (("large", 9), ("too-large", 0)):
         _, _, lines = dumped(how)
         equal(len(lines), wanted, how)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Allocates with each form of the operators new and delete. Writes the numbers of all blocks
- * and of those that stay.
+ * Allocates with each form of the operators new and delete. Prints how many blocks it allocates,
+ * and how many of them remain.
  */
 #include <cstddef>
 #include <cstdint>

@@ -164,7 +164,7 @@ static void stacks_generated(void)
 	 */
 	static const unsigned char misleads[] = {0x55, 0x54, 0x54, 0x48, 0x89, 0xe5, 0xff, 0xd6,
 			0x48, 0x83, 0xc4, 0x10, 0x5d, 0xc3};
-	/* The same with push %rsi; push %rsp: it leads to the address of a function. */
+	/* As above with push %rsi; push %rsp: the frame pointer leads to a function. */
 	static const unsigned char points[] = {0x55, 0x56, 0x54, 0x48, 0x89, 0xe5, 0xff, 0xd6, 0x48,
 			0x83, 0xc4, 0x10, 0x5d, 0xc3};
 	unsigned char *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,

@@ -66,7 +66,7 @@ equal(functions["worker"]["self_ns"], functions["worker"]["total_ns"] - inner[0]
 equal(functions["fibonacci"]["total_ns"], max(seen["fibonacci"]))
 equal(functions["fibonacci"]["self_ns"], max(seen["fibonacci"]), "it calls nothing else")
 true(functions["around"].get("unfinished") == 1 or functions["around"].get("untimed") == 1, functions["around"])
-# longjmp() leaves these calls, and no event shows when.
+# longjmp() leaves these calls, and no event shows the time.
 for name in ("around", "leave"):
     true("total_ns" not in functions[name], functions[name])
 

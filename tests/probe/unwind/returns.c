@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Prints each address of an ELF file's code that a call may return to, one a line, as the check of
- * frame pointers decides it.
+ * Prints each address in the code of an ELF file that a call may return to, one address a line. The
+ * check of frame pointers decides.
  */
 #include <elf.h>
 #include <fcntl.h>

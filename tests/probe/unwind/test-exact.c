@@ -317,7 +317,7 @@ static void test_guesses(void)
 	/* A frame pointer leads to the same stack, if its end is known. */
 	CHECK(is_walk(walk_checked(0x5000, at(20), false, at(21)), 0x5000, 0x2001, 0));
 	CHECK(is_walk(walk_checked(0x5000, at(20), false, at(20)), 0x5000, 0, 0));
-	/* A stack that the program made is another one. */
+	/* A stack that the program made is a different stack. */
 	CHECK(is_walk(walk_checked(0x5000, at(20), false, at(9)), 0x5000, 0x2001, 0));
 }
 
@@ -340,14 +340,14 @@ static void test_code_of_modules(void)
 	module.code_end = 0x2020;
 	CHECK(!is_return_to(&module, NULL, 0x2010) && is_return_to(&module, NULL, 0x2011));
 	CHECK(is_return_to(&module, NULL, 0x2020) && !is_return_to(&module, NULL, 0x2021));
-	/* The answer is kept, for each address of its own. */
+	/* The cache keeps the answer for each address. */
 	CHECK(is_return_to(&module, returns, 0x2018) && nr_code_reads == 1);
 	CHECK(is_return_to(&module, returns, 0x2018) && nr_code_reads == 0);
 	CHECK(!IS_CALL("\xc3") && is_return_to(&module, returns, 0x2018));
 	CHECK(!is_return_to(&module, returns, 0x2019) && nr_code_reads == 1);
 	CHECK(!is_return_to(&module, returns, 0x2019) && nr_code_reads == 0);
 	CHECK(!is_return_to(&module, NULL, 0x2018));
-	/* What cannot be read now is not kept. */
+	/* The cache keeps no answer for code that cannot be read now. */
 	module = (struct unwind_module){.start = 0x6000, .end = 0x7000};
 	CHECK(is_return_to(&module, returns, 0x6010) && is_return_to(&module, returns, 0x6010) &&
 			nr_code_reads == 1);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The addresses after calls are those after objdump's calls, and few others, in programs of this machine.
+"""The check accepts the addresses after each call that objdump prints, and few others, in programs of this machine.
 
 usage: test-returns.py RETURNS AGENT
 """
