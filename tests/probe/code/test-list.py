@@ -304,6 +304,18 @@ def test_main_of_stripped_programs():
         equal(named(folder + "/own"), [], "start code of the program's own")
 
 
+def test_long_start_code():
+    """The start code is read up to its limit of 32 instructions."""
+    with tempfile.TemporaryDirectory() as folder:
+        for count, wanted in ((30, 1), (31, 0)):
+            with open(folder + "/start.s", "w", encoding="utf-8") as file:
+                file.write(".globl _start\n.type _start, @function\n_start:\n" + " nop\n" * count
+                           + " lea inner(%rip), %rdi\n call inner\n hlt\ninner: ret\n nop\n nop\n nop\n nop\n")
+            subprocess.run(["gcc", "-nostdlib", "-static", "-o", folder + "/start", folder + "/start.s"], check=True)
+            run("strip", "-N", "inner", folder + "/start")
+            equal(len(named(folder + "/start")), wanted, count)
+
+
 def test_main_of_real_programs():
     """Debian's programs have no symbols."""
     with tempfile.TemporaryDirectory() as folder:
