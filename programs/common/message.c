@@ -7,6 +7,7 @@
 #include "base/error.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -39,8 +40,22 @@ bool output_has_color(FILE *stream, int mode)
 	return (output.paged && stream == stdout) || isatty(fileno(stream));
 }
 
+/*
+ * If a standard stream is closed, the next opened file gets its number, and output goes into that
+ * file. Open /dev/null there instead, in the wrong direction, so that reads and writes fail. A
+ * program that side executes finds the stream closed.
+ */
+static void output_occupy_streams(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 &&
+				open("/dev/null", (fd ? O_RDONLY : O_WRONLY) | O_CLOEXEC) != fd)
+			return;
+}
+
 void output_start(const struct common_options *common, const char *verb)
 {
+	output_occupy_streams();
 	output.verb = verb;
 	output.json = common->json;
 	output.quiet = common->quiet;

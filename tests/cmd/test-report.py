@@ -692,4 +692,17 @@ def test_full_output_device():
     contains(run.stderr, "No space left")
 
 
+def test_closed_output():
+    """Nothing is written into a file that has got the number of the closed stream."""
+    for words in (["report", TRACE], ["leaks", TRACE], ["locks", TRACE], ["export", TRACE], ["diff", TRACE, TRACE], ["report", "--html", "-", TRACE]):
+        done = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", SIDE, *words], capture_output=True, text=True, check=False, timeout=60)
+        equal((words, done.returncode), (words, 1), done.stderr)
+        contains(done.stderr, "Bad file descriptor", words)
+    if os.environ.get("SANITIZED", "none") == "none":
+        # A program finds the streams as the user left them.
+        done = subprocess.run(["sh", "-c", 'exec "$@" <&-', "sh", SIDE, "record", "-q", "-o", work.name + "/closed", "--", "sh", "-c",
+                               "test -e /proc/self/fd/0"], capture_output=True, text=True, check=False, timeout=60)
+        equal(done.returncode, 1, done.stderr)
+
+
 run_tests(globals())
