@@ -76,18 +76,16 @@ static uint64_t start_find_main(const struct code_file *file)
 	return call.main;
 }
 
-/* False if it is inside of another function. Not every function has unwind data. */
+/* The unwind data tell where the function ends: another one may follow that nothing names. */
 static bool start_is_function(const struct code_file *file, uint64_t address)
 {
 	if (!code_executable(file, address) || code_is_excluded(file, address))
 		return false;
 	for (size_t i = 0; i < file->nr_frames; i++) {
-		const struct code_frame *frame = &file->frames[i];
-
-		if (address > frame->address && address - frame->address < frame->size)
-			return false;
+		if (file->frames[i].address == address)
+			return true;
 	}
-	return true;
+	return false;
 }
 
 int code_read_start(struct code_file *file)
