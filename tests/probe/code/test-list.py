@@ -321,6 +321,8 @@ def test_long_start_code():
 
 def test_main_of_real_programs():
     """Debian's programs have no symbols."""
+    if os.environ.get("SANITIZED", "none") != "none":
+        return  # they cannot load a sanitized agent
     with tempfile.TemporaryDirectory() as folder:
         for number, command in enumerate((["/bin/ls", "-d", "/"], ["/bin/cat", "/dev/null"], ["/usr/bin/sort", "/dev/null"], ["/bin/sed", "p", "/dev/null"])):
             result = side("trace", "-o", f"{folder}/{number}", "--function", "main", "--exit", "--", *command)
