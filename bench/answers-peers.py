@@ -12,10 +12,11 @@ eight at a time. The tools take turns in each round. For each of them:
   more        CPU time for a request beyond that of the server alone: the overhead
   part        overhead of side, divided by that of this tool. Goal: at most 0.1
 
-All tools record a stack for each event. The server uses the allocator of the C library, because
-memleak cannot watch jemalloc. bcc has no tool that starts here and times locks of programs, so a
-script of bpftrace does what its tools do: uprobes, and a table of waits by lock and stack. memleak
-needs the headers of the running kernel. A tool that is not installed, or fails, is named.
+All tools record a stack for each allocation. memleak cannot watch jemalloc, the allocator of Debian's
+redis-server: its server, and the one that it is compared with, use that of the C library. bcc has no
+tool that starts here and times locks of programs, so a script of bpftrace does what its tools do:
+uprobes, and a table of waits by lock and stack. memleak needs the headers of the running kernel. A
+tool that is not installed, or fails, is named.
 """
 import json
 import os
@@ -68,13 +69,13 @@ def wait_until(condition, what, process=None):
 
 
 class Server:
-    def __init__(self, directory):
+    def __init__(self, directory, preload):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         self.process = subprocess.Popen(["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--save", "",
                                          "--dir", directory], stdout=subprocess.DEVNULL,
-                                        env=dict(os.environ, LD_PRELOAD=LIBC))
+                                        env=dict(os.environ, LD_PRELOAD=preload))
         started.append(self.process)
         self.pid = self.process.pid
         wait_until(self.answers, "redis-server")
@@ -143,22 +144,27 @@ def start_heaptrack(server, directory):
     return tool
 
 
+ALONE, ALONE_LIBC = "no tool", "no tool, libc's allocator"
 QUESTIONS = {
     "blocks that are never freed": {
+        ALONE: None,
         "side leaks": start_side("leaks"),
-        "bcc memleak": start_memleak,
         "heaptrack": start_heaptrack,
+        ALONE_LIBC: None,
+        "bcc memleak": start_memleak,
     },
     "waits for locks": {
+        ALONE: None,
         "side locks": start_side("locks"),
         "bpftrace": start_bpftrace,
     },
 }
+WITH_LIBC = (ALONE_LIBC, "bcc memleak")
 
 
-def measure(start, directory):
+def measure(name, start, directory):
     """Returns requests a second, and CPU time of the server for a request in us."""
-    server = Server(directory)
+    server = Server(directory, LIBC if name in WITH_LIBC else "")
     tool = start(server, directory) if start else None
     server.load(REQUESTS // 10)
     before = server.cpu_s()
@@ -181,8 +187,7 @@ def end_started():
     started.clear()
 
 
-def compare(question, tools):
-    rows = {"no tool": None, **tools}
+def compare(question, rows):
     seen = {name: [] for name in rows}
     failed = {}
     for _ in range(ROUNDS):
@@ -191,23 +196,22 @@ def compare(question, tools):
                 continue
             with tempfile.TemporaryDirectory(dir=tracers.work) as directory:
                 try:
-                    seen[name].append(measure(start, directory))
+                    seen[name].append(measure(name, start, directory))
                 except (RuntimeError, OSError) as error:
                     failed[name] = error
                 finally:
                     end_started()
     medians = {name: [statistics.median(column) for column in zip(*values)] for name, values in seen.items() if values}
-    alone_us = medians["no tool"][1]
-    side_us = next((cpu_us - alone_us for name, (_, cpu_us) in medians.items() if name.startswith("side ")), None)
+    more = {name: values[1] - medians[ALONE_LIBC if name in WITH_LIBC else ALONE][1] for name, values in medians.items()}
+    side_us = next((more_us for name, more_us in more.items() if name.startswith("side ")), None)
     print(f"{question:30} {'requests/s':>11} {'CPU, us':>8} {'more, us':>9} {'part':>6}")
     for name, (rate, cpu_us) in medians.items():
-        more_us = cpu_us - alone_us
-        part = f"{side_us / more_us:6.2f}" if name in tools and side_us is not None and more_us > 0 else ""
-        print(f"  {name:28} {rate:11,.0f} {cpu_us:8.2f} {more_us:9.2f} {part:>6}")
+        part = f"{side_us / more[name]:6.2f}" if rows[name] and side_us is not None and more[name] > 0 else ""
+        print(f"  {name:28} {rate:11,.0f} {cpu_us:8.2f} {more[name]:9.2f} {part:>6}")
         if name.startswith("side "):
             with open(os.path.join(tracers.work, name.split()[1]), encoding="utf-8") as file:
-                lost = json.loads(file.readline())["lost"]
-            print(f"    events lost in the last round: {lost:,}")
+                lost = json.loads(file.readline()).get("lost")
+            print("    no event was recorded" if lost is None else f"    events lost in the last round: {lost:,}")
     for name, error in failed.items():
         print(f"  {name:28} not measured: {error}")
     print(flush=True)
