@@ -10,6 +10,7 @@
 #include "analysis/leaks.h"
 #include "analysis/locks.h"
 #include "analysis/report-text.h"
+#include "analysis/trace-symbols.h"
 #include "base/error.h"
 
 #define EXPLORE_PATH_FRAMES 8 /* functions of a stack in its row */
@@ -73,18 +74,14 @@ static void explore_answers_progress(void *user, uint64_t events)
 
 static int explore_answers_new_flame(struct explore_answers *answers, struct error *error)
 {
-	int ret;
-
 	answers->flame_options = (struct flame_options){
 			.filter = answers->filter, .weight = FLAME_WEIGHT_COUNT};
 	answers->flame = calloc(1, sizeof(*answers->flame));
 	if (!answers->flame)
 		return error_set_no_memory(error);
 	answers->flame->symbols = answers->symbols;
-	ret = flame_prepare(answers->flame, &answers->flame_options, "show", answers->dir,
+	return flame_prepare(answers->flame, &answers->flame_options, "show", answers->dir,
 			&answers->forward, error);
-	answers->symbols = answers->flame->symbols;
-	return ret;
 }
 
 static void explore_answers_free_flame(struct explore_answers *answers)
@@ -109,7 +106,9 @@ int explore_answers_create(
 	answers->dir = dir;
 	answers->forward = (struct analysis_listener){
 			explore_answers_report, explore_answers_progress, answers};
-	ret = explore_answers_new_flame(answers, error);
+	answers->symbols = trace_symbols_start(false, &answers->forward);
+	ret = answers->symbols ? explore_answers_new_flame(answers, error)
+			       : error_set_no_memory(error);
 	if (!ret)
 		ret = leaks_prepare(&answers->leaks, &answers->leaks_options, dir,
 				&answers->forward, error);

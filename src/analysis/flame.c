@@ -57,14 +57,6 @@ const char *flame_weight_unit(enum flame_weight weight)
 
 /* ---- the begin ---- */
 
-static void flame_report_note(void *user, const char *text)
-{
-	const struct analysis_listener *listener = user;
-
-	if (listener->report)
-		listener->report(listener->user, ANALYSIS_NOTE, NULL, text);
-}
-
 int flame_prepare(struct flame *flame, const struct flame_options *options, const char *verb,
 		const char *dir, const struct analysis_listener *listener, struct error *error)
 {
@@ -90,8 +82,8 @@ int flame_prepare(struct flame *flame, const struct flame_options *options, cons
 	if (ret)
 		return ret;
 	if (!flame->symbols)
-		flame->symbols = trace_symbols_start(options->debuginfod, flame_report_note,
-				&flame->walk.options.listener);
+		flame->symbols = trace_symbols_start(
+				options->debuginfod, &flame->walk.options.listener);
 	return flame->symbols ? 0 : error_set_no_memory(error);
 }
 

@@ -22,14 +22,6 @@ static void *leaks_class_create(void *user, struct walk_class *walk, const struc
 	return class;
 }
 
-static void leaks_report_note(void *user, const char *text)
-{
-	const struct analysis_listener *listener = user;
-
-	if (listener->report)
-		listener->report(listener->user, ANALYSIS_NOTE, NULL, text);
-}
-
 int leaks_prepare(struct leaks *leaks, const struct leaks_options *options, const char *dir,
 		const struct analysis_listener *listener, struct error *error)
 {
@@ -45,8 +37,7 @@ int leaks_prepare(struct leaks *leaks, const struct leaks_options *options, cons
 	leaks->options = options;
 	if (ret)
 		return ret;
-	leaks->symbols = trace_symbols_start(
-			options->debuginfod, leaks_report_note, &leaks->walk.options.listener);
+	leaks->symbols = trace_symbols_start(options->debuginfod, &leaks->walk.options.listener);
 	return leaks->symbols ? 0 : error_set_no_memory(error);
 }
 

@@ -10,14 +10,6 @@
 #include "base/error.h"
 #include "base/inside/search.h"
 
-static void locks_report_message(void *user, const char *text)
-{
-	const struct analysis_listener *listener = user;
-
-	if (listener->report)
-		listener->report(listener->user, ANALYSIS_NOTE, NULL, text);
-}
-
 int locks_prepare(struct locks *locks, const struct locks_options *options, const char *dir,
 		const struct analysis_listener *listener, struct error *error)
 {
@@ -38,8 +30,7 @@ int locks_prepare(struct locks *locks, const struct locks_options *options, cons
 	locks->place_keys.limit = LOCKS_PLACES_MAX;
 	if (ret)
 		return ret;
-	locks->symbols = trace_symbols_start(
-			options->debuginfod, locks_report_message, &locks->walk.options.listener);
+	locks->symbols = trace_symbols_start(options->debuginfod, &locks->walk.options.listener);
 	return locks->symbols ? 0 : error_set_no_memory(error);
 }
 

@@ -13,14 +13,6 @@ static const char *const sources[CALLER_SOURCES] = {
 		[CALLER_IP] = "$ctx.ip",
 };
 
-static void report_caller_print_message(void *user, const char *text)
-{
-	const struct analysis_listener *listener = user;
-
-	if (listener->report)
-		listener->report(listener->user, ANALYSIS_NOTE, NULL, text);
-}
-
 int report_callers_start(struct report *report, struct error *error)
 {
 	int ret = 0;
@@ -29,8 +21,8 @@ int report_callers_start(struct report *report, struct error *error)
 		ret = where_parse("callers", sources[i], &report->caller_sources[i], error);
 	if (ret || (!report->options->callers && report->by < BY_CALLER && !report->for_page))
 		return ret;
-	report->symbols = trace_symbols_start(report->options->debuginfod,
-			report_caller_print_message, &report->walk.options.listener);
+	report->symbols = trace_symbols_start(
+			report->options->debuginfod, &report->walk.options.listener);
 	return report->symbols ? 0 : error_set_no_memory(error);
 }
 

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "analysis/json-line.h"
+#include "analysis/listener.h"
 #include "analysis/view-sink.h"
 #include "ctf/ctf.h"
 
@@ -139,14 +140,21 @@ static int trace_symbols_read_maps(struct symbols *symbols, struct ctf_reader *r
 	return ret;
 }
 
-struct symbols *trace_symbols_start(
-		bool debuginfod, void (*report)(void *user, const char *sentence), void *user)
+static void trace_symbols_report(void *user, const char *sentence)
+{
+	const struct analysis_listener *listener = user;
+
+	if (listener->report)
+		listener->report(listener->user, ANALYSIS_NOTE, NULL, sentence);
+}
+
+struct symbols *trace_symbols_start(bool debuginfod, const struct analysis_listener *listener)
 {
 	const struct symbols_options options = {
 			.path = getenv(PATH_ENV),
 			.debuginfod = debuginfod,
-			.report = report,
-			.user = user,
+			.report = trace_symbols_report,
+			.user = (void *)(uintptr_t)listener,
 	};
 
 	return symbols_create(&options);

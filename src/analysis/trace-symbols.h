@@ -7,16 +7,16 @@
 
 #include "symbolize/symbols.h"
 
+struct analysis_listener;
 struct ctf_item;
 struct view_out;
 struct view_sink;
 
 /*
- * Starts the process that reads debug files. Call it before this process is confined. NULL: out of
- * memory.
+ * Starts the process that reads debug files. Call it before this process is confined. The listener
+ * must live as long as the symbols. NULL: out of memory.
  */
-struct symbols *trace_symbols_start(
-		bool debuginfod, void (*report)(void *user, const char *sentence), void *user);
+struct symbols *trace_symbols_start(bool debuginfod, const struct analysis_listener *listener);
 
 /*
  * Reads the address spaces of the traced processes: base address records, and the maps that the

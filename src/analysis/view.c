@@ -95,19 +95,9 @@ static void set_times(struct view *view, struct ctf_reader *reader)
 		ctf_reader_set_times(reader, view->lines.from_ns, view->lines.to_ns);
 }
 
-/* Any thread can call it, so that it does not touch the output. */
-static void view_print_symbols(void *user, const char *sentence)
-{
-	const struct view_options *options = user;
-
-	if (options->listener.report)
-		options->listener.report(options->listener.user, ANALYSIS_NOTE, NULL, sentence);
-}
-
 static struct symbols *start_symbols(const struct view_options *options)
 {
-	return options->symbols ? trace_symbols_start(options->debuginfod, view_print_symbols,
-						  (void *)(uintptr_t)options)
+	return options->symbols ? trace_symbols_start(options->debuginfod, &options->listener)
 				: NULL;
 }
 

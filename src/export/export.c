@@ -290,21 +290,13 @@ static const struct export_ops *export_find_format(const struct export_options *
 	return NULL;
 }
 
-static void export_print_note(void *user, const char *text)
-{
-	const struct analysis_listener *listener = user;
-
-	if (listener->report)
-		listener->report(listener->user, ANALYSIS_NOTE, NULL, text);
-}
-
 /* The process that reads debug files must start before confine(). */
 static int export_start_symbols(struct export *export, struct error *error)
 {
 	if (!export->options->symbols)
 		return 0;
-	export->symbols = trace_symbols_start(export->options->debuginfod, export_print_note,
-			&export->walk.options.listener);
+	export->symbols = trace_symbols_start(
+			export->options->debuginfod, &export->walk.options.listener);
 	return export->symbols ? 0 : error_set_no_memory(error);
 }
 

@@ -285,15 +285,12 @@ static bool played_evaluate(const struct where_bound *bound, const struct ctf_it
 	return has_value[which];
 }
 
-static void (*symbols_report)(void *user, const char *sentence);
-static void *symbols_user;
+static const struct analysis_listener *symbols_listener;
 
-static struct symbols *played_symbols(
-		bool debuginfod, void (*report)(void *user, const char *sentence), void *user)
+static struct symbols *played_symbols(bool debuginfod, const struct analysis_listener *listener)
 {
 	called("symbols %d;", debuginfod);
-	symbols_user = user;
-	symbols_report = report;
+	symbols_listener = listener;
 	return no_symbols ? NULL : the_symbols;
 }
 
@@ -363,13 +360,10 @@ static void test_callers_start(void **unused)
 	assert_int_equal(report_callers_start(&report, &error), 0);
 	assert_called("symbols 1;");
 	assert_ptr_equal(report.symbols, the_symbols);
+	assert_ptr_equal(symbols_listener, &report.walk.options.listener);
 	begin_output();
-	symbols_report(symbols_user, "100 % done");
+	symbols_listener->report(symbols_listener->user, ANALYSIS_NOTE, NULL, "100 % done");
 	assert_output("side: 100 % done\n");
-	report.walk.options.listener.report = NULL;
-	begin_output();
-	symbols_report(symbols_user, "100 % done");
-	assert_output("");
 	report.by = BY_CPU;
 	report.symbols = NULL;
 	assert_int_equal(report_callers_start(&report, &error), 0);

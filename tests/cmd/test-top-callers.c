@@ -12,6 +12,7 @@
 
 #include "../called.h"
 
+#include "analysis/listener.h"
 #include "analysis/stacks.h"
 #include "analysis/trace-symbols.h"
 #include "ctf/ctf.h"
@@ -24,11 +25,9 @@ static bool has_stack = true, has_symbols = true, is_exact;
 static struct ctf_trace traces[2];
 static int maps_result;
 
-static struct symbols *played_start(
-		bool debuginfod, void (*report)(void *user, const char *sentence), void *user)
+static struct symbols *played_start(bool debuginfod, const struct analysis_listener *listener)
 {
-	assert_non_null(report);
-	assert_null(user);
+	assert_non_null(listener->report);
 	called("start %d;", debuginfod);
 	return has_symbols ? (struct symbols *)(void *)&memory : NULL;
 }

@@ -15,6 +15,7 @@
 #include "../failing-calls.h"
 #include "../resources.h"
 
+#include "analysis/listener.h"
 #include "analysis/trace-symbols.h"
 #include "ctf/ctf.h"
 
@@ -83,11 +84,21 @@ static int played_maps(struct symbols *symbols, uint32_t process, const char *pa
 	return maps_result;
 }
 
+static void note(void *user, enum analysis_message kind, const char *hint, const char *text)
+{
+	assert_null(user);
+	assert_null(hint);
+	assert_int_equal(kind, ANALYSIS_NOTE);
+	called("note %s;", text);
+}
+
+static const struct analysis_listener loud = {.report = note}, silent;
+
 static struct symbols *played_create(const struct symbols_options *options)
 {
-	assert_null(options->report);
 	called("create %s %d %d;", options->path ? options->path : "-", options->debuginfod,
-			options->user == &items);
+			options->user == &loud);
+	options->report(options->user, "100 % done");
 	return NULL;
 }
 
@@ -270,10 +281,10 @@ static void test_start(void **unused)
 {
 	(void)unused;
 	(void)unsetenv("SIDE_DEBUG_PATH");
-	assert_null(trace_symbols_start(false, NULL, items));
-	assert_called("create - 0 1;");
+	assert_null(trace_symbols_start(false, &loud));
+	assert_called("create - 0 1;note 100 % done;");
 	(void)setenv("SIDE_DEBUG_PATH", "/debug", 1);
-	assert_null(trace_symbols_start(true, NULL, NULL));
+	assert_null(trace_symbols_start(true, &silent));
 	assert_called("create /debug 1 0;");
 	(void)unsetenv("SIDE_DEBUG_PATH");
 }

@@ -7,17 +7,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/listener.h"
 #include "analysis/trace-symbols.h"
 #include "ctf/ctf.h"
 #include "programs/common/command.h"
 #include "programs/common/message.h"
 #include "symbolize/symbols.h"
 
-static void top_callers_report(void *user, const char *sentence)
+static void top_callers_report(
+		void *user, enum analysis_message kind, const char *hint, const char *text)
 {
 	(void)user;
-	message_note("%s", sentence);
+	(void)kind;
+	(void)hint;
+	message_note("%s", text);
 }
+
+static const struct analysis_listener top_callers_listener = {.report = top_callers_report};
 
 int top_callers_start(struct top_callers *callers, const struct top_options *options)
 {
@@ -27,7 +33,7 @@ int top_callers_start(struct top_callers *callers, const struct top_options *opt
 	if (!callers->most)
 		return 0;
 	callers->keys.limit = TOP_CALLERS_MAX;
-	callers->symbols = trace_symbols_start(options->debuginfod, top_callers_report, NULL);
+	callers->symbols = trace_symbols_start(options->debuginfod, &top_callers_listener);
 	return callers->symbols ? 0 : -ENOMEM;
 }
 
