@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analysis/stacks.h"
+#include "analysis/tree-order.h"
 
 #define FLAME_TREE_NAME_SIZE 4096 /* longer names are cut */
 #define FLAME_TREE_OTHERS_FRAME 1 /* the frame of FLAME_TREE_OTHERS */
@@ -160,73 +161,40 @@ void flame_tree_sum(struct flame_tree *tree)
 
 /* ---- the order ---- */
 
-struct flame_tree_sorted {
-	const struct flame_tree *tree;
-	bool by_name;
-};
-
-static int flame_tree_compare(const void *one, const void *other, void *user)
+static uint32_t flame_tree_parent(const void *tree, uint32_t node)
 {
-	const struct flame_tree_sorted *sorted = user;
-	uint32_t left_node = *(const uint32_t *)one, right_node = *(const uint32_t *)other;
-	const struct flame_node *left = &sorted->tree->nodes[left_node];
-	const struct flame_node *right = &sorted->tree->nodes[right_node];
-	int names;
+	const struct flame_tree *flame = tree;
 
-	if (left->parent != right->parent)
-		return left->parent + 1 < right->parent + 1 ? -1 : 1;
-	if (!sorted->by_name && left->total + left->base_total != right->total + right->base_total)
-		return left->total + left->base_total > right->total + right->base_total ? -1 : 1;
-	names = strcmp(flame_tree_frame_of(sorted->tree, left_node)->name,
-			flame_tree_frame_of(sorted->tree, right_node)->name);
-	return names ? names : left_node < right_node ? -1 : left_node > right_node;
+	return flame->nodes[node].parent;
 }
 
-/*
- * Writes each node before its children. `next` has the position of the next child of each node in
- * `sorted`. Without recursion, because the trace determines the depth.
- */
-static void flame_tree_walk(const struct flame_tree *tree, const uint32_t *sorted, uint32_t *next,
-		uint32_t *order)
+static int flame_tree_compare_names(const void *tree, uint32_t node, uint32_t other)
 {
-	uint32_t count = flame_tree_count(tree), node = FLAME_TREE_ROOT, done = 0;
+	int names = strcmp(flame_tree_frame_of(tree, node)->name,
+			flame_tree_frame_of(tree, other)->name);
 
-	order[done++] = node;
-	while (node != KEYS_NONE) {
-		uint32_t at = next[node];
+	return names ? names : node < other ? -1 : node > other;
+}
 
-		if (at < count && tree->nodes[sorted[at]].parent == node) {
-			next[node]++;
-			node = order[done++] = sorted[at];
-		} else {
-			node = tree->nodes[node].parent;
-		}
-	}
+static int flame_tree_compare_totals(const void *tree, uint32_t node, uint32_t other)
+{
+	const struct flame_tree *flame = tree;
+	uint64_t left = flame->nodes[node].total + flame->nodes[node].base_total;
+	uint64_t right = flame->nodes[other].total + flame->nodes[other].base_total;
+
+	if (left != right)
+		return left > right ? -1 : 1;
+	return flame_tree_compare_names(tree, node, other);
 }
 
 uint32_t *flame_tree_order(const struct flame_tree *tree, bool by_name)
 {
-	uint32_t count = flame_tree_count(tree);
-	uint32_t *sorted = malloc(((size_t)count + 1) * sizeof(*sorted));
-	uint32_t *next = calloc((size_t)count + 1, sizeof(*next));
-	uint32_t *order = calloc((size_t)count + 1, sizeof(*order));
+	const struct tree_order order = {
+			.tree = tree,
+			.count = flame_tree_count(tree),
+			.parent = flame_tree_parent,
+			.compare = by_name ? flame_tree_compare_names : flame_tree_compare_totals,
+	};
 
-	if (sorted && next && order) {
-		for (uint32_t i = 0; i < count; i++) {
-			sorted[i] = i;
-			next[i] = count;
-		}
-		qsort_r(sorted, count, sizeof(*sorted), flame_tree_compare,
-				&(struct flame_tree_sorted){tree, by_name});
-		/* sorted[0] is the root, whose parent is KEYS_NONE. */
-		for (uint32_t i = count; i-- > 1;)
-			next[tree->nodes[sorted[i]].parent] = i;
-		flame_tree_walk(tree, sorted, next, order);
-	} else {
-		free(order);
-		order = NULL;
-	}
-	free(sorted);
-	free(next);
-	return order;
+	return tree_order_make(&order);
 }

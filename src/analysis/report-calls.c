@@ -2,7 +2,7 @@
 /* Function calls, made of entries and returns. */
 #include "analysis/report-calls.h"
 
-#include "base/inside/search.h"
+#include "analysis/tree-order.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -503,73 +503,31 @@ uint32_t *calls_self_order(const struct report_calls *calls)
 	return report_calls_sort(calls, report_calls_compare_self);
 }
 
-/* KEYS_NONE + 1 is 0, so branches without a parent come first. */
-static int by_parent(const void *one, const void *other, void *user)
+static uint32_t report_calls_parent(const void *tree, uint32_t branch)
 {
-	const struct report_calls *calls = user;
-	const struct calls_branch *left = &calls->branches[*(const uint32_t *)one];
-	const struct calls_branch *right = &calls->branches[*(const uint32_t *)other];
+	const struct report_calls *calls = tree;
 
-	if (left->parent != right->parent)
-		return left->parent + 1 < right->parent + 1 ? -1 : 1;
+	return calls->branches[branch].parent;
+}
+
+static int report_calls_compare_branches(const void *tree, uint32_t branch, uint32_t other)
+{
+	const struct report_calls *calls = tree;
+	const struct calls_branch *left = &calls->branches[branch];
+	const struct calls_branch *right = &calls->branches[other];
+
 	return report_calls_compare_totals(
 			calls, &left->stats, left->function, &right->stats, right->function);
 }
 
-/* The index of the first child of `parent` in the array sorted by parents. */
-static uint32_t first_child(
-		const struct report_calls *calls, const uint32_t *sorted, uint32_t parent)
-{
-	return search_leading(i, calls->branch_keys.count,
-			calls->branches[sorted[i]].parent + 1 < parent + 1);
-}
-
-/*
- * Writes each branch before its children. `next` has the index of the next child for each branch.
- * Without recursion, because the traced program determines the depth.
- */
-static void walk_down(const struct report_calls *calls, const uint32_t *sorted, uint32_t *next,
-		uint32_t *order)
-{
-	uint32_t count = calls->branch_keys.count, parent = KEYS_NONE, done = 0, roots = 0;
-
-	while (done < count) {
-		uint32_t at = parent == KEYS_NONE ? roots : next[parent];
-
-		if (at < count && calls->branches[sorted[at]].parent == parent) {
-			if (parent == KEYS_NONE)
-				roots++;
-			else
-				next[parent]++;
-			parent = sorted[at];
-			order[done++] = parent;
-		} else if (parent == KEYS_NONE) {
-			break;
-		} else {
-			parent = calls->branches[parent].parent;
-		}
-	}
-}
-
 uint32_t *calls_branch_order(const struct report_calls *calls)
 {
-	uint32_t count = calls->branch_keys.count;
-	uint32_t *sorted = malloc((count + 1) * sizeof(*sorted));
-	uint32_t *next = malloc((count + 1) * sizeof(*next));
-	uint32_t *order = calloc(count + 1, sizeof(*order));
+	const struct tree_order order = {
+			.tree = calls,
+			.count = calls->branch_keys.count,
+			.parent = report_calls_parent,
+			.compare = report_calls_compare_branches,
+	};
 
-	if (sorted && next && order) {
-		for (uint32_t i = 0; i < count; i++)
-			sorted[i] = i;
-		qsort_r(sorted, count, sizeof(*sorted), by_parent, (void *)(uintptr_t)calls);
-		for (uint32_t i = 0; i < count; i++)
-			next[i] = first_child(calls, sorted, i);
-		walk_down(calls, sorted, next, order);
-	} else {
-		free(order);
-		order = NULL;
-	}
-	free(sorted);
-	free(next);
-	return order;
+	return tree_order_make(&order);
 }
