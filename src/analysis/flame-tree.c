@@ -3,7 +3,6 @@
 #include "analysis/flame-tree.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,20 +41,11 @@ uint32_t flame_tree_frame(
 uint32_t flame_tree_stack_frame(struct flame_tree *tree, const struct stack_frame *frame)
 {
 	const char *module = frame->module ? frame->module : "";
-	const char *slash = strrchr(module, '/');
 	uint32_t known = tree->frame_keys.count, number;
-	char address[FLAME_TREE_NAME_SIZE];
+	char name[FLAME_TREE_NAME_SIZE];
 
-	if (frame->function) {
-		number = flame_tree_frame(tree, frame->function, strlen(frame->function), module);
-	} else {
-		if (frame->module)
-			snprintf(address, sizeof(address), "%s+0x%" PRIx64,
-					slash ? slash + 1 : module, frame->offset);
-		else
-			snprintf(address, sizeof(address), "0x%" PRIx64, frame->address);
-		number = flame_tree_frame(tree, address, strlen(address), module);
-	}
+	stacks_frame_name(frame, name, sizeof(name));
+	number = flame_tree_frame(tree, name, strlen(name), module);
 	if (number != KEYS_NONE && number == known) {
 		tree->frames[number].file = frame->file;
 		tree->frames[number].line = frame->line;

@@ -314,6 +314,19 @@ static void stacks_put_name(struct view_out *out, const char *name, uint64_t ins
 	view_out_hexadecimal(out, inside);
 }
 
+void stacks_frame_name(const struct stack_frame *frame, char *text, size_t size)
+{
+	const char *slash = frame->module ? strrchr(frame->module, '/') : NULL;
+
+	if (frame->function)
+		snprintf(text, size, "%s", frame->function);
+	else if (frame->module)
+		snprintf(text, size, "%s+0x%" PRIx64, slash ? slash + 1 : frame->module,
+				frame->offset);
+	else
+		snprintf(text, size, "0x%" PRIx64, frame->address);
+}
+
 void stacks_print_frame(const struct stack_frame *frame, struct view_out *out)
 {
 	if (!frame->module) {

@@ -112,6 +112,8 @@ const uint32_t *stacks_own_frames(const struct stacks *stacks, uint32_t named, u
 /* Valid until the next call of stacks_named(); its texts as long as the symbols. */
 const struct stack_frame *stacks_frame(const struct stacks *stacks, uint32_t frame);
 
+/* Writes the name of a frame without its line: "function", "module+0x123", "0x7f…". */
+void stacks_frame_name(const struct stack_frame *frame, char *text, size_t size);
 /*
  * Writes a frame without a line feed: "function+0x12 (/path/file.c:42)", "function+0x12
  * (/path/module)", "/path/module+0x123", "0x7f…"; of inlined functions, "function

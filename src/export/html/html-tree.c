@@ -3,7 +3,6 @@
 #include "export/html/html-tree.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,24 +99,11 @@ int html_tree_of_calls(struct html_tree *tree, const struct report_calls *calls)
 
 /* ---- stacks ---- */
 
-static const char *html_tree_module_name(const char *module)
-{
-	const char *slash = strrchr(module, '/');
-
-	return slash ? slash + 1 : module;
-}
-
 static uint32_t html_tree_frame_name(struct html_tree *tree, const struct stack_frame *frame)
 {
 	char text[HTML_FUNCTION_SIZE];
 
-	if (frame->function)
-		return html_tree_name(tree, frame->function);
-	if (frame->module)
-		snprintf(text, sizeof(text), "%.200s+0x%llx", html_tree_module_name(frame->module),
-				(unsigned long long)frame->offset);
-	else
-		snprintf(text, sizeof(text), "0x%llx", (unsigned long long)frame->address);
+	stacks_frame_name(frame, text, sizeof(text));
 	return html_tree_name(tree, text);
 }
 
