@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/inside/clock.h"
 #include "programs/common/message.h"
 #include "programs/side/answers/rings.h"
 #include "programs/side/cli/more.h"
@@ -30,14 +31,6 @@ static volatile sig_atomic_t answer_signal;
 /* When the signal came, or else when the recording had ended. */
 static int64_t answer_recorded_ns;
 static bool answer_recorder_killed;
-
-static int64_t answer_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
 
 int64_t answer_end_ns(void)
 {
@@ -61,7 +54,7 @@ static void answer_pass_signal(int number, siginfo_t *info, void *context)
 
 	(void)context;
 	if (!answer_signal)
-		answer_recorded_ns = answer_now_ns();
+		answer_recorded_ns = (int64_t)clock_realtime_ns();
 	answer_signal = number;
 	if (answer_child > 0 && info->si_code <= 0)
 		kill(answer_child, number);
@@ -107,6 +100,12 @@ static pid_t answer_fork(const struct sigaction before[ANSWER_SIGNALS])
 	return pid;
 }
 
+/* The exit status in the form of a shell. */
+static int answer_exit_status(int status)
+{
+	return WIFSIGNALED(status) ? COMMAND_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
 /* Returns the exit status in the form of a shell. `ret_signal`: the signal that ended it, or 0. */
 static int answer_wait(pid_t pid, int *ret_signal)
 {
@@ -121,7 +120,7 @@ static int answer_wait(pid_t pid, int *ret_signal)
 	answer_child = 0;
 	if (WIFSIGNALED(status))
 		*ret_signal = WTERMSIG(status);
-	return WIFSIGNALED(status) ? COMMAND_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
+	return answer_exit_status(status);
 }
 
 /* ---- the recording ---- */
@@ -258,7 +257,7 @@ static int answer_record_and_analyse(const struct parsed *parsed,
 	answer_catch_signals(before);
 	status = answer_record(args, options->duration ? 0 : options->pid, before);
 	if (!answer_signal)
-		answer_recorded_ns = answer_now_ns();
+		answer_recorded_ns = (int64_t)clock_realtime_ns();
 	/* Without a directory, the recording did not begin, and its message has the reason. */
 	if (!access(dir, F_OK) && answer_signal != SIGHUP && answer_signal != SIGQUIT)
 		answer = answer_analyse(parsed, plan, dir, before);
@@ -287,8 +286,7 @@ static bool answer_watch_open(struct answer_watch *watch)
 
 static void answer_watch_end(struct answer_watch *watch, int status)
 {
-	watch->status = WIFSIGNALED(status) ? COMMAND_SIGNAL + WTERMSIG(status)
-					    : WEXITSTATUS(status);
+	watch->status = answer_exit_status(status);
 	watch->recorder = 0;
 	close(watch->ends[1]);
 	watch->ends[1] = -1;
@@ -331,7 +329,7 @@ static int answer_watch_wait(struct answer_watch *watch, pid_t screen)
 			return COMMAND_FAILED;
 	}
 	answer_child = 0;
-	return WIFSIGNALED(status) ? COMMAND_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
+	return answer_exit_status(status);
 }
 
 static void answer_watch_close(struct answer_watch *watch)
