@@ -499,6 +499,14 @@ static int record_finish(struct session *session, const struct parsed *parsed, i
 	return record_final_status(summary, &parsed->options.record, failed);
 }
 
+/* Removes the output directory if the recording created it and wrote nothing. */
+static void record_remove_output(struct session *session, bool existed)
+{
+	/* rmdir() removes only an empty directory. */
+	if (!existed)
+		rmdir(session_summary(session)->output);
+}
+
 /* Records kernel events without a command. */
 static int record_kernel(const struct parsed *parsed, struct session *session,
 		struct kernel_recording *kernel, struct printing *printing)
@@ -540,8 +548,7 @@ static int record_run(const struct parsed *parsed, const struct session_options 
 	}
 	status = kernel_recording_start(kernel, parsed, session, session_summary(session)->output);
 	if (status) {
-		if (!existed)
-			rmdir(session_summary(session)->output);
+		record_remove_output(session, existed);
 		session_destroy(session);
 		return status;
 	}
@@ -562,12 +569,7 @@ static int record_run(const struct parsed *parsed, const struct session_options 
 			    kernel->joined ? kernel_recording_args(kernel) : parsed->operands,
 			    &error)) {
 		kernel_recording_discard(kernel);
-		/*
-		 * Nothing was recorded, so remove the directory (rmdir() removes only an empty
-		 * one).
-		 */
-		if (!existed)
-			rmdir(session_summary(session)->output);
+		record_remove_output(session, existed);
 		status = command_session_error(&error);
 		session_destroy(session);
 		return status;
@@ -586,8 +588,7 @@ static int record_run(const struct parsed *parsed, const struct session_options 
 	kernel_status = kernel_recording_finish(kernel, parsed, session);
 	if (kernel->refused) {
 		(void)sending_finish(sending, session_summary(session)->output);
-		if (!existed)
-			rmdir(session_summary(session)->output);
+		record_remove_output(session, existed);
 		session_destroy(session);
 		return kernel_status;
 	}
@@ -603,9 +604,9 @@ static int record_run(const struct parsed *parsed, const struct session_options 
 	if (sent_status == COMMAND_LOST && !parsed->options.record.strict)
 		sent_status = COMMAND_DONE;
 	status = status ? status : sent_status;
-	/* side-uprobes has refused the probes: the directory is empty, or stays. */
-	if (status && options->nr_environment && !existed)
-		rmdir(session_summary(session)->output);
+	/* side-uprobes may have refused the probes. */
+	if (status && options->nr_environment)
+		record_remove_output(session, existed);
 	session_destroy(session);
 	return status;
 }
