@@ -158,6 +158,12 @@ static int session_trace_refuse(const struct parsed *parsed, const char *request
 			requested, strerror(ENOENT));
 }
 
+/* A path and an existing file have priority over the name of a session. */
+static bool session_trace_can_be_name(const char *requested)
+{
+	return !strchr(requested, '/') && access(requested, F_OK) && errno == ENOENT;
+}
+
 int session_trace(struct parsed *parsed)
 {
 	static char path[PATH_MAX];
@@ -190,10 +196,8 @@ void session_trace_or_command(struct parsed *parsed)
 	static char *operands[] = {path, NULL};
 	const char *requested = parsed->operand_count == 1 ? parsed->operands[0] : "/";
 
-	if (parsed->dashes || strchr(requested, '/') || !access(requested, F_OK) ||
-			errno != ENOENT || path_has_program(requested))
-		return;
-	if (session_trace_find(requested, path))
+	if (!parsed->dashes && session_trace_can_be_name(requested) &&
+			!path_has_program(requested) && session_trace_find(requested, path))
 		parsed->operands = operands;
 }
 
@@ -206,8 +210,7 @@ void session_trace_two(struct parsed *parsed)
 		const char *requested = parsed->operands[i];
 
 		operands[i] = parsed->operands[i];
-		if (!strchr(requested, '/') && access(requested, F_OK) && errno == ENOENT &&
-				session_trace_find(requested, paths[i]))
+		if (session_trace_can_be_name(requested) && session_trace_find(requested, paths[i]))
 			operands[i] = paths[i];
 	}
 	parsed->operands = operands;
