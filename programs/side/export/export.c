@@ -4,7 +4,6 @@
 #include "export/flame-export.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,54 +21,23 @@
 #include "programs/side/analysis/library-messages.h"
 #include "programs/side/analysis/select.h"
 #include "programs/side/cli/confine.h"
-#include "programs/side/cli/keeper.h"
+#include "programs/side/cli/output-file.h"
 
 /* ---- the file ---- */
 
-struct export_output {
-	int fd;
-	const char *path; /* for messages */
-	char *partial;    /* the name of the file until it is complete, or NULL */
-	struct keeper keeper;
-};
-
-static int export_print_cannot_write(const struct export_output *output, int code)
+static int export_print_cannot_write(const struct output_file *output, int code)
 {
-	struct error error;
-
 	/* The reader closed the pipe (`| head`), which is no error. */
 	if (code == -EPIPE)
 		return COMMAND_SIGNAL + SIGPIPE;
-	export_set_write_error(&error, code, output->path);
-	return message_library_error(&error);
+	return output_file_print_error(output, code);
 }
 
-/* The file appears complete or not at all: the helper process renames or removes it. */
-static int export_open_partial(struct export_output *output)
-{
-	int ret;
-
-	if (asprintf(&output->partial, "%s.partial", output->path) < 0) {
-		output->partial = NULL;
-		return export_print_cannot_write(output, -ENOMEM);
-	}
-	output->fd = open(output->partial, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	if (output->fd < 0)
-		return export_print_cannot_write(output, -errno);
-	ret = keeper_start(&output->keeper, output->partial, output->path);
-	if (!ret)
-		return COMMAND_DONE;
-	unlink(output->partial);
-	return export_print_cannot_write(output, ret);
-}
-
-static int export_open_output(struct export_output *output, const struct export_options *options)
+static int export_open_output(struct output_file *output, const struct export_options *options)
 {
 	const char *path = options->output;
-	struct stat status;
+	int ret;
 
-	output->fd = STDOUT_FILENO;
-	output->path = "to standard output";
 	if (!path || !strcmp(path, "-")) {
 		if (options->format == EXPORT_PERFETTO && isatty(STDOUT_FILENO))
 			return message_error(COMMAND_USAGE, "add `-o FILE`",
@@ -77,18 +45,13 @@ static int export_open_output(struct export_output *output, const struct export_
 		if (options->format == EXPORT_PPROF && isatty(STDOUT_FILENO))
 			return message_error(COMMAND_USAGE, "add `-o FILE`",
 					"cannot write a profile for pprof to a terminal");
-		return COMMAND_DONE;
 	}
-	output->path = path;
-	/* A pipe or a device cannot be renamed. */
-	if (stat(path, &status) || S_ISREG(status.st_mode))
-		return export_open_partial(output);
-	output->fd = open(path, O_WRONLY | O_CLOEXEC);
-	return output->fd < 0 ? export_print_cannot_write(output, -errno) : COMMAND_DONE;
+	ret = output_file_open(output, path);
+	return ret ? export_print_cannot_write(output, ret) : COMMAND_DONE;
 }
 
 /* Makes the directory for tables. The helper process removes it if it remains empty. */
-static int export_make_directory(struct export_output *output, const char *path)
+static int export_make_directory(struct output_file *output, const char *path)
 {
 	int ret;
 
@@ -102,17 +65,11 @@ static int export_make_directory(struct export_output *output, const char *path)
 	return export_print_cannot_write(output, ret);
 }
 
-/* Renames the file if `good`, else removes it. */
-static int export_close_output(struct export_output *output, bool good)
+static int export_close_output(struct output_file *output, bool good)
 {
-	int error = 0, renamed;
+	int ret = output_file_close(output, good);
 
-	if (output->fd > STDERR_FILENO && close(output->fd))
-		error = -errno;
-	renamed = keeper_end(&output->keeper, good && !error);
-	error = error ? error : renamed;
-	free(output->partial);
-	return good && error ? export_print_cannot_write(output, error) : COMMAND_DONE;
+	return good && ret ? export_print_cannot_write(output, ret) : COMMAND_DONE;
 }
 
 /* ---- formats of the library ---- */
@@ -126,7 +83,7 @@ static int export_items(const struct export_options *options, const char *dir)
 {
 	const struct analysis_listener listener = command_listener("export");
 	const bool tables = options->format == EXPORT_CSV && export_is_directory(options->output);
-	struct export_output output = {.fd = -1, .keeper = {.socket = -1}};
+	struct output_file output = OUTPUT_FILE_NONE;
 	struct export export;
 	struct error error = {.code = 0};
 	int status = COMMAND_DONE, closed;
@@ -174,7 +131,7 @@ static int export_flame(
 			.by = options->by,
 			.debuginfod = options->debuginfod};
 	const struct analysis_listener listener = command_listener("export");
-	struct export_output output = {.fd = -1, .keeper = {.socket = -1}};
+	struct output_file output = OUTPUT_FILE_NONE;
 	struct flame flame = {0};
 	struct error error = {.code = 0};
 	int status = COMMAND_DONE, closed;
@@ -269,7 +226,7 @@ static void export_note_nothing(void *context, const struct ctf_reader *reader)
 			source->options->filter);
 }
 
-static int export_write_lines(struct export_output *output, struct view_options *view)
+static int export_write_lines(struct output_file *output, struct view_options *view)
 {
 	int status;
 
@@ -288,7 +245,7 @@ static int export_write_lines(struct export_output *output, struct view_options 
 static int export_lines(const struct export_options *options, const char *dir)
 {
 	struct export_source source = {.options = options, .dir = dir};
-	struct export_output output = {.fd = -1, .keeper = {.socket = -1}};
+	struct output_file output = OUTPUT_FILE_NONE;
 	struct export_json_lines lines = {.count = options->patterns.count};
 	struct view_options view = {.dir = dir,
 			.json = true,
