@@ -48,7 +48,7 @@ bool output_has_color(FILE *stream, int mode)
 static void output_occupy_streams(void)
 {
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-		if (fcntl(fd, F_GETFD) < 0 &&
+		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF &&
 				open("/dev/null", (fd ? O_RDONLY : O_WRONLY) | O_CLOEXEC) != fd)
 			return;
 }
