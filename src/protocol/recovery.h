@@ -25,6 +25,9 @@
  * fork). A reader must check everything nevertheless: the dead program may have written
  * anywhere.
  *
+ * `copy` is the distance in units of 4096 bytes from `rings` to a private mapping of the same file,
+ * which a dump contains although the file is linked: ring_memory_import_dumped().
+ *
  * The header is separate because the agent writes the structures and the session reads them,
  * without a message.
  */
@@ -33,6 +36,7 @@
 
 #define RECOVERY_MAGIC "SIDECORE"
 #define RECOVERY_VERSION 1
+#define RECOVERY_COPY_UNIT 4096
 #define RECOVERY_CHUNK_MAGIC 0x4b4e4843u /* "CHNK" in memory on a little-endian machine */
 
 /* Each member's comment begins with its offset in bytes. The layout is the same for 32-bit and
@@ -69,7 +73,7 @@ struct recovery_channel {
 	uint64_t ring_memory;   /* 16 size of the rings' memory in bytes */
 	uint64_t contexts;      /* 24 address of their names, consecutive strings */
 	uint32_t contexts_size; /* 32 bytes of all of them, with their NULs */
-	uint32_t reserved;      /* 36 0 */
+	int32_t copy;           /* 36 see below; 0: none */
 	char name[64];          /* 40 with a NUL */
 };                              /* 104 */
 

@@ -204,15 +204,21 @@ struct ring_import {
 	ring_memory_read *read;
 	void *user;
 	uint64_t base;
-	/* Each ring is mapped twice in the source: true for a process, false for a file. */
+	/* Each ring is mapped twice in the source: true for a process, false for a file or a copy. */
 	bool doubled;
+	bool dumped; /* the source is a copy for core dumps */
 	bool leased; /* Only if the rings do not overwrite. */
 	struct ring_memory memory;
 };
 
 static int ring_import_bytes(const struct ring_import *import, uint64_t from, void *to, size_t size)
 {
-	return import->read(import->user, import->base + from, to, size);
+	uint64_t address = import->base + from;
+
+	/* The copy has one more page there (dumped.c). Before the header is known, `from` is 0. */
+	if (import->dumped && from && from >= import->memory.layout.lost_offset)
+		address += (uint64_t)sysconf(_SC_PAGESIZE);
+	return import->read(import->user, address, to, size);
 }
 
 /*
@@ -289,27 +295,40 @@ static int ring_import_memfd(const struct ring_header *header)
 	return fd;
 }
 
-int ring_memory_import(ring_memory_read *read, void *user, uint64_t base, int *ret_fd)
+static int ring_import_run(struct ring_import *import, int *ret_fd)
 {
-	struct ring_import import = {
-			.read = read, .user = user, .base = base, .doubled = base != 0};
 	struct ring_geometry geometry;
 	struct ring_header header;
 	struct ring_layout layout;
 	int ret, fd;
 
-	ret = ring_import_bytes(&import, 0, &header, sizeof(header));
+	ret = ring_import_bytes(import, 0, &header, sizeof(header));
 	if (!ret)
 		ret = ring_header_check(&header, &geometry, &layout);
 	if (ret)
 		return ret;
-	import.leased = (geometry.flags & RING_LEASED) && geometry.mode != RING_MODE_OVERWRITE;
+	import->leased = (geometry.flags & RING_LEASED) && geometry.mode != RING_MODE_OVERWRITE;
 	fd = ring_import_memfd(&header);
 	if (fd < 0)
 		return fd;
-	ret = ring_import_into(&import, fd);
+	ret = ring_import_into(import, fd);
 	if (ret)
 		return ring_close_failed(fd, ret);
 	*ret_fd = fd;
 	return 0;
+}
+
+int ring_memory_import(ring_memory_read *read, void *user, uint64_t base, int *ret_fd)
+{
+	struct ring_import import = {
+			.read = read, .user = user, .base = base, .doubled = base != 0};
+
+	return ring_import_run(&import, ret_fd);
+}
+
+int ring_memory_import_dumped(ring_memory_read *read, void *user, uint64_t base, int *ret_fd)
+{
+	struct ring_import import = {.read = read, .user = user, .base = base, .dumped = true};
+
+	return ring_import_run(&import, ret_fd);
 }

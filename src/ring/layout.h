@@ -169,6 +169,9 @@ struct ring_memory {
 	size_t mapped;
 	/* Of a consumer whose rings are in a file; else NULL. */
 	struct ring_truncation *truncation;
+	/* Of a producer whose rings are in a file, see dumped.c; else NULL. */
+	unsigned char *dumped;
+	size_t dumped_size;
 };
 
 /*
@@ -202,6 +205,13 @@ int ring_memfd_create(const char *name, uint64_t size, unsigned int flags);
  * error.
  */
 int ring_memfd_check(int fd, uint64_t minimum, uint64_t *ret_size);
+
+/*
+ * Map the file once more for core dumps. Without the memory for that, dumps do not contain the
+ * rings.
+ */
+void ring_dumped_open(struct ring_memory *memory, int fd);
+void ring_dumped_close(struct ring_memory *memory);
 
 /* Mappings of files that may be truncated: see truncated.c. */
 int ring_truncation_watch(const void *base, size_t size, struct ring_truncation **ret_truncation);

@@ -409,6 +409,8 @@ int ring_memory_map(int fd, enum ring_end end, struct ring_memory *memory)
 		return ret;
 	}
 	ring_memory_advise(memory, end);
+	if (!sealed && end == RING_END_PRODUCER)
+		ring_dumped_open(memory, fd);
 	return 0;
 }
 
@@ -416,6 +418,7 @@ void ring_memory_unmap(struct ring_memory *memory)
 {
 	if (memory->truncation)
 		ring_truncation_forget(memory->truncation);
+	ring_dumped_close(memory);
 	munmap(memory->base, memory->mapped);
 	memory->base = NULL;
 }

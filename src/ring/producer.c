@@ -695,6 +695,11 @@ const void *ring_producer_base(const struct ring_producer *producer)
 	return ring_producer_cold(producer)->memory.base;
 }
 
+const void *ring_producer_dumped(const struct ring_producer *producer)
+{
+	return ring_producer_cold(producer)->memory.dumped;
+}
+
 enum ring_clock ring_producer_clock(const struct ring_producer *producer)
 {
 	return ring_producer_cold(producer)->memory.geometry.clock;

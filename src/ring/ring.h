@@ -172,6 +172,8 @@ size_t ring_memory_kept(const struct ring_geometry *geometry);
  */
 typedef int ring_memory_read(void *user, uint64_t address, void *to, size_t size);
 int ring_memory_import(ring_memory_read *read, void *user, uint64_t base, int *ret_fd);
+/* The same for the address of a copy that a producer keeps for core dumps. */
+int ring_memory_import_dumped(ring_memory_read *read, void *user, uint64_t base, int *ret_fd);
 
 /*
  * Check the file of a descriptor that another process sent, without mapping it: 0 and its geometry,
@@ -332,6 +334,11 @@ void ring_producer_left(struct ring_producer *producer);
 
 /* The address of the rings, for ring_memory_import() out of a core dump of this process. */
 const void *ring_producer_base(const struct ring_producer *producer);
+/*
+ * The address of their copy for core dumps, for ring_memory_import_dumped(). NULL: the dump
+ * contains the rings themselves.
+ */
+const void *ring_producer_dumped(const struct ring_producer *producer);
 
 /*
  * How often a forked child called ring_publish() or ring_count_lost() on the rings of the parent.

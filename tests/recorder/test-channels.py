@@ -701,12 +701,18 @@ class Recovery(CommandLine):
             self.assertGreaterEqual(len(traces), 1, self.err)
 
     def test_core_dump_of_a_live_program(self):
+        self.dump_live()
+
+    def test_core_dump_of_a_live_program_with_files(self):
+        self.dump_live("--buffers", os.path.join(self.dir, "buffers"))
+
+    def dump_live(self, *options):
         if not shutil.which("gcore"):
             self.skipTest("gcore (gdb) is not installed")
         if SANITIZED:
             self.skipTest("the memory of a sanitized program is too large to dump")
         recorder, pid = self.begin_obedient(
-            "--context", "vtid", "--channel", "flight", "--mode", "overwrite", "--buffer-size",
+            *options, "--context", "vtid", "--channel", "flight", "--mode", "overwrite", "--buffer-size",
             "64K", "--per-thread=3", "-e", "test:tick", "--event-context", "procname")
         self.fire(recorder, 10000)
         wait_until(lambda: self.size_of_rings() > 10000 * RECORD, "written events")
@@ -758,6 +764,13 @@ class Recovery(CommandLine):
             self.assertIn(self.end(process), (0, 1), f"{number}: {self.err}")
 
     def test_core_dump_of_a_crash(self):
+        self.dump_crash()
+
+    def test_core_dump_of_a_crash_with_files(self):
+        """The files are linked: only the copy of the rings is in the dump."""
+        self.dump_crash("--buffers", os.path.join(self.dir, "buffers"))
+
+    def dump_crash(self, *options):
         with open("/proc/sys/kernel/core_pattern") as file:
             pattern = file.read().strip()
         if "/" in pattern or "|" in pattern or "%" in pattern:
@@ -770,7 +783,7 @@ class Recovery(CommandLine):
             resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
             os.chdir(self.dir)
 
-        trace = self.side_record(["--mode", "overwrite", "--buffer-size", "64K"],
+        trace = self.side_record([*options, "--mode", "overwrite", "--buffer-size", "64K"],
                                  "die", "20000", "abort", status=134, preexec_fn=allow_core)
         cores = [f for f in os.listdir(self.dir) if f.startswith("core")]
         if not cores:

@@ -318,10 +318,10 @@ static void test_import(const struct backend *backend, enum ring_mode mode, uint
 	close(fd);
 }
 
-/* Returns how much of the rings' mapping a core dump of this process contains. */
-static uint64_t dumped(const struct ring_producer *producer, uint64_t size)
+/* Returns how much of this range a core dump of this process contains. */
+static uint64_t dumped(uint64_t base, uint64_t size)
 {
-	uint64_t base = (uintptr_t)ring_producer_base(producer), begin = 0, end = 0, bytes = 0;
+	uint64_t begin = 0, end = 0, bytes = 0;
 	FILE *file = fopen("/proc/self/smaps", "r");
 	char line[512];
 
@@ -346,7 +346,7 @@ static void test_dump(void)
 {
 	for (int placement = RING_PER_CPU; placement <= RING_PER_THREAD; placement++) {
 		struct ring_geometry geometry = small;
-		uint64_t size, control;
+		uint64_t base, size, control;
 		struct ring_producer *producer;
 		int fd;
 
@@ -355,17 +355,62 @@ static void test_dump(void)
 		size = ring_memory_size(&geometry);
 		control = size - geometry.rings * geometry.size;
 		producer = way_map(&variants[3], fd);
+		base = (uintptr_t)ring_producer_base(producer);
+		CHECK(!ring_producer_dumped(producer), "a copy");
 		size += geometry.rings * geometry.size;
 		if (placement == RING_PER_CPU) {
-			CHECK(dumped(producer, size) == control + 2 * geometry.size, "per CPU");
+			CHECK(dumped(base, size) == control + 2 * geometry.size, "per CPU");
 		} else {
-			CHECK(dumped(producer, size) == control, "none is taken");
+			CHECK(dumped(base, size) == control, "none is taken");
 			publish(producer, 0, 1);
-			CHECK(dumped(producer, size) == control + geometry.size, "one is taken");
+			CHECK(dumped(base, size) == control + geometry.size, "one is taken");
 		}
 		ring_producer_unmap(producer);
 		close(fd);
 	}
+}
+
+/* The copy for core dumps shows all records of a file, also those of later publications. */
+static void test_copy(enum ring_mode mode, bool locked)
+{
+	struct ring_geometry geometry = small;
+	struct process self = {getpid(), 0};
+	struct ring_consumer *consumer;
+	struct ring_producer *producer;
+	uint64_t base;
+	int fd, copy;
+
+	geometry.mode = mode;
+	CHECK(ring_memory_create_file(&geometry, dir_fd, "rings", &fd) == 0, "create");
+	if (locked && mlockall(MCL_FUTURE))
+		locked = false;
+	producer = way_map(&variants[3], fd);
+	if (locked)
+		munlockall();
+	publish(producer, 0, 177);
+	ring_count_lost(producer, 250, RING_LOST_INVALID);
+	base = (uintptr_t)ring_producer_dumped(producer);
+	CHECK(base && base != (uintptr_t)ring_producer_base(producer), "no copy");
+	CHECK(dumped(base, ring_memory_size(&geometry) + 4096) ==
+					ring_memory_size(&geometry) + 4096,
+			"the copy");
+	/* The reader can read neither the rings nor the page of the copy that nothing shows. */
+	self.missing = (uintptr_t)ring_producer_base(producer);
+	CHECK(ring_memory_import(read_process, &self, self.missing, &copy) < 0, "rings");
+	CHECK(ring_memory_import_dumped(read_process, &self, base, &copy) == 0, "import");
+	ring_producer_unmap(producer);
+	CHECK(ring_consumer_map(copy, &geometry, &consumer) == 0, "map");
+	CHECK(drain(consumer) == 177, "recovered");
+	CHECK(ring_consumer_lost(consumer, 0, RING_LOST_INVALID) +
+							ring_consumer_lost(consumer, 1,
+									RING_LOST_INVALID) ==
+					1,
+			"losses");
+	ring_consumer_unmap(consumer);
+	close(copy);
+	close(fd);
+	CHECK(dumped(base, ring_memory_size(&geometry) + 4096) == 0, "it is unmapped");
+	CHECK(unlinkat(dir_fd, "rings", 0) == 0, "unlink");
 }
 
 /* A random header: refused, or with a size that was checked. */
@@ -572,6 +617,8 @@ int main(void)
 	for (unsigned int i = 0; i < 3; i++) {
 		test_file(modes[i]);
 		test_truncation(modes[i]);
+		test_copy(modes[i], false);
+		test_copy(modes[i], true);
 		for (unsigned int backend = 0; backend < WAYS; backend++) {
 			test_import(&variants[backend], modes[i], 0);
 			test_import(&variants[backend], modes[i], RING_PREFAULT);

@@ -436,7 +436,8 @@ const char *const table_recover_paragraphs[] = {
 	"A trace has what was still in the rings: the last window of a ring that overwrites; from other rings, the events that the recorder had not written yet. "
 	"Earlier ones are in its own trace. "
 	"`side view --repair` repairs that trace if it was cut.",
-	"A core dump has the rings only if it includes shared memory, which is the default (bit 1 of /proc/PID/coredump_filter, see core(5)).",
+	"A core dump has the rings with the default settings (bits 0 and 1 of /proc/PID/coredump_filter, see core(5)), also of programs in sessions. "
+	"Rings in huge pages need bit 6.",
 	NULL,
 };
 

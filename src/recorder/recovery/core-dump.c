@@ -166,10 +166,14 @@ static int import_rings(struct core *core, struct instance *instance, uint32_t i
 	struct channel *own = &instance->own_channels[index];
 	int fd, ret = ring_memory_import(read_core, core, from->rings, &fd);
 
+	if (ret && from->copy)
+		ret = ring_memory_import_dumped(read_core, core,
+				from->rings + (uint64_t)((int64_t)from->copy * RECOVERY_COPY_UNIT),
+				&fd);
 	if (ret)
 		return error_set(error, ret, NULL,
 				ret == -EPROTO ? "the rings of its channel %s are damaged"
-					       : "the rings of its channel %s are not in the dump: it includes shared memory only with bit 1 in /proc/PID/coredump_filter (bit 3 for --buffers, whose directory has them, too)",
+					       : "the rings of its channel %s are not in the dump: it includes shared memory only with bit 1 in /proc/PID/coredump_filter, and files of rings only with bit 0",
 				own->name);
 	ret = recover_map(&instance->channels[index], own, fd);
 	close(fd);

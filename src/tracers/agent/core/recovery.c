@@ -61,6 +61,16 @@ static size_t head_size(const struct agent_session *session)
 	return size;
 }
 
+/* The distance to the rings' copy for core dumps in units; 0 if there is none within reach. */
+static int32_t find_copy(const struct ring_producer *producer)
+{
+	uint64_t copy = agent_recovery_address(ring_producer_dumped(producer));
+	int64_t distance = (int64_t)(copy - agent_recovery_address(ring_producer_base(producer)));
+
+	distance /= RECOVERY_COPY_UNIT;
+	return copy && distance == (int32_t)distance ? (int32_t)distance : 0;
+}
+
 /* `names`: where the names of its contexts go. Returns the byte behind. */
 static char *fill_channel(
 		struct recovery_channel *to, const struct agent_channel *channel, char *names)
@@ -77,6 +87,7 @@ static char *fill_channel(
 								     channel->producer))
 						   : 0,
 			.ring_memory = channel->ring_memory,
+			.copy = channel->producer ? find_copy(channel->producer) : 0,
 			.contexts = agent_recovery_address(names),
 			.contexts_size = (uint32_t)(at - names),
 	};
