@@ -158,30 +158,53 @@ static char *elf_library_try_directory(struct library_search *search, const stru
 	return NULL;
 }
 
-/* Replace $ORIGIN at the beginning, the only useful position, by the folder of the file. */
-static char *try_entry(struct library_search *search, const struct image *image, const char *entry,
-		size_t length, const char *path, const char *name)
+/* The length of $ORIGIN at the beginning of the entry, or 0. */
+static size_t elf_library_origin(const char *entry, size_t length)
 {
 	static const char *const origins[] = {"$ORIGIN", "${ORIGIN}"};
-	const char *slash = strrchr(path, '/');
 
 	for (size_t i = 0; i < 2; i++) {
 		size_t prefix = strlen(origins[i]);
-		char *folder, *found;
 
-		if (length < prefix || strncmp(entry, origins[i], prefix))
-			continue;
-		if (asprintf(&folder, "%.*s%.*s", slash ? (int)(slash - path) : 1,
-				    slash ? path : ".", (int)(length - prefix),
-				    entry + prefix) < 0) {
-			elf_library_store_error(search, ENOMEM);
-			return NULL;
-		}
-		found = elf_library_try_directory(search, image, folder, strlen(folder), name);
-		free(folder);
-		return found;
+		if (length >= prefix && !strncmp(entry, origins[i], prefix))
+			return prefix;
 	}
-	return elf_library_try_directory(search, image, entry, length, name);
+	return 0;
+}
+
+/*
+ * The folder of an entry, with $ORIGIN at the beginning, the only useful position, replaced by the
+ * folder of the file. The caller frees it. NULL: out of memory.
+ */
+static char *elf_library_entry_folder(
+		struct library_search *search, const char *entry, size_t length, const char *path)
+{
+	size_t prefix = elf_library_origin(entry, length);
+	const char *slash = strrchr(path, '/');
+	char *folder;
+
+	if (asprintf(&folder, "%.*s%.*s",
+			    !prefix                 ? 0
+					    : slash ? (int)(slash - path)
+						    : 1,
+			    slash ? path : ".", (int)(length - prefix), entry + prefix) >= 0)
+		return folder;
+	elf_library_store_error(search, ENOMEM);
+	return NULL;
+}
+
+static char *try_entry(struct library_search *search, const struct image *image, const char *entry,
+		size_t length, const char *path, const char *name)
+{
+	char *folder, *found;
+
+	if (!elf_library_origin(entry, length))
+		return elf_library_try_directory(search, image, entry, length, name);
+	folder = elf_library_entry_folder(search, entry, length, path);
+	found = folder ? elf_library_try_directory(search, image, folder, strlen(folder), name)
+		       : NULL;
+	free(folder);
+	return found;
 }
 
 static char *elf_library_try_list(struct library_search *search, const struct image *image,
@@ -230,4 +253,48 @@ char *library_find(struct library_search *search, struct image *image, const cha
 		found = elf_library_try_directory(search, image, search->folders[i],
 				strlen(search->folders[i]), name);
 	return found;
+}
+
+/* ---- folders ---- */
+
+typedef bool library_folder_fn(void *user, const char *folder);
+
+static bool elf_library_each_entry(struct library_search *search, const char *list,
+		const char *separators, const char *path, library_folder_fn *each, void *user)
+{
+	bool is_done = false;
+
+	while (list && !is_done) {
+		size_t length = strcspn(list, separators);
+		char *folder = elf_library_entry_folder(search, list, length, path);
+
+		/* An empty entry is the current directory. */
+		is_done = folder && each(user, *folder ? folder : ".");
+		free(folder);
+		list = list[length] ? list + length + 1 : NULL;
+	}
+	return is_done;
+}
+
+void library_search_set_path(struct library_search *search, const char *path)
+{
+	search->environment = path;
+}
+
+void library_each_folder(struct library_search *search, struct image *image, const char *path,
+		library_folder_fn *each, void *user)
+{
+	const char *rpath = NULL, *runpath = NULL;
+	bool is_done = false;
+
+	image_dynamic_text(image, DT_RUNPATH, 0, &runpath);
+	if (!runpath && image_dynamic_text(image, DT_RPATH, 0, &rpath))
+		is_done = elf_library_each_entry(search, rpath, ":", path, each, user);
+	if (!is_done && search->environment && *search->environment)
+		is_done = elf_library_each_entry(
+				search, search->environment, ":;", path, each, user);
+	if (!is_done && runpath)
+		is_done = elf_library_each_entry(search, runpath, ":", path, each, user);
+	for (size_t i = 0; !is_done && i < search->nr_folders; i++)
+		is_done = each(user, search->folders[i]);
 }

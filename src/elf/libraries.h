@@ -20,6 +20,16 @@ void library_search_close(struct library_search *search);
 char *library_find(struct library_search *search, struct image *image, const char *path,
 		const char *name);
 
+/* Use this text instead of this process's LD_LIBRARY_PATH; NULL: none. It must remain valid. */
+void library_search_set_path(struct library_search *search, const char *path);
+
+/*
+ * Call each() for each folder that library_find() searches, in its order, until each() returns
+ * true.
+ */
+void library_each_folder(struct library_search *search, struct image *image, const char *path,
+		bool (*each)(void *user, const char *folder), void *user);
+
 /*
  * The negative errno of a failed allocation, open or read, or 0. After such a failure, the search
  * may not have found an existing library.

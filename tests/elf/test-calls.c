@@ -587,6 +587,54 @@ static void test_configuration(void **unused)
 			"/e/libx.so /e/libx.so /e/libx.so /e/libx.so /e/libx.so /e/libx.so /e/libx.so /e/libx.so /e/libx.so " STANDARD);
 }
 
+/* ---- folders ---- */
+
+static char listed[512];
+
+static bool list_folder(void *user, const char *folder)
+{
+	size_t used = strlen(listed);
+
+	snprintf(listed + used, sizeof(listed) - used, "%s ", folder);
+	return user && !strcmp(user, folder);
+}
+
+static void expect_folders(struct library_search *search, struct image *image, const char *last,
+		const char *folders)
+{
+	*listed = '\0';
+	library_each_folder(search, image, "/opt/bin/p", list_folder, (void *)(uintptr_t)last);
+	assert_string_equal(listed, folders);
+}
+
+/* All folders, in the order in which libraries are searched. */
+static void test_folders(void **unused)
+{
+	struct library_search *search;
+	struct image *image;
+
+	(void)unused;
+	configuration = in_directory("missing");
+	search = library_search_open();
+	library_search_set_path(search, NULL);
+	image = make_program(NULL, NULL);
+	expect_folders(search, image, NULL, "/lib /usr/lib /lib64 /usr/lib64 ");
+	expect_folders(search, image, "/usr/lib", "/lib /usr/lib ");
+	library_search_set_path(search, "/e:;/f");
+	expect_folders(search, image, "/lib", "/e . /f /lib ");
+	image_close(image);
+	image = make_program("/r:$ORIGIN/../lib:${ORIGIN}", NULL);
+	expect_folders(search, image, "/lib", "/r /opt/bin/../lib /opt/bin /e . /f /lib ");
+	expect_folders(search, image, "/r", "/r ");
+	image_close(image);
+	image = make_program("/r", "/s:");
+	expect_folders(search, image, "/lib", "/e . /f /s . /lib ");
+	expect_folders(search, image, "/f", "/e . /f ");
+	expect_folders(search, image, "/s", "/e . /f /s ");
+	image_close(image);
+	library_search_close(search);
+}
+
 /* Libraries of another machine, size of pointers, or byte order are skipped. */
 static void test_fits(void **unused)
 {
@@ -735,6 +783,7 @@ int main(void)
 			cmocka_unit_test(test_members),
 			cmocka_unit_test(test_order),
 			cmocka_unit_test(test_configuration),
+			cmocka_unit_test(test_folders),
 			cmocka_unit_test(test_fits),
 			cmocka_unit_test(test_errors),
 	};
