@@ -170,7 +170,10 @@ const struct term table_probes_terms[] = {
 		"A function of the program, or of the only library that has it. "
 		"A glob selects all matching functions of the program." },
 	{ "libc:malloc",
-		"A function of a library; the beginning of the library's name is enough." },
+		"A function of a library; the beginning of the library's name is enough. "
+		"The library may be loaded later: the probe is set before its constructors run." },
+	{ "/usr/lib/app/plugin.so:init",
+		"A function of a file that is loaded now or later." },
 	{ "'libc:$imports'",
 		"The functions of a library that the program's executable imports." },
 	{ "net::Server::read(int)",

@@ -85,8 +85,10 @@ static int probe_resolve_open(const struct probe_target *target, struct resolve 
 
 	error_set_no_memory(&error);
 	*ret_resolve = resolve_new();
-	if (*ret_resolve)
+	if (*ret_resolve) {
 		ret = probe_add_files(target, *ret_resolve, &error);
+		resolve_set_later(*ret_resolve, probe_find_later, (void *)(uintptr_t)target);
+	}
 	return ret ? message_library_error(&error) : COMMAND_DONE;
 }
 

@@ -65,6 +65,12 @@ int probe_add_files(
 		const struct probe_target *target, struct resolve *resolve, struct error *error);
 
 /*
+ * later-files.c: add the files of a library that the target, a struct probe_target, may load later
+ * (a resolve_later_fn).
+ */
+int probe_find_later(void *user, struct resolve *resolve, const char *library, struct error *error);
+
+/*
  * markers.c: print the markers (PROVIDER:NAME) that the glob selects (NULL: all). Returns false if
  * there is none.
  */

@@ -27,6 +27,7 @@ struct location_search {
 	struct resolve_module *module;
 	int nearest;
 	bool has_debug;
+	struct marker_query *markers; /* if markers are searched */
 };
 
 static const char *program_name(const struct resolve *resolve)
@@ -73,7 +74,8 @@ static void list_libraries(const struct resolve *resolve, char *text, size_t siz
 	for (size_t i = 0; i < resolve->nr_modules && used + 64 < size; i++) {
 		char name[160];
 
-		if (resolve->modules[i].executable || !strstr(resolve->modules[i].name, ".so"))
+		if (resolve->modules[i].executable || resolve->modules[i].later ||
+				!strstr(resolve->modules[i].name, ".so"))
 			continue;
 		short_name(&resolve->modules[i], name, sizeof(name));
 		used += (size_t)snprintf(text + used, size - used, "%s%.60s",
@@ -81,6 +83,25 @@ static void list_libraries(const struct resolve *resolve, char *text, size_t siz
 	}
 	if (!count)
 		snprintf(text, size, "`ldd` lists what a program will load");
+}
+
+/* Search the files that `library` names and that the program may load later. */
+static int spec_location_search_later(struct location_search *search, const char *library,
+		spec_search_fn *visit, bool *ret_found)
+{
+	struct resolve *resolve = search->resolve;
+	int ret = resolve->later
+			? resolve->later(resolve->later_user, resolve, library, search->error)
+			: -ENOENT;
+
+	*ret_found = !ret;
+	if (ret == -ENOENT)
+		return 0;
+	for (size_t i = 0; i < resolve->nr_modules && !ret; i++) {
+		if (resolve->modules[i].named)
+			ret = spec_location_search_module(search, &resolve->modules[i], visit);
+	}
+	return ret;
 }
 
 /* Search the libraries that LIB: names. */
@@ -104,6 +125,8 @@ static int spec_location_search_library(struct location_search *search, spec_sea
 		found = true;
 		ret = spec_location_search_module(search, module, visit);
 	}
+	if (!found && !ret)
+		ret = spec_location_search_later(search, library, visit, &found);
 	if (found || ret)
 		return ret;
 	if (!nearest_text(&nearest, "", hint, sizeof(hint)))
@@ -130,7 +153,7 @@ static int spec_location_search_all_modules(struct location_search *search, spec
 		size_t before = search->locations->count;
 
 		/* The loader has a small malloc of its own, which users do not mean. */
-		if (module->executable || is_loader(module))
+		if (module->executable || module->later || is_loader(module))
 			continue;
 		ret = spec_location_search_module(search, module, visit);
 		if (ret || search->locations->count == before)
@@ -268,7 +291,7 @@ const char *piece_hint(const struct location *piece, char *text, size_t size)
 static bool spec_location_module_is_selected(
 		const struct location_search *search, const struct resolve_module *module)
 {
-	return search->spec->library ? module_is(module, search->spec->library)
+	return search->spec->library ? module->named || module_is(module, search->spec->library)
 				     : module->executable;
 }
 
@@ -630,15 +653,14 @@ static int spec_location_find_line(struct location_search *search)
 /* ---- markers ---- */
 
 struct marker_query {
-	struct location_search *search;
 	const char *location_text, *provider, *name;
 	struct nearest nearest;
 };
 
 static int add_marker(void *user, const struct resolve_marker *marker)
 {
-	struct marker_query *query = user;
-	struct location_search *search = query->search;
+	struct location_search *search = user;
+	struct marker_query *query = search->markers;
 	struct location *location;
 	char full[512];
 	int ret;
@@ -663,15 +685,56 @@ static int add_marker(void *user, const struct resolve_marker *marker)
 	return 0;
 }
 
+static int find_module_markers(struct location_search *search)
+{
+	return module_markers(search->module, add_marker, search);
+}
+
+/*
+ * Search LIB:PROVIDER:NAME: the library may be loaded later. Without it, all loaded files were
+ * searched.
+ */
+static int find_library_markers(struct location_search *search, const char *library)
+{
+	struct marker_query *whole = search->markers;
+	const char *inner = whole->name, *colon = strchr(inner, ':');
+	struct marker_query query = {.location_text = inner, .name = colon ? colon + 1 : NULL};
+	char *provider = colon ? strndup(inner, (size_t)(colon - inner)) : NULL;
+	bool found = false;
+	int ret = 0;
+
+	if (!provider)
+		return colon ? error_set_no_memory(search->error) : 0;
+	query.provider = provider;
+	nearest_begin(&query.nearest, inner);
+	search->markers = &query;
+	for (size_t i = 0; i < search->resolve->nr_modules && !ret; i++) {
+		struct resolve_module *module = &search->resolve->modules[i];
+
+		if (!module_is(module, library))
+			continue;
+		found = true;
+		ret = spec_location_search_module(search, module, find_module_markers);
+	}
+	if (!found && !ret)
+		ret = spec_location_search_later(search, library, find_module_markers, &found);
+	if (search->locations->count)
+		search->locations->marker = inner;
+	if (found)
+		whole->nearest = query.nearest;
+	search->markers = whole;
+	free(provider);
+	return ret;
+}
+
 static int find_markers(struct resolve *resolve, const char *location_text,
 		struct locations *locations, struct error *error)
 {
 	struct location_search search = {
 			.resolve = resolve, .locations = locations, .error = error};
 	const char *colon = strchr(location_text, ':');
-	struct marker_query query = {.search = &search,
-			.location_text = location_text,
-			.name = colon ? colon + 1 : NULL};
+	struct marker_query query = {
+			.location_text = location_text, .name = colon ? colon + 1 : NULL};
 	char *provider = colon ? strndup(location_text, (size_t)(colon - location_text)) : NULL,
 	     hint[400];
 	int ret = 0;
@@ -680,12 +743,15 @@ static int find_markers(struct resolve *resolve, const char *location_text,
 		return error_set(error, -EINVAL, "write PROVIDER:NAME",
 				"`%.128s` is not the name of a marker", location_text);
 	query.provider = provider;
+	search.markers = &query;
 	nearest_begin(&query.nearest, location_text);
 	for (size_t i = 0; i < resolve->nr_modules && !ret; i++) {
-		search.module = &resolve->modules[i];
-		if (!search.module->refused && !module_code(search.module, error))
-			ret = module_markers(search.module, add_marker, &query);
+		if (!resolve->modules[i].later)
+			ret = spec_location_search_module(
+					&search, &resolve->modules[i], find_module_markers);
 	}
+	if (!ret && !locations->count)
+		ret = find_library_markers(&search, provider);
 	free(provider);
 	for (size_t i = 0; i < resolve->nr_modules && !ret && !locations->count; i++) {
 		if (resolve->modules[i].unread)
@@ -709,6 +775,8 @@ int locations_find(struct resolve *resolve, const struct probe_spec *spec,
 	struct parsed_spec parsed;
 	int ret;
 
+	for (size_t i = 0; i < resolve->nr_modules; i++)
+		resolve->modules[i].named = false;
 	if (spec->kind == RESOLVE_MARKER)
 		return find_markers(resolve, spec->location_text, locations, error);
 	ret = spec_parse(spec->location_text, &parsed, error);

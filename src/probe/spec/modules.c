@@ -128,19 +128,26 @@ int module_code(struct resolve_module *module, struct error *error)
 	return 0;
 }
 
-bool module_is(const struct resolve_module *module, const char *library)
+bool resolve_is_library(const char *file_name, const char *library)
 {
 	size_t length = strlen(library);
 
-	if (strchr(library, '/'))
-		return !fnmatch(library, module->path, 0);
-	if (!fnmatch(library, module->name, 0))
+	if (!fnmatch(library, file_name, 0))
 		return true;
-	/* "libc" selects libc.so.6, and "libfoo" selects libfoo-1.2.so. */
-	return !strncmp(module->name, library, length) &&
-			(!strncmp(module->name + length, ".so", 3) ||
-					(module->name[length] == '-' &&
-							strstr(module->name + length, ".so")));
+	/*
+	 * "libc" selects libc.so.6, "libfoo" libfoo-1.2.so, and "_ssl" the extension
+	 * _ssl.cpython-311-x86_64-linux-gnu.so of Python.
+	 */
+	return !strncmp(file_name, library, length) &&
+			(!strncmp(file_name + length, ".so", 3) ||
+					((file_name[length] == '-' || file_name[length] == '.') &&
+							strstr(file_name + length, ".so")));
+}
+
+bool module_is(const struct resolve_module *module, const char *library)
+{
+	return strchr(library, '/') ? !fnmatch(library, module->path, 0)
+				    : resolve_is_library(module->name, library);
 }
 
 /* ---- symbols of variables ---- */
@@ -304,6 +311,54 @@ int resolve_add_file(struct resolve *resolve, const char *path, struct error *er
 	 */
 	return module->executable ? module_code(module, error) : 0;
 }
+
+/* ---- files that are loaded later ---- */
+
+void resolve_set_later(struct resolve *resolve, resolve_later_fn *later, void *user)
+{
+	resolve->later = later;
+	resolve->later_user = user;
+}
+
+/* Finds a file that was added before under any path. */
+static struct resolve_module *spec_module_find_file(const struct resolve *resolve, int fd)
+{
+	struct stat open, known;
+
+	for (size_t i = 0; i < resolve->nr_modules && !fstat(fd, &open); i++) {
+		if (!fstat(resolve->modules[i].fd, &known) && known.st_dev == open.st_dev &&
+				known.st_ino == open.st_ino)
+			return &resolve->modules[i];
+	}
+	return NULL;
+}
+
+int resolve_add_later(struct resolve *resolve, const char *path, const char *our_path,
+		struct error *error)
+{
+	int fd = open(our_path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), ret;
+	struct resolve_module *module;
+
+	if (fd < 0)
+		return error_set(error, -errno, "", "cannot open %.256s: %s", our_path,
+				strerror(errno));
+	module = spec_module_find_file(resolve, fd);
+	if (module) {
+		close(fd);
+	} else {
+		module = spec_module_add(resolve, path, fd);
+		if (!module) {
+			close(fd);
+			return error_set_no_memory(error);
+		}
+		module->later = true;
+	}
+	ret = module_code(module, error);
+	module->named = !ret;
+	return ret;
+}
+
+/* ---- files of a process ---- */
 
 struct module_mapping {
 	uint64_t begin, end, offset, inode;

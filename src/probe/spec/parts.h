@@ -21,6 +21,8 @@ struct resolve_module {
 	bool refused; /* its code cannot be read, and this was reported */
 	/* the error when its code was read; 0: none, or the file has no functions */
 	int unread;
+	bool later;          /* the program has not loaded it, and may load it later */
+	bool named;          /* `later`, and the spec that is being resolved names it */
 	bool loaded;         /* mapped in a process; otherwise `bias` is unknown */
 	uint64_t bias;       /* difference between addresses in the process and in the file */
 	uint64_t begin, end; /* of its code in the process */
@@ -43,6 +45,9 @@ struct resolve {
 	struct resolve_module *modules;
 	size_t nr_modules, capacity;
 	int memory; /* of the process (/proc/PID/mem); -1: not a process, or not readable */
+	resolve_later_fn
+			*later; /* finds libraries that are loaded later; NULL: none are searched */
+	void *later_user;
 };
 
 /* A location that the spec selects. */
@@ -64,6 +69,8 @@ struct locations {
 	char *note; /* a note for the user about the locations; NULL: none */
 	/* the first piece found (foo.part.0), which is not probed; no name: none */
 	struct location piece;
+	/* PROVIDER:NAME in the text of the spec, if LIB: is before it; otherwise NULL */
+	const char *marker;
 	bool is_glob;  /* the spec selects all functions that match */
 	bool one_name; /* all functions have the same name: copies, or functions of several files */
 };

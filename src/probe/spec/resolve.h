@@ -73,6 +73,23 @@ int resolve_add_process(struct resolve *resolve, pid_t pid, struct error *error)
 /* Add one file of a program that is not started yet; the program's own file first. */
 int resolve_add_file(struct resolve *resolve, const char *path, struct error *error);
 
+/*
+ * Called for a library that a spec names and that is not among the files. Adds files that the
+ * program may load later with resolve_add_later(). Returns 0 if it has added one, -ENOENT without
+ * an error if there is none, or another negative errno with `error` set.
+ */
+typedef int resolve_later_fn(
+		void *user, struct resolve *resolve, const char *library, struct error *error);
+void resolve_set_later(struct resolve *resolve, resolve_later_fn *later, void *user);
+/*
+ * Adds a file that the program may load later, for the spec that is being resolved. `path` is that
+ * of the program, `our_path` leads to the file from here. Does nothing if the file is known.
+ */
+int resolve_add_later(struct resolve *resolve, const char *path, const char *our_path,
+		struct error *error);
+/* Whether the text `library` names a file of this name: "libc", "libc.so.6", "libc.so*". */
+bool resolve_is_library(const char *file_name, const char *library);
+
 enum resolve_kind {
 	RESOLVE_LOCATION, /* one instruction, or several */
 	RESOLVE_FUNCTION, /* the first instructions of functions, and their returns if `exits` */

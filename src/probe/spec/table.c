@@ -346,9 +346,13 @@ static void replace_each(char *text, const char *characters)
 		*text = '_';
 }
 
-static void event_name(const struct probe_spec *spec, char provider[256], char name[256])
+static void event_name(const struct table_builder *builder, char provider[256], char name[256])
 {
-	const char *location_text = spec->name ? spec->name : spec->location_text;
+	const struct probe_spec *spec = builder->spec;
+	const char *marker = builder->locations.marker,
+		   *location_text = spec->name ? spec->name
+			: marker               ? marker
+					       : spec->location_text;
 	/* The provider of a marker may contain colons. */
 	const char *colon = spec->name ? strchr(location_text, ':') : strrchr(location_text, ':');
 	bool parts = colon && colon > location_text && colon[1];
@@ -451,7 +455,7 @@ static int spec_table_add_events(struct table_builder *builder, const struct loc
 	builder->entry = *entry;
 	builder->exit = *exit;
 	builder->entry_event = builder->exit_event = PROBE_TABLE_NONE;
-	event_name(builder->spec, provider, name);
+	event_name(builder, provider, name);
 	/* The events of one function have no field with its name. */
 	if (builder->separate ||
 			(builder->locations.is_glob && !builder->are_several &&
@@ -809,6 +813,26 @@ static void report_piece(const struct table_builder *builder)
 				piece_hint(piece, hint, sizeof(hint)), RESOLVE_LEFT_OUT);
 }
 
+/* Report the files of the table that the program has not loaded. */
+static void report_later(const struct table_builder *builder)
+{
+	const struct resolve_module *before = NULL;
+
+	for (size_t i = 0; i < builder->locations.count; i++) {
+		const struct location *location = &builder->locations.items[i];
+		const struct resolve_module *module = location->module;
+		char text[512];
+
+		if (!module->later || module == before || module->writer != builder->writer)
+			continue;
+		before = module;
+		snprintf(text, sizeof(text),
+				"pending: %.400s is not loaded yet; its probes are set when it is loaded",
+				module->path);
+		spec_table_add_refusal(builder, location, text, RESOLVE_NOTE);
+	}
+}
+
 static int spec_table_make_all(struct table_builder *builder)
 {
 	int ret = survey_operands(builder);
@@ -832,6 +856,8 @@ static int spec_table_make_all(struct table_builder *builder)
 	if (!ret && builder->added && builder->locations.note)
 		spec_table_add_refusal(builder, &builder->locations.items[0],
 				builder->locations.note, RESOLVE_NOTE);
+	if (!ret && builder->added)
+		report_later(builder);
 	if (!ret && builder->added)
 		report_piece(builder);
 	/* The error is that of the last location. */

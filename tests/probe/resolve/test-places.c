@@ -363,6 +363,84 @@ static void test_libraries(void **state)
 	assert_called("open libstove.so.1\n");
 }
 
+/* ---- libraries that are loaded later ---- */
+
+static int later_result; /* of the search; 0: it names the files of later_named */
+static unsigned int later_named;
+
+static int played_later(
+		void *user, struct resolve *resolve, const char *library, struct error *error)
+{
+	assert_ptr_equal(user, &later_named);
+	assert_ptr_equal(resolve, &all);
+	called("later %s\n", library);
+	for (size_t i = 0; i < MODULES; i++)
+		modules[i].named = later_named & 1u << i;
+	return later_result && later_result != -ENOENT
+			? error_set(error, later_result, "the hint", "cannot search %s", library)
+			: later_result;
+}
+
+static void begin_later(void)
+{
+	begin();
+	modules[2].later = true;
+	later_result = 0;
+	later_named = 1u << 2;
+	all.later = played_later;
+	all.later_user = &later_named;
+}
+
+static void test_later(void **state)
+{
+	(void)state;
+	begin_later();
+	assert_int_equal(find("/plugs/libpot.so:boil"), 0);
+	assert_called("later /plugs/libpot.so\nopen libpot.so\n");
+	expect_place(0, 2, 0x1400, "boil", true);
+	/* A file that another spec has named. */
+	assert_int_equal(find("libpot:boil"), 0);
+	assert_called("open libpot.so\n");
+	/* Only a spec with LIB: selects it. */
+	expect_error(find("boil"), -ENOENT, "kitchen has no function `boil`",
+			"`side probe list` lists its functions");
+	assert_false(modules[2].named);
+	expect_error(find("./libpot.so:boi"), -ENOENT, "./libpot.so has no function `boi`",
+			"did you mean `boil`?");
+	later_result = -ENOENT;
+	expect_error(find("/plugs/x:boil"), -ENOENT, "kitchen has not loaded `/plugs/x`",
+			"the loaded ones are libstove, ld-linux-x86-64");
+	later_result = -ENOMEM;
+	expect_error(find("x:boil"), -ENOMEM, "cannot search x", "the hint");
+	all.later = NULL;
+}
+
+static void test_later_markers(void **state)
+{
+	(void)state;
+	begin_later();
+	the_marker = (struct resolve_marker){
+			.provider = "plate", .name = "full", .arguments = "", .address = 0x1120};
+	/* The simulated marker is in the program. */
+	assert_int_equal(find_kind(RESOLVE_MARKER, "kitchen:plate:full"), -ENOENT);
+	assert_true(strstr(calls, "later kitchen\nopen libpot.so\nmarkers of libpot.so\n") != NULL);
+	assert_null(locations.marker);
+	later_named = 1;
+	assert_int_equal(find_kind(RESOLVE_MARKER, "kitchen:plate:full"), 0);
+	expect_place(0, 0, 0x1120, "cook", false);
+	assert_string_equal(locations.marker, "plate:full");
+	expect_error(find_kind(RESOLVE_MARKER, "kitchen:plate:ful"), -ENOENT,
+			"kitchen and its libraries have no marker `kitchen:plate:ful`",
+			"did you mean `plate:full`?");
+	/* A library that is loaded. */
+	assert_int_equal(find_kind(RESOLVE_MARKER, "libstove:plate:full"), -ENOENT);
+	assert_null(strstr(calls, "later"));
+	later_result = -EIO;
+	expect_error(find_kind(RESOLVE_MARKER, "x:plate:full"), -EIO, "cannot search x",
+			"the hint");
+	all.later = NULL;
+}
+
 /* ---- no function ---- */
 
 static void test_no_symbol(void **state)
@@ -831,6 +909,8 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 			cmocka_unit_test(test_everywhere),
 			cmocka_unit_test(test_libraries),
+			cmocka_unit_test(test_later),
+			cmocka_unit_test(test_later_markers),
 			cmocka_unit_test(test_no_symbol),
 			cmocka_unit_test(test_no_glob),
 			cmocka_unit_test(test_no_functions),

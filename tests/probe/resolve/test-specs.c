@@ -775,9 +775,14 @@ static void expect_name(enum resolve_kind kind, const char *name, const char *lo
 		const char *wanted)
 {
 	const struct probe_spec of = {.kind = kind, .name = name, .location_text = location_text};
+	/* Of LIB:PROVIDER:NAME, the last two are the name. */
+	const struct table_builder builder = {.spec = &of,
+			.locations.marker = !strncmp(location_text, "lib.so:", 7)
+					? location_text + 7
+					: NULL};
 	char provider[256], event[256], text[600];
 
-	event_name(&of, provider, event);
+	event_name(&builder, provider, event);
 	(void)snprintf(text, sizeof(text), "%s|%s", provider, event);
 	assert_string_equal(text, wanted);
 }
@@ -797,6 +802,8 @@ static void test_names(void **state)
 	expect_name(RESOLVE_FUNCTION, "my:own:meal", "cook", "my|own:meal");
 	expect_name(RESOLVE_MARKER, NULL, "my:own:meal", "my_own|meal");
 	expect_name(RESOLVE_MARKER, NULL, "my:me[a]l", "my|me_a_l");
+	expect_name(RESOLVE_MARKER, NULL, "lib.so:my:own:meal", "my_own|meal");
+	expect_name(RESOLVE_MARKER, "a:b", "lib.so:my:meal", "a|b");
 	for (size_t i = 0; i < 7; i++) {
 		static const char *const names[] = {"_start", "_init", "_fini", "frame_dummy",
 				"register_tm_clones", "deregister_tm_clones",

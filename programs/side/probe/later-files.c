@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Find the files of a library that a program has not loaded yet, where the program's dynamic linker
+ * would find them.
+ */
+#include "spec-options.h"
+
+#include "elf/image.h"
+#include "elf/libraries.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct later_search {
+	const struct probe_target *target;
+	struct resolve *resolve;
+	const char *library;
+	struct error *error;
+	int ret;       /* -ENOENT: none is found; 0; or another error that ends the search */
+	char root[32]; /* prefix of paths that the process sees; "": it has our root directory */
+};
+
+/* ---- one file ---- */
+
+static void later_add_file(struct later_search *search, const char *path, bool must_be_library)
+{
+	size_t root = strlen(search->root);
+	struct error ignored;
+	char *full = realpath(path, NULL);
+	int ret;
+
+	if (!full)
+		return;
+	/* In another root directory, links were followed as seen from here: keep the path. */
+	ret = root ? resolve_add_later(search->resolve, path + root, path,
+				     must_be_library ? search->error : &ignored)
+		   : resolve_add_later(search->resolve, full, full,
+				     must_be_library ? search->error : &ignored);
+	free(full);
+	/* A name may also be that of a linker script, or of a library for another machine. */
+	if (!ret || ret == -ENOMEM || (must_be_library && search->ret == -ENOENT))
+		search->ret = ret == -ENOENT ? -EIO : ret;
+}
+
+/* ---- a path ---- */
+
+static void later_add_paths(struct later_search *search)
+{
+	glob_t paths = {.gl_pathc = 0};
+	char *pattern;
+	int ret;
+
+	if (asprintf(&pattern, "%s%s", *search->library == '/' ? search->root : "",
+			    search->library) < 0) {
+		search->ret = error_set_no_memory(search->error);
+		return;
+	}
+	ret = glob(pattern, 0, NULL, &paths);
+	free(pattern);
+	if (ret == GLOB_NOSPACE)
+		search->ret = error_set_no_memory(search->error);
+	for (size_t i = 0; !ret && i < paths.gl_pathc; i++)
+		later_add_file(search, paths.gl_pathv[i], paths.gl_pathc == 1);
+	globfree(&paths);
+}
+
+/* ---- a name ---- */
+
+static bool later_scan_folder(void *user, const char *folder)
+{
+	struct later_search *search = user;
+	DIR *directory = opendir(folder);
+	const struct dirent *entry;
+
+	while (directory && (entry = readdir(directory))) {
+		char path[PATH_MAX];
+		struct stat status;
+
+		if (!resolve_is_library(entry->d_name, search->library) ||
+				snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name) >=
+						(int)sizeof(path) ||
+				stat(path, &status) || !S_ISREG(status.st_mode))
+			continue;
+		later_add_file(search, path, false);
+	}
+	if (directory)
+		closedir(directory);
+	return search->ret != -ENOENT;
+}
+
+/*
+ * The value of LD_LIBRARY_PATH with which the process was started; the caller frees it. NULL: none,
+ * or not readable.
+ */
+static char *later_read_variable(pid_t pid)
+{
+	static const char name[] = "LD_LIBRARY_PATH=";
+	char path[64], *text = NULL, *found = NULL;
+	size_t capacity = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
+	file = fopen(path, "re");
+	if (!file)
+		return NULL;
+	while (!found && getdelim(&text, &capacity, '\0', file) > 0) {
+		if (!strncmp(text, name, sizeof(name) - 1))
+			found = strdup(text + sizeof(name) - 1);
+	}
+	free(text);
+	fclose(file);
+	return found;
+}
+
+static void later_scan_folders(
+		struct later_search *search, struct library_search *folders, const char *program)
+{
+	const struct probe_target *target = search->target;
+	struct image *image = NULL;
+	struct error ignored;
+	char path[PATH_MAX], exe[64];
+	ssize_t length;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s", program);
+	snprintf(exe, sizeof(exe), "/proc/%d/exe", (int)target->pid);
+	length = target->pid ? readlink(exe, path, sizeof(path) - 1) : 0;
+	if (length > 0)
+		path[length] = '\0';
+	fd = open(target->pid ? exe : program, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd >= 0 && !image_open(fd, false, &image, &ignored))
+		library_each_folder(folders, image, path, later_scan_folder, search);
+	image_close(image);
+	if (fd >= 0)
+		close(fd);
+}
+
+static void later_add_names(struct later_search *search)
+{
+	const struct probe_target *target = search->target;
+	struct library_search *folders = library_search_open();
+	char *variable = target->pid ? later_read_variable(target->pid) : NULL;
+
+	if (!folders) {
+		search->ret = error_set_no_memory(search->error);
+	} else {
+		if (target->pid)
+			library_search_set_path(folders, variable);
+		later_scan_folders(search, folders, target->exe ? target->exe : "");
+	}
+	library_search_close(folders);
+	free(variable);
+}
+
+/* ---- both ---- */
+
+/* The prefix of paths that a process with another root directory sees. */
+static void later_find_root(struct later_search *search)
+{
+	pid_t pid = search->target->pid;
+	struct stat own, other;
+	char root[sizeof(search->root) + 2];
+
+	if (!pid)
+		return;
+	snprintf(root, sizeof(root), "/proc/%d/root/", (int)pid);
+	if (!stat("/", &own) && !stat(root, &other) &&
+			(own.st_dev != other.st_dev || own.st_ino != other.st_ino))
+		snprintf(search->root, sizeof(search->root), "/proc/%d/root", (int)pid);
+}
+
+int probe_find_later(void *user, struct resolve *resolve, const char *library, struct error *error)
+{
+	struct later_search search = {.target = user,
+			.resolve = resolve,
+			.library = library,
+			.error = error,
+			.ret = -ENOENT};
+
+	later_find_root(&search);
+	if (strchr(library, '/'))
+		later_add_paths(&search);
+	/* The folders of another root directory are configured there. */
+	else if (!*search.root)
+		later_add_names(&search);
+	return search.ret;
+}

@@ -1,0 +1,225 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Probes in libraries that the program loads later: all calls are in the trace, those of constructors too, as babeltrace2 reads it.
+"""
+import atexit
+import shutil
+
+from harness import *
+
+FOLDER = os.path.realpath(tempfile.mkdtemp())
+atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
+ENV = environment(SIDE_RUNTIME=FOLDER + "/run", LANG="C.UTF-8", SIDE_TIMEOUT_FACTOR="30", LD_LIBRARY_PATH=None)
+atexit.register(end_daemon, ENV)
+# work() runs CALLS times in the constructor, and once in serve().
+LIBRARY = """
+__attribute__((noinline)) int work(int i)
+{
+	__asm__ volatile("1: nop\\n.pushsection .note.stapsdt,\\"\\",\\"note\\"\\n.balign 4\\n.4byte 992f-991f,994f-993f,3\\n"
+			"991: .asciz \\"stapsdt\\"\\n992: .balign 4\\n993: .8byte 1b\\n.8byte 0\\n.8byte 0\\n"
+			".asciz \\"plug\\"\\n.asciz \\"works\\"\\n.asciz \\"-4@%edi\\"\\n994: .balign 4\\n.popsection");
+	return i * FACTOR;
+}
+static int sum;
+__attribute__((constructor)) static void begin(void)
+{
+	for (int i = 0; i < CALLS; i++)
+		sum += work(i);
+}
+int serve(int i) { return work(i); }
+"""
+# Opens each library of the command line in turn; waits for a line before it, if the first argument is `wait`.
+PROGRAM = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+int main(int argc, char **argv)
+{
+	int waits = !strcmp(argv[1], "wait"), local = !strcmp(argv[1], "namespace");
+	for (int i = 2; i < argc; i++) {
+		void *library;
+		int (*serve)(int);
+		if (waits)
+			getchar();
+		library = local ? dlmopen(LM_ID_NEWLM, argv[i], RTLD_NOW) : dlopen(argv[i], RTLD_NOW | RTLD_LOCAL);
+		if (!library)
+			return puts(dlerror()), 3;
+		serve = (int (*)(int))dlsym(library, "serve");
+		serve(i);
+		dlclose(library);
+	}
+	return 0;
+}
+"""
+
+
+def build(name, source, *options):
+    subprocess.run(["gcc", "-O1", "-x", "c", "-", "-x", "none", "-o", f"{FOLDER}/{name}", *options], input=source.encode(), check=True)
+    return f"{FOLDER}/{name}"
+
+
+def library(name, constructor, factor=2, *options):
+    os.makedirs(os.path.dirname(f"{FOLDER}/{name}"), exist_ok=True)
+    return build(name, LIBRARY, "-shared", "-fPIC", f"-DCALLS={constructor}", f"-DFACTOR={factor}", *options)
+
+
+PLUG = library("plugs/libplug.so.1", 7)
+os.symlink("libplug.so.1", f"{FOLDER}/plugs/libplug.so")
+OPENS = build("opens", PROGRAM, "-Wl,-rpath,$ORIGIN/plugs")
+
+
+def read(output):
+    done = subprocess.run(["babeltrace2", output], capture_output=True, text=True, check=False)
+    equal(done.returncode, 0, done.stderr)
+    return [line for line in done.stdout.splitlines() if re.search(r" (probe|plug):\S+: ", line)]
+
+
+def trace(*arguments, command=None, cwd=FOLDER, **env):
+    output = tempfile.mkdtemp(dir=FOLDER)
+    what = ["-c", command] if command else []
+    return side("trace", "-o", output, "--force", *what, *arguments, env=dict(ENV, **env), cwd=cwd), output
+
+
+def expect(count, *arguments, command=f"{OPENS} now {PLUG}", **env):
+    result, output = trace(*arguments, command=command, **env)
+    equal((arguments, result.status), (arguments, 0), result.err)
+    equal((arguments, len(read(output))), (arguments, count), result.err)
+    return result
+
+
+def test_constructors():
+    """By name, by path, by a link, by a glob: 7 calls of the constructor and one more, for each time that it is loaded."""
+    for name in ("libplug", "libplug.so.1", "libplug*", PLUG, "./plugs/libplug.so", f"{FOLDER}/*/libplug.so.1"):
+        result = expect(8, "--function", f"{name}:work")
+        contains(result.err, f"pending: {PLUG} is not loaded yet; its probes are set when it is loaded")
+    expect(24, "--function", "libplug:work", command=f"{OPENS} now {PLUG} {PLUG} {PLUG}")
+    expect(16, "--function", f"{PLUG}:work", "--exit")
+    # All functions: work() 8 times, begin() and serve() once, and those of the compiler.
+    result, output = trace("--function", "libplug:*", command=f"{OPENS} now {PLUG}")
+    equal([sum(f'"{name}"' in line for line in read(output)) for name in ("work", "begin", "serve")], [8, 1, 1], result.err)
+
+
+def test_debugger():
+    """gdb stops at the same calls."""
+    if not shutil.which("gdb"):
+        skip("no gdb")
+    commands = ["set breakpoint pending on", "set debuginfod enabled off", "break work", "commands", "silent", "echo hit\\n", "continue", "end",
+                f"run now {PLUG} {PLUG}"]
+    done = subprocess.run(["gdb", "-q", "-batch", "-nx", *[word for line in commands[:3] for word in ("-ex", line)],
+                           "-ex", "python\ngdb.breakpoints()[0].commands = 'silent\\necho hit\\\\n\\ncontinue'\nend", "-ex", commands[-1], OPENS],
+                          capture_output=True, text=True, check=False, env=ENV, timeout=60)
+    equal(done.stdout.count("hit\n"), 16, done.stdout + done.stderr)
+    expect(16, "--function", f"{PLUG}:work", command=f"{OPENS} now {PLUG} {PLUG}")
+
+
+def test_namespaces():
+    """Each namespace of the loader has a copy of the library (dlmopen)."""
+    expect(16, "--function", "libplug:work", command=f"{OPENS} namespace {PLUG} {PLUG}")
+
+
+def test_search():
+    """The program's LD_LIBRARY_PATH, and its RUNPATH."""
+    bare = build("bare", PROGRAM)
+    expect(8, "--function", "libplug:work", command=f"{bare} now libplug.so.1", LD_LIBRARY_PATH=f"/nowhere:{FOLDER}/plugs")
+    expect(8, "--function", "libplug:work", command=f"{OPENS} now libplug.so.1")
+    result, _ = trace("--function", "libplug:work", command=f"{bare} now {PLUG}")
+    equal(result.status, 1, result.err)
+    contains(result.err, "bare has not loaded `libplug`")
+
+
+def test_markers():
+    """A marker of the library, by its own name and by a glob, with its operand."""
+    for name in ("libplug:plug:works", "libplug:plug:*", f"{PLUG}:plug:works"):
+        expect(8, "--sdt", name)
+    result, _ = trace("--sdt", "libplug:plug:worked", command=f"{OPENS} now {PLUG}")
+    equal(result.status, 1)
+    contains(result.err, "did you mean `plug:works`?")
+    result, _ = trace("--sdt", "libnone:plug:works", command=f"{OPENS} now {PLUG}")
+    equal(result.status, 1)
+
+
+def test_refused():
+    """A file that is no library, a function that the library does not have, and no file at all: the program is not started."""
+    with open(f"{FOLDER}/plugs/libtext.so", "w", encoding="utf-8") as file:
+        file.write("INPUT(libplug.so.1)\n")
+    for location, message in ((f"{FOLDER}/plugs/libtext.so:work", "libtext.so"), ("libplug:worm", "did you mean `work`?"),
+                              (f"{FOLDER}/none.so:work", "has not loaded"), ("libtext:work", "has not loaded `libtext`")):
+        result, _ = trace("--function", location, command=f"{OPENS} now {PLUG}")
+        equal((location, result.status), (location, 1), result.err)
+        contains(result.err, message)
+
+
+def start(*arguments, **env):
+    return subprocess.Popen([OPENS, "wait", *arguments], stdin=subprocess.PIPE, env=dict(ENV, **env), cwd=FOLDER)
+
+
+def attached(program, output, *arguments):
+    """Starts `side trace -p`, and returns when the probes are in the program."""
+    recorder = subprocess.Popen([SIDE, "trace", "-p", str(program.pid), "-o", output, *arguments], stderr=subprocess.PIPE, text=True, env=ENV, cwd=FOLDER)
+    lines = []
+    for line in recorder.stderr:
+        lines.append(line)
+        if "is not in process" in line or "is set in process" in line:
+            break
+    return recorder, "".join(lines)
+
+
+def test_running():
+    """In a running program, by name and by path; also a second time after the library was unloaded."""
+    for name in ("libplug", PLUG):
+        program = start(PLUG, PLUG)
+        output = tempfile.mkdtemp(dir=FOLDER) + "/o"
+        recorder, text = attached(program, output, "--function", f"{name}:work")
+        contains(text, f"pending: {PLUG} is not loaded yet")
+        program.communicate(b"\n\n")
+        equal((program.wait(), recorder.wait(60)), (0, 0), text + recorder.stderr.read())
+        equal(len(read(output)), 16)
+
+
+def test_session():
+    """In a session: `--pid`, and `--exe` for programs that start later."""
+    program = start(PLUG)
+    for words in (("create", "s", "-o", f"{FOLDER}/s"), ("start", "s"),
+                  ("enable-event", "one", "-s", "s", "--pid", str(program.pid), "--function", "libplug:work"),
+                  ("enable-event", "all", "-s", "s", "--exe", OPENS, "--function", f"{PLUG}:serve")):
+        result = side(*words, env=ENV, cwd=FOLDER)
+        equal((words, result.status), (words, 0), result.err)
+        if words[0] == "enable-event":
+            contains(result.err, f"pending: {PLUG} is not loaded yet")
+    contains(side("status", "s", env=ENV).out, "1 not loaded")
+    program.communicate(b"\n")
+    equal(program.wait(), 0)
+    result = side("stop", "s", env=ENV)
+    equal(result.status, 0, result.err)
+    lines = read(f"{FOLDER}/s")
+    equal([sum(f"probe:{name}:" in line for line in lines) for name in ("one", "all")], [8, 1], "\n".join(lines))
+    side("destroy", "s", env=ENV)
+
+
+def test_python():
+    """Extensions of Python, and a library that only one of them needs."""
+    code = "import sqlite3; sqlite3.connect(':memory:').execute('select 1').fetchall()"
+    if subprocess.run(["/usr/bin/python3", "-c", code], capture_output=True, check=False).returncode:
+        skip("no python3 with sqlite3")
+    with open(f"{FOLDER}/query.py", "w", encoding="utf-8") as file:
+        file.write(code)
+    where = subprocess.run(["/usr/bin/python3", "-c", "import _sqlite3; print(_sqlite3.__file__)"], capture_output=True, text=True, check=True).stdout.strip()
+    result, output = trace("--function", "libsqlite3:sqlite3_step", "--function", f"{where}:PyInit__sqlite3", command=f"/usr/bin/python3 {FOLDER}/query.py")
+    equal(result.status, 0, result.err)
+    lines = read(output)
+    # One row, and the end of the rows.
+    equal([sum(f"probe:{name}:" in line for line in lines) for name in ("PyInit__sqlite3", "sqlite3_step")], [1, 2], "\n".join(lines))
+
+
+def test_perl():
+    """An extension of perl (XS)."""
+    code = 'use List::Util; for (@INC) { my $f = "$_/auto/List/Util/Util.so"; if (-e $f) { print $f; last } }'
+    found = subprocess.run(["/usr/bin/perl", "-e", code],
+                           capture_output=True, text=True, check=False).stdout
+    if not os.path.exists(found):
+        skip("no List::Util of perl")
+    expect(1, "--function", f"{found}:boot_List__Util", command="/usr/bin/perl -MList::Util -e 1")
+
+
+run_tests(globals())
