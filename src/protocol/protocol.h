@@ -30,6 +30,9 @@
  *
  *   only connection           UNRECORDED ->  (src/tracers/preload/shim.c, without this header)
  *
+ * A program that cannot send it, for example a static one, is reported by the program that starts
+ * it (src/tracers/agent/core/exec-watch.c).
+ *
  * A listing has no channels, no descriptors and no rules: the program describes all its events, as
  * events of channel 0, and records nothing.
  *
@@ -497,6 +500,11 @@ enum wire_unrecorded_reason {
 	WIRE_UNRECORDED_LATE_DAEMON = 10,
 	WIRE_UNRECORDED_LATE_RECORDER = 11, /* ... or the daemon did, and the recorder did not */
 	WIRE_UNRECORDED_ERROR = 12, /* a system call to join it or to map its rings failed */
+	/* About a program that this one starts and that cannot report itself: `name` is its file. */
+	WIRE_UNRECORDED_STARTS_STATIC = 13,
+	WIRE_UNRECORDED_STARTS_RIGHTS = 14, /* it gains privileges */
+	WIRE_UNRECORDED_STARTS_X32 = 15,
+	WIRE_UNRECORDED_STARTS_PROCESSOR = 16,
 };
 
 struct wire_unrecorded {

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 
 #include "base/container-of.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "protocol/protocol.h"
 #include "recorder/connection.h"
 #include "recorder/core/channels.h"
@@ -37,6 +39,7 @@
 #include "recorder/recovery/adopt.h"
 #include "recorder/refusals.h"
 #include "recorder/session-state.h"
+#include "recorder/unrecorded-files.h"
 #include "ring/ring.h"
 
 static void lose_process(struct session *session, struct instance *instance);
@@ -828,20 +831,12 @@ static int handle_probed(struct session *session, struct connection *connection,
 static const char *connection_unrecorded_reason(uint32_t reason)
 {
 	switch (reason) {
-	case WIRE_UNRECORDED_WORD_SIZE:
-		return "it is a 32-bit program, and the installed agent is a 64-bit library";
-	case WIRE_UNRECORDED_C_LIBRARY:
-		return "its C library is not the GNU C library, which the agent needs";
-	case WIRE_UNRECORDED_LIBSIDE:
-		return "the libside.so.0 that it loads (see its RUNPATH and LD_LIBRARY_PATH) is not the one that the agent is part of";
 	case WIRE_UNRECORDED_MEMORY:
 		return "its limit of address space (ulimit -v) leaves no space for the buffers\nraise the limit, or make the buffers smaller with `--buffer-size`";
 	case WIRE_UNRECORDED_FILES:
 		return "its limit of open files (ulimit -n) leaves no descriptor for the buffers\nraise the limit";
 	case WIRE_UNRECORDED_LOADER:
 		return "its loader could not load the agent, and has printed the reason";
-	case WIRE_UNRECORDED_STATIC:
-		return "it is linked statically with libside and the C library, so it cannot load the agent\nlink it without -static";
 	case WIRE_UNRECORDED_ERROR:
 		return "a system call that receives or maps its buffers failed\n`SIDE_DEBUG=1` in its environment prints the error";
 	default: return "the agent cannot work in it";
@@ -860,6 +855,34 @@ static void report_late(struct session *session, const struct connection *connec
 			(int)connection->peer, name, unrecorded->elapsed_ms, reason);
 }
 
+/* The process runs on. If it executes the program, its instance ends like that of any process. */
+static void connection_report_started(struct session *session, const struct connection *connection,
+		const struct wire_unrecorded *unrecorded)
+{
+	char printable[PATH_MAX];
+
+	if (unrecorded_files_note(session, connection->uid, unrecorded->name))
+		report_about(session, connection->uid, connection->peer, true,
+				"not recorded: %s %s",
+				format_printable(unrecorded->name, printable, sizeof(printable)),
+				unrecorded_files_reason(unrecorded->reason));
+}
+
+/* Reports a process; of a file that is the reason itself, only the first process. */
+static void connection_report_unrecorded(struct session *session,
+		const struct connection *connection, const char *name,
+		const struct wire_unrecorded *unrecorded)
+{
+	const char *reason = unrecorded_files_reason(unrecorded->reason);
+
+	session->refusals.nr_processes++;
+	if (reason && !unrecorded_files_note(session, connection->uid, unrecorded->name))
+		return;
+	report_about(session, connection->uid, connection->peer, true,
+			"process %d (%s) is not recorded: %s", (int)connection->peer, name,
+			reason ? reason : connection_unrecorded_reason(unrecorded->reason));
+}
+
 /* This is the program's only message: close the connection, because the program waits for that. */
 static int connection_handle_unrecorded(
 		struct session *session, struct connection *connection, size_t size)
@@ -870,6 +893,10 @@ static int connection_handle_unrecorded(
 	if (connection->instance ||
 			wire_decode_unrecorded(session->connections.message, size, &unrecorded))
 		return -EPROTO;
+	if (unrecorded_files_is_started(unrecorded.reason)) {
+		connection_report_started(session, connection, &unrecorded);
+		return -ECONNRESET;
+	}
 	name = strrchr(unrecorded.name, '/');
 	name = instance_clean_name(name ? name + 1 : unrecorded.name);
 	if (unrecorded.reason == WIRE_UNRECORDED_ALLOCATOR) {
@@ -895,10 +922,7 @@ static int connection_handle_unrecorded(
 	/* End the instance of the program that the process ran before. */
 	if (peer_lives(connection))
 		instance_end_predecessor(session, connection->peer);
-	session->refusals.nr_processes++;
-	report_about(session, connection->uid, connection->peer, true,
-			"process %d (%s) is not recorded: %s", (int)connection->peer,
-			name ? name : "?", connection_unrecorded_reason(unrecorded.reason));
+	connection_report_unrecorded(session, connection, name ? name : "?", &unrecorded);
 	free(name);
 	return -ECONNRESET;
 }

@@ -20,6 +20,7 @@
 #include "recorder/session-state.h"
 #include "recorder/storage/buffers.h"
 #include "recorder/survivors.h"
+#include "recorder/unrecorded-files.h"
 
 #define TICK_MS 250
 
@@ -94,8 +95,10 @@ static void report_silence(struct session *session)
 				"the list may be incomplete: %s ended before its main() was reached",
 				session->command.name);
 	/* Refused processes have messages of their own. */
-	if (session->instances.list || session->refusals.nr_processes)
+	if (session->instances.list || session->refusals.nr_processes) {
+		unrecorded_files_report_command(session);
 		return;
+	}
 	if (session->command.never_meets)
 		report(session, true, "%s nothing: %s", verb, session->command.never_meets);
 	else if (!session->loop.interrupted)

@@ -31,6 +31,7 @@
 #include "recorder/core/memory.h"
 #include "recorder/core/probes.h"
 #include "recorder/refusals.h"
+#include "recorder/unrecorded-files.h"
 #include "recorder/core/report.h"
 #include "recorder/run-turn.h"
 #include "recorder/session-life.h"
@@ -77,6 +78,7 @@ struct session {
 	struct session_loop loop;
 	struct session_files files;
 	struct session_refusals refusals;
+	struct session_unrecorded_files unrecorded_files;
 	struct session_drain drain;
 	struct session_snapshots snapshots;
 	struct session_totals totals;

@@ -237,7 +237,7 @@ static void test_missed(void)
 					"joined late: its events of the first 17 ms may be missing: the recorder did not answer in time, or a lock of the program was held"},
 	};
 	struct session *session = open_session(NULL, NULL, 0);
-	char text[400];
+	char text[400], file[40];
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]) + 2; i++) {
 		const size_t nr = sizeof(cases) / sizeof(cases[0]);
@@ -245,9 +245,10 @@ static void test_missed(void)
 						: i == nr ? WIRE_UNRECORDED_ALLOCATOR
 							  : WIRE_UNRECORDED_COPY,
 				.elapsed_ms = i == 8 || i == 9 ? 17 : 0,
-				.name = "/bin/na\x01me"};
+				.name = file};
 		struct played played = {.fd = played_connect(session)};
 
+		snprintf(file, sizeof(file), "/bin/%zu/na\x01me", i);
 		(void)played_send(played.fd,
 				wire_encode_unrecorded(played_message, sizeof(played_message),
 						&unrecorded));
@@ -266,6 +267,82 @@ static void test_missed(void)
 		check_message(session, i != nr, text);
 		CHECK(session->refusals.nr_processes == (i < 8 ? i + 1 : 8));
 	}
+	session_close(session, true, &error);
+}
+
+/* Sends the message, and compares the report; NULL: none. */
+static void send_unrecorded(
+		struct session *session, uint32_t reason, const char *file, const char *text)
+{
+	const struct wire_unrecorded unrecorded = {.reason = reason, .name = file};
+	struct played played = {.fd = played_connect(session)};
+
+	(void)played_send(played.fd,
+			wire_encode_unrecorded(
+					played_message, sizeof(played_message), &unrecorded));
+	check_ended(session, &played);
+	check_message(session, true, text);
+}
+
+/* A file that is the reason itself is reported once; a limit of a process, for each process. */
+static void test_unrecorded_files(void)
+{
+	static const struct {
+		uint32_t reason;
+		const char *text;
+	} started[] = {
+			{WIRE_UNRECORDED_STARTS_STATIC,
+					"is statically linked, so the agent cannot be preloaded into it"},
+			{WIRE_UNRECORDED_STARTS_RIGHTS,
+					"runs with more rights than its caller (set-user-ID, set-group-ID or file capabilities), so the loader does not preload the agent"},
+			{WIRE_UNRECORDED_STARTS_X32,
+					"is an x32 program, and the installed agent is a 64-bit library"},
+			{WIRE_UNRECORDED_STARTS_PROCESSOR,
+					"is for another processor than the installed agent"},
+	};
+	struct session *session = open_session(NULL, NULL, 0);
+	char text[400], file[40];
+
+	for (uint32_t i = 0; i < 4; i++) {
+		snprintf(file, sizeof(file), "/bin/st\x01rted%u", i);
+		snprintf(text, sizeof(text), "not recorded: /bin/st\\x01rted%u %s", i,
+				started[i].text);
+		send_unrecorded(session, started[i].reason, file, text);
+		send_unrecorded(session, started[i].reason, file, NULL);
+	}
+	/* The starting process runs on, so it is not counted. */
+	CHECK(!session->refusals.nr_processes);
+	snprintf(text, sizeof(text),
+			"process %d (one) is not recorded: its C library is not the GNU C library, which the agent needs",
+			getpid());
+	send_unrecorded(session, WIRE_UNRECORDED_C_LIBRARY, "/bin/one", text);
+	send_unrecorded(session, WIRE_UNRECORDED_C_LIBRARY, "/bin/one", NULL);
+	send_unrecorded(session, WIRE_UNRECORDED_C_LIBRARY, "/usr/bin/one", text);
+	snprintf(text, sizeof(text),
+			"process %d (one) is not recorded: its limit of address space (ulimit -v) leaves no space for the buffers",
+			getpid());
+	send_unrecorded(session, WIRE_UNRECORDED_MEMORY, "/bin/one", text);
+	send_unrecorded(session, WIRE_UNRECORDED_MEMORY, "/bin/one", text);
+	CHECK(session->refusals.nr_processes == 5);
+	session_close(session, true, &error);
+}
+
+/* With one file more than are noted, the oldest one is reported again. */
+static void test_unrecorded_files_limit(void)
+{
+	struct session *session = open_session(NULL, NULL, 0);
+	char file[40];
+
+	for (int i = 0; i < UNRECORDED_FILES_MAX; i++) {
+		snprintf(file, sizeof(file), "/bin/%d", i);
+		CHECK(unrecorded_files_note(session, 1, file));
+	}
+	CHECK(!unrecorded_files_note(session, 1, "/bin/0"));
+	CHECK(!unrecorded_files_note(session, 1, file));
+	CHECK(unrecorded_files_note(session, 2, "/bin/0"));
+	CHECK(unrecorded_files_note(session, 1, "/bin/0"));
+	CHECK(!unrecorded_files_note(session, 1, "/bin/2"));
+	CHECK(unrecorded_files_note(session, 1, "/bin/1"));
 	session_close(session, true, &error);
 }
 
@@ -684,6 +761,8 @@ int main(void)
 	test_hello();
 	test_refused();
 	test_missed();
+	test_unrecorded_files();
+	test_unrecorded_files_limit();
 	test_events();
 	test_descriptions();
 	test_expired();

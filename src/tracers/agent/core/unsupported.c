@@ -60,15 +60,12 @@ static struct {
 	char procname[AGENT_NAME_SIZE], exe[AGENT_NAME_SIZE], message[AGENT_NAME_SIZE + 64];
 } buffer;
 
-/* About the file in room.exe. */
-static void unrecorded_send_all(const char *paths, uint32_t reason)
+/* Sends the same message to each recorder. */
+static void unrecorded_send_each(const char *paths, const void *message, ssize_t size)
 {
 	char path[WIRE_SESSION_PATH_MAX + 1];
 	uint64_t deadline;
-	ssize_t size;
 
-	size = wire_encode_unrecorded(buffer.message, sizeof(buffer.message),
-			&(struct wire_unrecorded){.reason = reason, .name = buffer.exe});
 	while (size > 0 && *paths) {
 		size_t length = strcspn(paths, ":");
 
@@ -76,11 +73,29 @@ static void unrecorded_send_all(const char *paths, uint32_t reason)
 			memcpy(path, paths, length);
 			path[length] = 0;
 			deadline = wire_deadline(UNSUPPORTED_WAIT_MS);
-			unrecorded_send(wire_connect(path, deadline), buffer.message, (size_t)size,
+			unrecorded_send(wire_connect(path, deadline), message, (size_t)size,
 					deadline);
 		}
 		paths += length + (paths[length] == ':');
 	}
+}
+
+/* About the file in buffer.exe. */
+static void unrecorded_send_all(const char *paths, uint32_t reason)
+{
+	ssize_t size = wire_encode_unrecorded(buffer.message, sizeof(buffer.message),
+			&(struct wire_unrecorded){.reason = reason, .name = buffer.exe});
+
+	unrecorded_send_each(paths, buffer.message, size);
+}
+
+void agent_report_started(const char *paths, uint32_t reason, const char *file)
+{
+	char message[AGENT_NAME_SIZE + 64];
+	ssize_t size = wire_encode_unrecorded(message, sizeof(message),
+			&(struct wire_unrecorded){.reason = reason, .name = file});
+
+	unrecorded_send_each(paths, message, size);
 }
 
 void agent_report_unrecorded(const char *paths, uint32_t reason)

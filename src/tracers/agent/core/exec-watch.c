@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * execve() and its kin, as the program calls them: a program that cannot load the agent, and that
+ * has no loader which could report this, is reported by the program that starts it.
+ *
+ * The calls are only forwarded: neither arguments nor environment change. The report needs the
+ * socket of `side record` in the environment; in sessions of the daemon nothing is reported.
+ *
+ * Not seen: execl() and its kin, fexecve(), system(), popen(), and system calls that the program
+ * makes itself. Part of the shared library only.
+ *
+ * The child of a vfork() runs here in the memory of its parent, and a signal handler may execute a
+ * program, too. So these functions change no memory but the stack's, and keep errno.
+ */
+#include <dlfcn.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/environment/environment.h"
+#include "base/inside/raw.h"
+#include "protocol/protocol.h"
+#include "tracers/agent/core/own-process.h"
+#include "tracers/agent/core/own-threads.h"
+#include "tracers/agent/core/unsupported.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define EXEC_LINE 256 /* as much as the kernel reads of a script's first line */
+#define EXEC_PATH_DEFAULT "/bin:/usr/bin"
+
+typedef int exec_function(const char *path, char *const args[], char *const environment[]);
+typedef int exec_inherit_function(const char *path, char *const args[]);
+typedef int exec_spawn_function(pid_t *pid, const char *path,
+		const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attributes,
+		char *const args[], char *const environment[]);
+
+static exec_function *exec_next_execve, *exec_next_execvpe;
+static exec_inherit_function *exec_next_execv, *exec_next_execvp;
+static exec_spawn_function *exec_next_spawn, *exec_next_spawnp;
+
+static void exec_find_function(const char *name, void *ret_function)
+{
+	void *found = dlsym(RTLD_NEXT, name);
+
+	memcpy(ret_function, &found, sizeof(found));
+}
+
+/* Early, because dlsym() must not be called after vfork(), nor in a signal handler. */
+static __attribute__((constructor(101))) void exec_find_all(void)
+{
+	exec_find_function("execve", &exec_next_execve);
+	exec_find_function("execvpe", &exec_next_execvpe);
+	exec_find_function("execv", &exec_next_execv);
+	exec_find_function("execvp", &exec_next_execvp);
+	exec_find_function("posix_spawn", &exec_next_spawn);
+	exec_find_function("posix_spawnp", &exec_next_spawnp);
+}
+
+/* ---- the file ---- */
+
+static bool exec_read(int fd, void *to, size_t size, uint64_t offset)
+{
+	return raw_call(SYS_pread64, fd, to, size, offset) == (long)size;
+}
+
+/* If the headers cannot be read, the program is not reported. */
+static bool exec_has_loader(int fd, uint64_t offset, unsigned int nr, unsigned int size)
+{
+	for (unsigned int i = 0; i < nr; i++) {
+		uint32_t type;
+
+		if (!exec_read(fd, &type, sizeof(type), offset + (uint64_t)i * size))
+			return true;
+		if (type == PT_INTERP)
+			return true;
+	}
+	return false;
+}
+
+static bool exec_gains_rights(int fd)
+{
+	struct statfs mount;
+	struct stat status;
+
+	if (raw_call(SYS_fstatfs, fd, &mount) || (mount.f_flags & ST_NOSUID) ||
+			raw_call(SYS_prctl, PR_GET_NO_NEW_PRIVS, 0L, 0L, 0L, 0L) ||
+			raw_call(SYS_fstat, fd, &status))
+		return false;
+	if ((status.st_mode & S_ISUID) && status.st_uid != (uid_t)raw_call(SYS_getuid))
+		return true;
+	if ((status.st_mode & S_ISGID) && (status.st_mode & S_IXGRP) &&
+			status.st_gid != (gid_t)raw_call(SYS_getgid))
+		return true;
+	return raw_call(SYS_getuid) &&
+			raw_call(SYS_fgetxattr, fd, "security.capability", NULL, 0L) > 0;
+}
+
+/* Programs of other processors run only through binfmt_misc, usually by QEMU. */
+static uint32_t exec_reason_of_processor(void)
+{
+	return raw_call(SYS_access, "/proc/sys/fs/binfmt_misc/status", F_OK)
+			? 0
+			: WIRE_UNRECORDED_STARTS_PROCESSOR;
+}
+
+static uint32_t exec_reason_of_32(int fd)
+{
+	Elf32_Ehdr head;
+
+	if (!exec_read(fd, &head, sizeof(head), 0))
+		return 0;
+	if (head.e_machine == EM_X86_64)
+		return WIRE_UNRECORDED_STARTS_X32;
+	if (head.e_machine != EM_386)
+		return exec_reason_of_processor();
+	/* With a loader, the preloaded shim reports it. */
+	return exec_has_loader(fd, head.e_phoff, head.e_phnum, head.e_phentsize)
+			? 0
+			: WIRE_UNRECORDED_STARTS_STATIC;
+}
+
+static uint32_t exec_reason_of_64(int fd)
+{
+	Elf64_Ehdr head;
+
+	if (!exec_read(fd, &head, sizeof(head), 0))
+		return 0;
+	if (head.e_machine != EM_X86_64)
+		return exec_reason_of_processor();
+	return exec_has_loader(fd, head.e_phoff, head.e_phnum, head.e_phentsize)
+			? 0
+			: WIRE_UNRECORDED_STARTS_STATIC;
+}
+
+/* Returns a reason of WIRE_UNRECORDED_STARTS_*, or 0. */
+static uint32_t exec_reason(int fd, const char first[EXEC_LINE])
+{
+	if (memcmp(first, ELFMAG, SELFMAG) != 0)
+		return 0;
+	if (exec_gains_rights(fd))
+		return WIRE_UNRECORDED_STARTS_RIGHTS;
+	return first[EI_CLASS] == ELFCLASS32 ? exec_reason_of_32(fd) : exec_reason_of_64(fd);
+}
+
+/* The text of "#!": terminates the name of the interpreter in `line`, and returns it. */
+static const char *exec_interpreter(char line[EXEC_LINE])
+{
+	char *name = line + 2;
+
+	line[EXEC_LINE - 1] = '\0';
+	name += strspn(name, " \t");
+	name[strcspn(name, " \t\n")] = '\0';
+	return name;
+}
+
+static void exec_report(int fd, uint32_t reason, const char *sockets)
+{
+	char link[40], path[PATH_MAX];
+	const char *name;
+	long size;
+
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	size = raw_call(SYS_readlink, link, path, sizeof(path) - 1);
+	if (size <= 0)
+		return;
+	path[size] = '\0';
+	/* The loader itself can be executed, too; it loads the agent. */
+	name = strrchr(path, '/');
+	if (reason != WIRE_UNRECORDED_STARTS_STATIC || !name || strncmp(name, "/ld-", 4) != 0)
+		agent_report_started(sockets, reason, path);
+}
+
+/* The file is executable; otherwise the call fails, or execvp() goes on with the next directory. */
+static bool exec_file(const char *path, const char *sockets, bool is_interpreter)
+{
+	char first[EXEC_LINE] = "";
+	uint32_t reason;
+	int fd;
+
+	if (raw_call(SYS_access, path, X_OK))
+		return false;
+	fd = (int)raw_call(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
+			0L);
+	if (fd < 0)
+		return true;
+	if (raw_call(SYS_pread64, fd, first, sizeof(first), 0L) >= (long)sizeof(Elf32_Ehdr) ||
+			first[0] == '#') {
+		reason = exec_reason(fd, first);
+		if (reason)
+			exec_report(fd, reason, sockets);
+	}
+	raw_close(fd);
+	if (!is_interpreter && first[0] == '#' && first[1] == '!')
+		(void)exec_file(exec_interpreter(first), sockets, true);
+	return true;
+}
+
+/* ---- the calls ---- */
+
+/* Searches like execvp() and posix_spawnp(). */
+static void exec_search(const char *name, const char *sockets)
+{
+	const char *list = environment_get("PATH");
+	char path[PATH_MAX];
+
+	list = list ? list : EXEC_PATH_DEFAULT;
+	for (;;) {
+		const size_t size = strcspn(list, ":");
+
+		if (snprintf(path, sizeof(path), "%.*s%s%s", (int)size, list, size ? "/" : "",
+				    name) < (int)sizeof(path) &&
+				exec_file(path, sockets, false))
+			return;
+		list += size;
+		if (!*list)
+			return;
+		list++;
+	}
+}
+
+/* Nothing in a sandbox, where a system call could end the program. */
+static void exec_check(const char *name, bool searches)
+{
+	const char *sockets = environment_get(WIRE_SOCKET_ENV);
+	const int saved_errno = errno;
+	struct agent_own own;
+
+	if (!name || !*name || !sockets || !*sockets || agent_is_sandboxed()) {
+		errno = saved_errno;
+		return;
+	}
+	agent_own_begin(&own);
+	if (searches && !strchr(name, '/'))
+		exec_search(name, sockets);
+	else
+		(void)exec_file(name, sockets, false);
+	agent_own_end(&own);
+	errno = saved_errno;
+}
+
+EXPORT int execve(const char *path, char *const args[], char *const environment[])
+{
+	if (!exec_next_execve)
+		exec_find_all();
+	exec_check(path, false);
+	return exec_next_execve(path, args, environment);
+}
+
+EXPORT int execv(const char *path, char *const args[])
+{
+	if (!exec_next_execv)
+		exec_find_all();
+	exec_check(path, false);
+	return exec_next_execv(path, args);
+}
+
+EXPORT int execvp(const char *name, char *const args[])
+{
+	if (!exec_next_execvp)
+		exec_find_all();
+	exec_check(name, true);
+	return exec_next_execvp(name, args);
+}
+
+EXPORT int execvpe(const char *name, char *const args[], char *const environment[])
+{
+	if (!exec_next_execvpe)
+		exec_find_all();
+	exec_check(name, true);
+	return exec_next_execvpe(name, args, environment);
+}
+
+EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+		const posix_spawnattr_t *attributes, char *const args[], char *const environment[])
+{
+	if (!exec_next_spawn)
+		exec_find_all();
+	exec_check(path, false);
+	return exec_next_spawn(pid, path, actions, attributes, args, environment);
+}
+
+EXPORT int posix_spawnp(pid_t *pid, const char *name, const posix_spawn_file_actions_t *actions,
+		const posix_spawnattr_t *attributes, char *const args[], char *const environment[])
+{
+	if (!exec_next_spawnp)
+		exec_find_all();
+	exec_check(name, true);
+	return exec_next_spawnp(pid, name, actions, attributes, args, environment);
+}
