@@ -50,10 +50,11 @@ struct tracing {
 	struct text_list contexts,
 			/* contexts that any event may have; `contexts` also has those of probes */
 			others;
-	int status;   /* exit status from the answers of the programs */
-	bool running; /* the program runs already */
-	bool starts;  /* side starts the program, with its own environment */
-	bool forced;  /* let the kernel watch returns in files that handle exceptions */
+	int status;          /* exit status from the answers of the programs */
+	bool running;        /* the program runs already */
+	bool starts;         /* side starts the program, with its own environment */
+	bool forced;         /* let the kernel watch returns in files that handle exceptions */
+	bool is_unreachable; /* the program runs without probes, and the recorder reports why */
 };
 
 /* ---- the program ---- */
@@ -365,7 +366,7 @@ static int trace_check_started(void *user, struct session *session)
 	struct session_probe_answer *answers;
 	size_t count, filtered_out = 0;
 
-	if (session_probe_answers(session, &answers, &count))
+	if (tracing->is_unreachable || session_probe_answers(session, &answers, &count))
 		return COMMAND_DONE;
 	for (size_t i = 0; i < count; i++) {
 		trace_print_answer(tracing, &answers[i]);
@@ -388,9 +389,13 @@ static int trace_check_started(void *user, struct session *session)
 static int trace_start_program(
 		struct tracing *tracing, const struct parsed *parsed, char **args, size_t count)
 {
+	/* Without a rule, the session would record all events. No started program has this one. */
+	static const char *const nothing[] = {"side:uprobes"};
 	struct trace_kernel kernel;
-	const struct session_rule rule = {.patterns = (const char *const *)tracing->patterns,
-			.nr_patterns = tracing->nr_patterns,
+	const struct session_rule rule = {.patterns = tracing->is_unreachable
+					? nothing
+					: (const char *const *)tracing->patterns,
+			.nr_patterns = tracing->is_unreachable ? 1 : tracing->nr_patterns,
 			.filter = parsed->options.record.filter};
 	const struct session_channel channel = {.name = SESSION_CHANNEL_NAME,
 			.ring_size = parsed->options.record.buffer_size,
@@ -640,16 +645,19 @@ static int check_reachable(const char *program, const char *exe)
 }
 
 /* Find the program that COMMAND runs in the end. */
-static int find_traced(struct tracing *tracing, const struct record_options *options, char **args,
-		size_t count)
+static int find_traced(
+		struct tracing *tracing, const struct parsed *parsed, char **args, size_t count)
 {
+	const struct record_options *options = &parsed->options.record;
 	char program[PATH_MAX];
 	size_t at;
 	int status = starter_follow(args, count, options->global.on, &at, program);
 
 	if (!status)
 		status = trace_find_program(program, tracing->exe);
-	if (!status && !options->global.on)
+	/* The user named no location: `side slow` and `side calls` run each program, like others. */
+	tracing->is_unreachable = !status && parsed->for_answer && session_is_foreign(program);
+	if (!status && !options->global.on && !tracing->is_unreachable)
 		status = check_reachable(program, tracing->exe);
 	if (status || !at)
 		return status;
@@ -724,12 +732,12 @@ static int trace_run(
 	if (!status && options->global.on && (options->exe || !count))
 		status = trace_find_probed_file(tracing, options, args, count);
 	else if (!status && count)
-		status = find_traced(tracing, options, args, count);
+		status = find_traced(tracing, parsed, args, count);
 	tracing->no_kernel = tracing->no_kernel
 			? tracing->no_kernel
 			: probe_kernel_refusal(options->global.never, tracing->others.count > 0,
 					  options->filter);
-	if (!status)
+	if (!status && !tracing->is_unreachable)
 		status = resolve_all(tracing, options->global.on ? 0 : (pid_t)options->pid,
 				options->global.on);
 	if (!status)

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,16 +81,67 @@ static const char *why_never(int fd)
 	return NULL;
 }
 
+/* True if the program of this word size names musl's loader, or is for another processor. */
+static bool is_of_other_system(int fd)
+{
+	ElfW(Ehdr) head, own;
+	ElfW(Phdr) part;
+	char loader[PATH_MAX];
+	const char *base;
+	ssize_t size;
+	int self;
+
+	if (pread(fd, &head, sizeof(head), 0) != sizeof(head) ||
+			memcmp(head.e_ident, ELFMAG, SELFMAG) != 0)
+		return false;
+	self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	size = self < 0 ? -1 : pread(self, &own, sizeof(own), 0);
+	if (self >= 0)
+		close(self);
+	if (size == sizeof(own) && own.e_machine != head.e_machine)
+		return true;
+	for (unsigned int i = 0; i < head.e_phnum; i++) {
+		if (pread(fd, &part, sizeof(part),
+				    (off_t)(head.e_phoff + (uint64_t)i * head.e_phentsize)) !=
+				sizeof(part))
+			return false;
+		if (part.p_type != PT_INTERP)
+			continue;
+		size = pread(fd, loader, sizeof(loader) - 1, (off_t)part.p_offset);
+		loader[size < 0 ? 0 : size] = '\0';
+		base = strrchr(loader, '/');
+		return base && strncmp(base, "/ld-musl", strlen("/ld-musl")) == 0;
+	}
+	return false;
+}
+
+static int command_open(const char *name, char path[PATH_MAX])
+{
+	if (session_program(name, path) < 0)
+		return -1;
+	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+bool session_is_foreign(const char *name)
+{
+	char path[PATH_MAX];
+	int fd = command_open(name, path);
+	bool is_foreign;
+
+	if (fd < 0)
+		return false;
+	is_foreign = why_never(fd) || is_of_other_system(fd);
+	close(fd);
+	return is_foreign;
+}
+
 char *session_never_meets(const char *name)
 {
 	char path[PATH_MAX];
 	const char *why;
 	char *sentence;
-	int fd;
+	int fd = command_open(name, path);
 
-	if (session_program(name, path) < 0)
-		return NULL;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return NULL;
 	why = why_never(fd);

@@ -222,6 +222,11 @@ int session_program(const char *name, char path[PATH_MAX]);
  * NULL: it can be loaded, or this is unknown.
  */
 char *session_never_meets(const char *name);
+/*
+ * True if the agent never works in this program: for the reasons of session_never_meets(), or
+ * because of another C library or processor.
+ */
+bool session_is_foreign(const char *name);
 
 /*
  * Returns the absolute path of a library of this project, found in SIDE_LIB_DIR or beside this
