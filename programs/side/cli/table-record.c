@@ -361,7 +361,7 @@ const char *const table_record_paragraphs[] = {
 	"With `--strict` it is 4 if events were lost. "
 	"If the recording fails and COMMAND returned 0, it is 1.",
 	"Programs that gain privileges at their start (set-user-ID, file capabilities) and statically linked programs without libside cannot be recorded. "
-	"They run unchanged. "
+	"They run unchanged, and a line reports each program file once. "
 	"A process that changes its user is still recorded; the processes that it starts afterwards are not, because they cannot reach the recorder.",
 	NULL,
 };

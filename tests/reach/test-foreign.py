@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: MIT
+"""Programs that side does not support run under each verb as without it: output, errors, status, environment, and those of their
+children. The recorder reports each file once, with the reason.
+
+usage: test-foreign.py SIDE LIBRARIES
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+from checks import expect, expect_equal, finish
+
+side, libraries = (os.path.abspath(a) for a in sys.argv[1:3])
+work = tempfile.TemporaryDirectory(prefix="side-foreign-")
+os.chmod(work.name, 0o755)
+environment = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "LD_LIBRARY_PATH", "SIDE_AGENT_SOCKET")}
+environment.update(SIDE_RUNTIME=os.path.join(work.name, "no-daemon"), OF_TEST="passed", PATH=work.name + ":" + environment["PATH"])
+
+# Prints what it got; starts the program that its arguments name, by the method that its name ends with.
+PROGRAM = r"""
+#define _GNU_SOURCE
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+static pid_t start(const char *method, char **args)
+{
+	pid_t pid = -1;
+
+	if (!strcmp(method, "spawn"))
+		return posix_spawn(&pid, args[0], NULL, NULL, args, environ) ? -1 : pid;
+	if (!strcmp(method, "spawnp"))
+		return posix_spawnp(&pid, strrchr(args[0], '/') + 1, NULL, NULL, args, environ) ? -1 : pid;
+	pid = strcmp(method, "vfork") ? fork() : vfork();
+	if (pid)
+		return pid;
+	if (!strcmp(method, "execve") || !strcmp(method, "vfork"))
+		execve(args[0], args, environ);
+	else if (!strcmp(method, "execvp"))
+		execvp(strrchr(args[0], '/') + 1, args);
+	else if (!strcmp(method, "execvpe"))
+		execvpe(strrchr(args[0], '/') + 1, args, environ);
+	else
+		execv(args[0], args);
+	_exit(99);
+}
+
+int main(int argc, char **argv)
+{
+	const char *method = getenv("OF_METHOD");
+	void *block = malloc(10);
+	int status = 0;
+
+	free(block);
+	printf("%s: %d arguments, uid %d, %s\n", argv[0], argc, (int)getuid(), getenv("OF_TEST"));
+	fprintf(stderr, "errors of %s\n", argv[0]);
+	fflush(stdout);
+	if (argc == 1 || !strcmp(argv[1], "--end"))
+		return 3;
+	if (start(method ? method : "", argv + 1) < 0)
+		return 98;
+	wait(&status);
+	printf("child: %d\n", WEXITSTATUS(status));
+	return WEXITSTATUS(status) + 1;
+}
+"""
+
+STATIC = "is statically linked, so the agent cannot be preloaded into it"
+SIZE = "has another word size (32 or 64 bits) than the installed agent"
+RIGHTS = "runs with more rights than its caller (set-user-ID, set-group-ID or file capabilities), so the loader does not preload the agent"
+MUSL = "its C library is not the GNU C library, which the agent needs"
+SMALL = "it is a 32-bit program, and the installed agent is a 64-bit library"
+
+# The kind: the compiler, the reason if a program starts it, and the reason if it is the command.
+KINDS = {
+    "static": (("gcc", "-static"), STATIC, STATIC),
+    "static-pie": (("gcc", "-static-pie"), STATIC, STATIC),
+    "musl": (("musl-gcc",), MUSL, MUSL),
+    "musl-static": (("musl-gcc", "-static"), STATIC, STATIC),
+    "i386": (("gcc", "-m32"), SMALL, SMALL),
+    "i386-static": (("gcc", "-m32", "-static"), STATIC, SIZE),
+}
+VERBS = {
+    "record": ("record", "-q", "-o", "TRACE", "--"),
+    "record -w": ("record", "-q", "-w", "libc", "-w", "pthread", "-o", "TRACE", "--"),
+    "leaks": ("leaks", "--"),
+    "locks": ("locks", "--"),
+    "slow": ("slow", "--"),
+    "calls": ("calls", "--"),
+    "trace": ("trace", "-q", "--function", "main", "-o", "TRACE", "--"),
+}
+
+
+def path(name):
+    return os.path.join(work.name, name)
+
+
+def build():
+    """The programs of each kind that the compilers make and this kernel runs."""
+    with open(path("program.c"), "w", encoding="utf-8") as out:
+        out.write(PROGRAM)
+    made = {}
+    for kind, (compiler, *_) in {"glibc": (("gcc",),), **KINDS}.items():
+        command = [*compiler, "-O1", "-o", path("of-" + kind), path("program.c")]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60) if shutil.which(compiler[0]) else None
+        if not done or done.returncode:
+            print(f"{kind} is not tried: the compiler makes no such programs")
+            continue
+        try:
+            alone = subprocess.run([path("of-" + kind)], capture_output=True, check=False, timeout=60, env=environment)
+        except OSError as why:
+            print(f"{kind} is not tried: {why}")
+            continue
+        expect_equal(alone.returncode, 3, f"{kind} alone")
+        made[kind] = path("of-" + kind)
+    return made
+
+
+def run(*command, **more):
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env={**environment, **more})
+
+
+def own_lines(text):
+    """The lines of the programs and of their loaders, without side's."""
+    return [line for line in text.splitlines() if re.match(r"errors of |ERROR|Error|.*ld\.so", line)]
+
+
+def unrecorded(text):
+    return [line for line in text.splitlines() if "not recorded: " in line or "recorded nothing: " in line]
+
+
+def compare(verb, command, reports, what, **more):
+    """Compares a run under the verb with one without it. `reports`: programs and reasons, each to be reported once."""
+    trace = path("trace")
+    alone = run(*command, **more)
+    shutil.rmtree(trace, ignore_errors=True)
+    done = run(side, *(trace if word == "TRACE" else word for word in VERBS[verb]), *command, **more)
+    what = f"{verb}, {what}"
+    expect_equal(done.returncode, alone.returncode, f"{what}: status: {done.stderr}")
+    expect_equal([line for line in done.stdout.splitlines() if re.match(r"\S+: \d+ arguments|child: ", line)], alone.stdout.splitlines(),
+                 f"{what}: output")
+    expect_equal(own_lines(done.stderr), alone.stderr.splitlines(), f"{what}: errors")
+    lines = unrecorded(done.stderr)
+    expect_equal(len(lines), len(reports), f"{what}: {lines}")
+    for program, reason in reports:
+        expect(any(os.path.basename(program) in line and reason in line for line in lines), f"{what}: no report of {reason!r}: {lines}")
+
+
+def test_matrix(programs):
+    """Each kind under each verb: alone, as a child, and as the parent of a supported program."""
+    glibc = programs["glibc"]
+    for kind, program in programs.items():
+        if kind == "glibc":
+            continue
+        _, as_child, as_command = KINDS[kind]
+        for verb in VERBS:
+            if verb == "trace":
+                # The user named a function of the command, which can never be reached: refused before the start.
+                compare(verb, [glibc, program, glibc, program], [(program, as_child)], f"{kind} twice as a descendant")
+                continue
+            compare(verb, [program], [(program, as_command)], kind)
+            # The command runs again as a descendant: one report, of which reason depends on who reports it first.
+            compare(verb, [program, glibc, program, glibc], [(program, "")], f"{kind} as parent and descendant")
+
+
+def test_methods(programs):
+    """The starter reports the file, however it starts it."""
+    if "static" not in programs:
+        return
+    for method in ("execv", "execve", "execvp", "execvpe", "vfork", "spawn", "spawnp"):
+        compare("record", [programs["glibc"], programs["static"]], [(programs["static"], STATIC)], method, OF_METHOD=method)
+    # An interpreter of a script (with an argument, or it would start the script again), and a program that a shell finds.
+    with open(path("script"), "w", encoding="utf-8") as out:
+        out.write(f"#! {programs['static']} --end\n")
+    os.chmod(path("script"), 0o755)
+    compare("record", [programs["glibc"], path("script")], [(programs["static"], STATIC)], "a script", OF_METHOD="execve")
+    compare("record", ["sh", "-c", "of-static; of-static; :"], [(programs["static"], STATIC)], "a shell")
+    # The environment has no recorder: nothing is reported, and nothing else changes.
+    compare("record", ["env", "-u", "SIDE_AGENT_SOCKET", programs["glibc"], programs["static"]], [], "without a recorder")
+    # What cannot be executed is not reported.
+    os.chmod(path("script"), 0o644)
+    compare("record", [programs["glibc"], path("script")], [], "not executable")
+    compare("record", [programs["glibc"], path("nothing")], [], "no file")
+    # The loader as a program has no loader, but loads the agent.
+    loader = "/lib64/ld-linux-x86-64.so.2"
+    if os.path.exists(loader):
+        compare("record", [programs["glibc"], loader, programs["glibc"]], [], "the loader as a program")
+
+
+def test_rights(programs):
+    """A program that gains privileges."""
+    if os.getuid() or os.statvfs(work.name).f_flag & os.ST_NOSUID:
+        print("programs with privileges are not tried: that needs root and a directory without nosuid")
+        return
+    program = path("of-rights")
+    shutil.copy(programs["glibc"], program)
+    os.chown(program, 65534, 65534)
+    os.chmod(program, 0o4755)
+    for verb in VERBS:
+        if verb != "trace":
+            compare(verb, [program], [(program, RIGHTS)], "rights")
+        compare(verb, [programs["glibc"], program], [(program, RIGHTS)], "rights of a child")
+
+
+def test_preloaded(programs):
+    """The path by which each loader finds its own library, in the environment of a user: nothing is printed."""
+    preload = os.path.join(libraries, "side-preload", "$LIB", "libside-agent.so")
+    for kind, program in programs.items():
+        alone, done = run(program, programs["glibc"]), run(program, programs["glibc"], LD_PRELOAD=preload)
+        expect_equal((done.returncode, done.stdout, done.stderr), (alone.returncode, alone.stdout, alone.stderr), f"LD_PRELOAD, {kind}")
+
+
+built = build()
+if "glibc" in built:
+    test_matrix(built)
+    test_methods(built)
+    test_rights(built)
+    test_preloaded(built)
+finish(", ".join(built), skipped="glibc" not in built)
