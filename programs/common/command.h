@@ -590,7 +590,8 @@ struct session_table;
 
 /* A recording of a running program for another verb. */
 struct attach_recording {
-	const struct session_channel *channel;
+	const struct session_channel *channels;
+	size_t nr_channels;
 	const struct session_table *probes;
 	size_t nr_probes;
 	const int *kernel; /* tables of the sites that need uprobes: programs/side/probe/kernel.h */
@@ -619,6 +620,8 @@ int command_attach_daemon(const struct parsed *parsed, int pid);
 struct channel_list;
 struct session_channel;
 int command_channels(const struct option_uses *uses, bool symbols, struct channel_list **ret_list);
+/* Adds a channel for the events of --symbols, once, after command_channels() without them. */
+void channel_list_add_symbols(struct channel_list *list);
 const struct session_channel *channel_list_items(
 		const struct channel_list *list, size_t *ret_count);
 void channel_list_free(struct channel_list *list);

@@ -16,6 +16,7 @@ struct flame_class {
 	struct switches_class switches;
 	struct locks_class *locks; /* NULL: not needed */
 	struct pair_class pair;
+	bool is_of_tracer; /* where libraries are loaded, and state dumps */
 	bool has_pair;
 	bool has_group; /* the group of the last record */
 	uint32_t group_process;
@@ -42,6 +43,7 @@ void *flame_class_create(void *user, struct walk_class *walk, const struct ctf_i
 
 	if (!class)
 		return NULL;
+	class->is_of_tracer = item->trace->is_side && !strncmp(item->event->name, "side:", 5);
 	event_stack_bind(&class->stack, item, walk->view);
 	leaks_form_find(&class->allocation, item);
 	if (flame->calls.with_cpu)
@@ -267,6 +269,8 @@ int flame_take(struct flame *flame, const struct ctf_item *item, struct walk_cla
 		return switches_take(&flame->switches, &class->switches, item);
 	if (process == KEYS_NONE)
 		return -ENOMEM;
+	if (class->is_of_tracer)
+		return 0;
 	thread = identity_thread(&class->identity, item);
 	group = flame_group_of(flame, class, process, thread);
 	if (group == KEYS_NONE)

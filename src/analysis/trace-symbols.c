@@ -2,8 +2,8 @@
 /*
  * Symbols of the addresses in a trace.
  *
- * The trace is read an additional time before, if it has base address records: a record can apply
- * to events that are shown earlier.
+ * The channels with base address records are read an additional time before: a record can apply to
+ * events that are shown earlier.
  */
 #include "analysis/trace-symbols.h"
 
@@ -24,19 +24,23 @@
 
 /* ---- records ---- */
 
-static bool has_records(struct ctf_reader *reader)
+/* True if a stream class, or any one for `stream` NULL, has records. A channel is a stream class. */
+static bool trace_symbols_has_records(const struct ctf_trace *trace, const uint64_t *stream)
 {
-	for (uint32_t t = 0; t < ctf_reader_trace_count(reader); t++) {
-		const struct ctf_trace *trace = ctf_reader_trace(reader, t);
+	for (uint32_t i = 0; i < ctf_trace_event_count(trace); i++) {
+		const struct ctf_event_class *event = ctf_trace_event(trace, i);
 
-		for (uint32_t i = 0; i < ctf_trace_event_count(trace); i++) {
-			const struct ctf_event_class *event = ctf_trace_event(trace, i);
-
-			if (trace->is_side && !strcmp(event->name, LOAD))
-				return true;
-		}
+		if (trace->is_side && (!stream || event->stream_id == *stream) &&
+				!strcmp(event->name, LOAD))
+			return true;
 	}
 	return false;
+}
+
+static bool trace_symbols_is_record(const struct ctf_item *item)
+{
+	return item->kind == CTF_ITEM_EVENT && item->fields &&
+			(!strcmp(item->event->name, LOAD) || !strcmp(item->event->name, UNLOAD));
 }
 
 static uint64_t trace_symbols_get_number(const struct ctf_value *fields, const char *name)
@@ -114,13 +118,79 @@ int trace_symbols_add(struct symbols *symbols, const struct ctf_item *item)
 	return 0;
 }
 
-static int take_records(struct symbols *symbols, struct ctf_reader *reader)
+/* A stream of a trace, at its next record. */
+struct trace_symbols_stream {
+	uint32_t index;
+	const struct ctf_item *item; /* NULL: the stream has no more records */
+};
+
+/* Skips a stream without records at its first event. 0 or -ENOMEM. */
+static int trace_symbols_advance(struct ctf_reader *reader, struct trace_symbols_stream *stream)
 {
-	struct ctf_item item;
+	const struct ctf_item *item;
+	bool is_first = !stream->item;
+	int ret;
+
+	stream->item = NULL;
+	while ((ret = ctf_reader_stream_next(reader, stream->index, &item)) > 0) {
+		if (trace_symbols_is_record(item)) {
+			stream->item = item;
+			return 0;
+		}
+		if (is_first && item->kind == CTF_ITEM_EVENT &&
+				!trace_symbols_has_records(item->trace, &item->event->stream_id))
+			return 0;
+		is_first &= item->kind != CTF_ITEM_EVENT;
+	}
+	return ret;
+}
+
+/* The stream with the earliest record. NULL: there are no more records. */
+static struct trace_symbols_stream *trace_symbols_first(
+		struct trace_symbols_stream *streams, uint32_t nr)
+{
+	struct trace_symbols_stream *first = NULL;
+
+	for (uint32_t i = 0; i < nr; i++)
+		if (streams[i].item && (!first || streams[i].item->ns < first->item->ns))
+			first = &streams[i];
+	return first;
+}
+
+/* Adds the records of one trace in the order of their times. */
+static int trace_symbols_add_trace(struct symbols *symbols, struct ctf_reader *reader,
+		struct trace_symbols_stream *streams, uint32_t nr)
+{
+	struct trace_symbols_stream *first;
 	int ret = 0;
 
-	while (!ret && ctf_reader_next(reader, &item) > 0)
-		ret = trace_symbols_add(symbols, &item);
+	for (uint32_t i = 0; i < nr && !ret; i++)
+		ret = trace_symbols_advance(reader, &streams[i]);
+	while (!ret && (first = trace_symbols_first(streams, nr))) {
+		ret = trace_symbols_add(symbols, first->item);
+		if (!ret)
+			ret = trace_symbols_advance(reader, first);
+	}
+	return ret;
+}
+
+/* The streams of a trace follow each other. */
+static int trace_symbols_take_records(struct symbols *symbols, struct ctf_reader *reader)
+{
+	uint32_t all = ctf_reader_stream_count(reader), begin = 0, end;
+	struct trace_symbols_stream *streams = calloc(all ? all : 1, sizeof(*streams));
+	int ret = streams ? 0 : -ENOMEM;
+
+	for (; begin < all && !ret; begin = end) {
+		const struct ctf_trace *trace = ctf_reader_stream_trace(reader, begin);
+
+		for (end = begin; end < all && ctf_reader_stream_trace(reader, end) == trace; end++)
+			streams[end].index = end;
+		if (trace_symbols_has_records(trace, NULL))
+			ret = trace_symbols_add_trace(
+					symbols, reader, &streams[begin], end - begin);
+	}
+	free(streams);
 	return ret;
 }
 
@@ -170,8 +240,8 @@ int trace_symbols_read(struct symbols *symbols, const char *dir)
 	if (ret)
 		return ret == -ENOMEM ? ret : 0;
 	ret = trace_symbols_read_maps(symbols, reader);
-	if (!ret && has_records(reader))
-		ret = take_records(symbols, reader);
+	if (!ret)
+		ret = trace_symbols_take_records(symbols, reader);
 	ctf_reader_close(reader);
 	return ret;
 }

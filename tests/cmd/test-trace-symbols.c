@@ -29,7 +29,8 @@ static const struct ctf_trace traces[] = {{.path = "/r/one", .index = 5, .is_sid
 static struct ctf_event_class *classes[2][2] = {{&other, &load}, {&load, &unload}};
 static uint32_t nr_classes = 2;
 static struct ctf_item items[8];
-static uint32_t nr_items, item_at;
+static uint32_t item_streams[8]; /* of each item: 0 and 1 of the first trace, 2 of the second */
+static uint32_t nr_items, items_at[3], nr_read;
 static int open_result, maps_result, load_result, unload_result, nr_readers;
 
 static int played_open(const char *dir, struct ctf_reader **reader, struct error *error)
@@ -38,7 +39,8 @@ static int played_open(const char *dir, struct ctf_reader **reader, struct error
 	called("open %s;", dir);
 	*reader = (struct ctf_reader *)(uintptr_t)0x1000;
 	nr_readers += !open_result;
-	item_at = 0;
+	memset(items_at, 0, sizeof(items_at));
+	nr_read = 0;
 	return open_result;
 }
 
@@ -48,12 +50,17 @@ static void played_close(struct ctf_reader *reader)
 	nr_readers--;
 }
 
-static int played_next(struct ctf_reader *reader, struct ctf_item *item)
+static int played_next(struct ctf_reader *reader, uint32_t stream, const struct ctf_item **ret_item)
 {
+	uint32_t *at = &items_at[stream];
+
 	(void)reader;
-	if (item_at == nr_items)
+	while (*at < nr_items && item_streams[*at] != stream)
+		(*at)++;
+	if (*at == nr_items)
 		return 0;
-	*item = items[item_at++];
+	*ret_item = &items[(*at)++];
+	nr_read++;
 	return 1;
 }
 
@@ -104,7 +111,9 @@ static struct symbols *played_create(const struct symbols_options *options)
 
 #define ctf_reader_open played_open
 #define ctf_reader_close played_close
-#define ctf_reader_next played_next
+#define ctf_reader_stream_count(reader) ((void)(reader), 3)
+#define ctf_reader_stream_trace(reader, stream) ((void)(reader), &traces[(stream) / 2])
+#define ctf_reader_stream_next played_next
 #define ctf_reader_trace_count(reader) ((void)(reader), 2)
 #define ctf_reader_trace(reader, t) ((void)(reader), &traces[t])
 #define ctf_trace_event_count(trace) nr_classes
@@ -170,6 +179,7 @@ static void add_item(enum ctf_item_kind kind, uint32_t trace, struct ctf_event_c
 			.trace = &traces[trace],
 			.event = event,
 			.fields = record ? record->values : NULL};
+	item_streams[nr_items] = trace * 2;
 	nr_items++;
 }
 
@@ -225,6 +235,33 @@ static void test_records(void **unused)
 	nr_classes = 2;
 }
 
+static void test_streams(void **unused)
+{
+	static struct record first, second;
+
+	(void)unused;
+	make_record(&first, "/lib/a.", "a.", 0, &list_type);
+	make_record(&second, "/lib/b.", "b.", 0, &list_type);
+	nr_items = 0;
+	add_item(CTF_ITEM_DAMAGE, 0, NULL, NULL);
+	add_item(CTF_ITEM_EVENT, 0, &other, NULL);
+	add_item(CTF_ITEM_EVENT, 0, &load, &first);
+	add_item(CTF_ITEM_EVENT, 0, &load, &second);
+	add_item(CTF_ITEM_EVENT, 0, &unload, &first);
+	item_streams[0] = item_streams[1] = item_streams[3] = 1;
+	/* Records of two streams in the order of their times. */
+	assert_int_equal(trace_symbols_read(NULL, "d"), 0);
+	assert_called(MAPS
+			"load 5 102 /lib/a 2000+3000 a (0);load 5 103 /lib/b 2000+3000 b (0);unload 5 104 2000;");
+	assert_int_equal(nr_read, 5);
+	/* A channel without such events is read up to its first event. */
+	other.stream_id = 1;
+	assert_int_equal(trace_symbols_read(NULL, "d"), 0);
+	assert_called(MAPS "load 5 102 /lib/a 2000+3000 a (0);unload 5 104 2000;");
+	assert_int_equal(nr_read, 4);
+	other.stream_id = 0;
+}
+
 static void test_failures(void **unused)
 {
 	static struct record first;
@@ -274,7 +311,7 @@ static void test_failures(void **unused)
 		assert_int_equal(ret, -ENOMEM);
 		failures++;
 	}
-	assert_int_equal(failures, 4);
+	assert_int_equal(failures, 5);
 }
 
 static void test_start(void **unused)
@@ -334,6 +371,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(test_records),
+			cmocka_unit_test(test_streams),
 			cmocka_unit_test(test_failures),
 			cmocka_unit_test(test_start),
 			cmocka_unit_test(test_shown),

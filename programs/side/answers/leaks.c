@@ -21,7 +21,7 @@
 /* Wrappers see each call of a command from the first on. Elsewhere, each event has its caller. */
 /* clang-format off */
 const char *const recording_leaks_command[] = {
-	"record", "-w", "libc",
+	"record", "-w", "libc", "--symbols",
 #if defined(__x86_64__) && defined(__LP64__)
 	"--context", "backtrace",
 #endif
@@ -33,7 +33,7 @@ const char *const recording_leaks_command[] = {
 /* clang-format on */
 
 /* Wrappers cannot be loaded into a running process: probes are set at the allocator. */
-const char *const recording_leaks_process[] = {"trace", NULL};
+const char *const recording_leaks_process[] = {"trace", "--symbols", NULL};
 
 static bool leaks_add_probe(char ***args, const struct allocator *allocator,
 		const struct allocator_function *function)

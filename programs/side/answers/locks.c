@@ -26,14 +26,14 @@
 #endif
 
 const char *const recording_locks_command[] = {
-		"record", "-w", "pthread", "--context", LOCKS_CONTEXTS, NULL};
+		"record", "-w", "pthread", "--symbols", "--context", LOCKS_CONTEXTS, NULL};
 
 /*
  * Patterns where all functions that match have a result, because each option reads the symbols of
  * the C library again. Releases have none, which makes them cheaper.
  */
-const char *const recording_locks_process[] = {"trace", "--context", "vtid,thread_name,backtrace",
-		LOCKS_PROBE("pthread_mutex_init", "mutex"),
+const char *const recording_locks_process[] = {"trace", "--symbols", "--context",
+		"vtid,thread_name,backtrace", LOCKS_PROBE("pthread_mutex_init", "mutex"),
 		LOCKS_PROBE("pthread_mutex_destroy", "mutex"),
 		LOCKS_PROBE("pthread_mutex_lock", "mutex"), "--exit",
 		LOCKS_PROBE("pthread_mutex_t*lock", "mutex"), "--exit",

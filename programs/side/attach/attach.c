@@ -213,9 +213,11 @@ static int attach_open_session(struct attached *attached, const struct channel_l
 		channel.rules = &everything;
 		channel.nr_rules = 1;
 	}
-	session_options.channels = attached->recording ? attached->recording->channel : &channel;
+	session_options.channels = &channel;
 	session_options.nr_channels = 1;
 	if (attached->recording) {
+		session_options.channels = attached->recording->channels;
+		session_options.nr_channels = attached->recording->nr_channels;
 		session_options.probes = attached->recording->probes;
 		session_options.nr_probes = attached->recording->nr_probes;
 	}

@@ -101,6 +101,12 @@ const struct option table_trace_options[] = {
 		.sentence = "Record these values with each probe: regs, reg:NAME, TYPE:NAME:ADDR, backtrace, and the contexts of all events (`side help contexts`).",
 	},
 	{
+		.name = "symbols",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct record_options, symbols),
+		.sentence = "Record where the executable and its libraries are loaded, in the channel `libraries`. `side view --symbols` and the verbs that answer questions then name functions of libraries that the program loads later.",
+	},
+	{
 		.name = "force",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct record_options, force),

@@ -397,18 +397,20 @@ static int trace_start_program(
 					: (const char *const *)tracing->patterns,
 			.nr_patterns = tracing->is_unreachable ? 1 : tracing->nr_patterns,
 			.filter = parsed->options.record.filter};
-	const struct session_channel channel = {.name = SESSION_CHANNEL_NAME,
-			.ring_size = parsed->options.record.buffer_size,
-			.rules = &rule,
-			.nr_rules = 1,
-			.contexts = tracing->others.items,
-			.nr_contexts = tracing->others.count};
+	const struct session_channel channels[] = {
+			{.name = SESSION_CHANNEL_NAME,
+					.ring_size = parsed->options.record.buffer_size,
+					.rules = &rule,
+					.nr_rules = 1,
+					.contexts = tracing->others.items,
+					.nr_contexts = tracing->others.count},
+			session_symbols_channel};
 	const struct session_options options = {.mode = SESSION_RECORD,
 			.output = parsed->options.record.output,
 			.force = parsed->options.record.force,
 			.wait_all = parsed->options.record.wait_all,
-			.channels = &channel,
-			.nr_channels = 1,
+			.channels = channels,
+			.nr_channels = 1 + parsed->options.record.symbols,
 			.probes = tracing->tables,
 			.nr_probes = tracing->nr_tables,
 			.helper = trace_kernel_helper(
@@ -426,19 +428,22 @@ static int start_running(struct tracing *tracing, const struct parsed *parsed)
 	const struct session_rule rule = {.patterns = (const char *const *)tracing->patterns,
 			.nr_patterns = tracing->nr_patterns,
 			.filter = parsed->options.record.filter};
-	const struct session_channel channel = {.name = SESSION_CHANNEL_NAME,
-			.ring_size = parsed->options.record.buffer_size,
-			.rules = &rule,
-			.nr_rules = 1,
-			.contexts = tracing->others.items,
-			.nr_contexts = tracing->others.count};
+	const struct session_channel channels[] = {
+			{.name = SESSION_CHANNEL_NAME,
+					.ring_size = parsed->options.record.buffer_size,
+					.rules = &rule,
+					.nr_rules = 1,
+					.contexts = tracing->others.items,
+					.nr_contexts = tracing->others.count},
+			session_symbols_channel};
 	const struct attach_options options = {.pid = asked->pid,
 			.output = asked->output,
 			.force = asked->force,
 			.duration = asked->duration,
 			.in_sandbox = asked->in_sandbox,
 			.print = asked->print};
-	const struct attach_recording recording = {.channel = &channel,
+	const struct attach_recording recording = {.channels = channels,
+			.nr_channels = 1 + asked->symbols,
 			.probes = tracing->tables,
 			.nr_probes = tracing->nr_tables,
 			.kernel = tracing->kernel,
@@ -556,6 +561,9 @@ static int no_program(const struct record_options *options)
 
 static int check_global(const struct record_options *options, size_t count)
 {
+	if (options->symbols)
+		return message_error(COMMAND_USAGE, "leave `--symbols` out",
+				"cannot use `--symbols` with `--global`: the kernel does not report where libraries are loaded");
 	if (options->pid > INT_MAX)
 		return message_error(COMMAND_USAGE, NULL, "`-p` is not the number of a process");
 	return count || ((options->exe || options->pid) && !options->command) ? COMMAND_DONE

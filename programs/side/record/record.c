@@ -664,8 +664,10 @@ int cmd_record(const struct parsed *parsed)
 	/* For libside's loader in COMMAND and in its child processes. */
 	if (options->validate)
 		setenv("SIDE_VALIDATE", "1", 1);
-	status = command_channels(&options->channels, options->symbols, &channels);
-
+	status = command_channels(
+			&options->channels, options->symbols && !parsed->for_answer, &channels);
+	if (!status && options->symbols && parsed->for_answer)
+		channel_list_add_symbols(channels);
 	if (!status)
 		status = kernel_recording_prepare(&kernel, parsed, &session_options);
 	if (!status)

@@ -46,6 +46,7 @@ struct channel_list {
 	size_t count;
 	bool symbols; /* add the rule for the agent's events to the first channel */
 	struct session_channel *session_channels;
+	bool has_symbols_channel; /* the last of session_channels */
 };
 
 static int channel_options_report_no_memory(void)
@@ -251,7 +252,8 @@ static int channel_options_make_rules(struct channel_arguments *channel, bool sy
 
 static int channel_options_make(struct channel_list *list)
 {
-	list->session_channels = calloc(list->count + 2, sizeof(*list->session_channels));
+	/* Also for channel_list_add_symbols(), and for the channel of the kernel's events. */
+	list->session_channels = calloc(list->count + 3, sizeof(*list->session_channels));
 	if (!list->session_channels)
 		return channel_options_report_no_memory();
 	if (list->symbols && !list->count && channel_options_add(list, SESSION_CHANNEL_NAME))
@@ -337,9 +339,15 @@ int command_channels(const struct option_uses *uses, bool symbols, struct channe
 	return status;
 }
 
+void channel_list_add_symbols(struct channel_list *list)
+{
+	list->session_channels[list->count] = session_symbols_channel;
+	list->has_symbols_channel = true;
+}
+
 const struct session_channel *channel_list_items(const struct channel_list *list, size_t *ret_count)
 {
-	*ret_count = list->count;
+	*ret_count = list->count + list->has_symbols_channel;
 	return list->session_channels;
 }
 

@@ -26,6 +26,11 @@
 
 static const char *const symbols_patterns[] = {"side:library_*", "side:statedump_*"};
 const struct session_rule session_symbols_rule = {.patterns = symbols_patterns, .nr_patterns = 2};
+/* About 1,000 libraries at once: such an event has about 250 bytes. */
+const struct session_channel session_symbols_channel = {.name = "libraries",
+		.ring_size = (uint64_t)256 << 10,
+		.rules = &session_symbols_rule,
+		.nr_rules = 1};
 
 static const struct session_rule everything;
 static const struct session_channel standard = {.name = SESSION_CHANNEL_NAME};

@@ -117,6 +117,12 @@ struct session_channel {
 };
 
 /*
+ * A channel for the events of session_symbols_rule alone. Analysis then finds them without reading
+ * all other events, and they are not lost if the other channels lose events.
+ */
+extern const struct session_channel session_symbols_channel;
+
+/*
  * When a chunk of the recording is finished. A chunk is OUT/chunk-NNNN-YYYYmmdd-HHMMSS, with the
  * local time of its beginning. It contains a trace of each process that recorded something
  * meanwhile. Its name begins with a dot until all its traces are closed. Each record is in exactly

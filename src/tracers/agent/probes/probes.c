@@ -25,6 +25,7 @@
 #include "tracers/agent/context/context.h"
 #include "tracers/agent/core/agent-state.h"
 #include "tracers/agent/core/debug.h"
+#include "tracers/agent/core/mappings.h"
 #include "tracers/agent/core/memory.h"
 #include "tracers/agent/core/objects.h"
 #include "tracers/agent/core/own-process.h"
@@ -568,6 +569,8 @@ void agent_probes_libraries_changed(void)
 		return;
 	patch_scan();
 	side_tracer_lock();
+	/* Events of a new library can follow at once, and libside need not notify the agent of it. */
+	agent_bases_changed();
 	agent_probes_apply();
 	side_tracer_unlock();
 	errno = saved_errno;
