@@ -3,8 +3,12 @@
  * execve() and its kin, as the program calls them: a program that cannot load the agent, and that
  * has no loader which could report this, is reported by the program that starts it.
  *
- * The calls are only forwarded: neither arguments nor environment change. The report needs the
- * socket of `side record` in the environment; in sessions of the daemon nothing is reported.
+ * A program that starts another one with an allocator of its choice (`env LD_PRELOAD=...`) replaces
+ * the libraries of `side record`. They are then put before its own ones, where `side record` puts
+ * them, too. An empty or removed LD_PRELOAD stays so. Nothing else of a call changes.
+ *
+ * Both need the socket of `side record` in the environment: in sessions of the daemon, the calls are
+ * only forwarded.
  *
  * Not seen: execl() and its kin, fexecve(), system(), popen(), and system calls that the program
  * makes itself. Part of the shared library only.
@@ -45,6 +49,20 @@ typedef int exec_spawn_function(pid_t *pid, const char *path,
 		const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attributes,
 		char *const args[], char *const environment[]);
 
+/* Larger environments are passed on unchanged. They are copied to the stack. */
+#define EXEC_VARIABLES_MAX 4096
+#define EXEC_PRELOAD_MAX 8192 /* bytes of LD_PRELOAD, with the name and the end */
+
+struct exec_environment {
+	char *variables[EXEC_VARIABLES_MAX + 1];
+	char preload[EXEC_PRELOAD_MAX];
+};
+
+extern char **environ;
+
+/* Side's libraries in the LD_PRELOAD that this program was started with. Written before main(). */
+static char exec_preload[EXEC_PRELOAD_MAX];
+
 static exec_function *exec_next_execve, *exec_next_execvpe;
 static exec_inherit_function *exec_next_execv, *exec_next_execvp;
 static exec_spawn_function *exec_next_spawn, *exec_next_spawnp;
@@ -56,9 +74,46 @@ static void exec_find_function(const char *name, void *ret_function)
 	memcpy(ret_function, &found, sizeof(found));
 }
 
+static bool exec_is_own_library(const char *path, size_t size)
+{
+	static const char *const names[] = {
+			"libside-agent.so", "libside-wrap-", "libside-preload-"};
+	size_t base = size;
+
+	while (base && path[base - 1] != '/')
+		base--;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (size - base >= strlen(names[i]) &&
+				!memcmp(path + base, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
+/* Keeps side's libraries of the list, each with a colon behind it. */
+static void exec_keep_preload(const char *list)
+{
+	size_t used = 0;
+
+	while (*list) {
+		const size_t size = strcspn(list, ": ");
+
+		if (exec_is_own_library(list, size) && used + size + 2 <= sizeof(exec_preload)) {
+			memcpy(exec_preload + used, list, size);
+			used += size;
+			exec_preload[used++] = ':';
+		}
+		list += size + (list[size] != '\0');
+	}
+	exec_preload[used] = '\0';
+}
+
 /* Early, because dlsym() must not be called after vfork(), nor in a signal handler. */
 static __attribute__((constructor(101))) void exec_find_all(void)
 {
+	const char *list = environment_get("LD_PRELOAD");
+
+	if (list && !*exec_preload)
+		exec_keep_preload(list);
 	exec_find_function("execve", &exec_next_execve);
 	exec_find_function("execvpe", &exec_next_execvpe);
 	exec_find_function("execv", &exec_next_execv);
@@ -206,7 +261,7 @@ static bool exec_file(const char *path, const char *sockets, bool is_interpreter
 	return true;
 }
 
-/* ---- the calls ---- */
+/* ---- the report ---- */
 
 /* Searches like execvp() and posix_spawnp(). */
 static void exec_search(const char *name, const char *sockets)
@@ -249,11 +304,82 @@ static void exec_check(const char *name, bool searches)
 	errno = saved_errno;
 }
 
+/* ---- the environment ---- */
+
+static char *const *exec_find_variable(char *const environment[], const char *name)
+{
+	const size_t size = strlen(name);
+
+	for (; *environment; environment++)
+		if (!strncmp(*environment, name, size) && (*environment)[size] == '=')
+			return environment;
+	return NULL;
+}
+
+/* True if the environment records its program, but the program would not load the agent. */
+static bool exec_is_replaced(char *const environment[])
+{
+	char *const *preload;
+	const char *value;
+	size_t nr = 0;
+
+	if (!*exec_preload || !environment || !exec_find_variable(environment, WIRE_SOCKET_ENV))
+		return false;
+	preload = exec_find_variable(environment, "LD_PRELOAD");
+	if (!preload)
+		return false;
+	value = *preload + strlen("LD_PRELOAD=");
+	while (environment[nr])
+		nr++;
+	return *value && !strstr(value, "/libside-agent.so") && nr <= EXEC_VARIABLES_MAX &&
+			strlen(*preload) + strlen(exec_preload) < EXEC_PRELOAD_MAX;
+}
+
+/* Copies an environment for which exec_is_replaced() is true. */
+static void exec_restore(struct exec_environment *restored, char *const environment[])
+{
+	char *const *preload = exec_find_variable(environment, "LD_PRELOAD");
+	char *end = restored->preload;
+	size_t nr = 0;
+
+	end = stpcpy(end, "LD_PRELOAD=");
+	end = stpcpy(end, exec_preload);
+	(void)stpcpy(end, *preload + strlen("LD_PRELOAD="));
+	for (; environment[nr]; nr++)
+		restored->variables[nr] =
+				&environment[nr] == preload ? restored->preload : environment[nr];
+	restored->variables[nr] = NULL;
+}
+
+/* A function of its own: other calls do not use this much of the stack. */
+static __attribute__((noinline)) int exec_restored(exec_function *next, const char *path,
+		char *const args[], char *const environment[])
+{
+	struct exec_environment restored;
+
+	exec_restore(&restored, environment);
+	return next(path, args, restored.variables);
+}
+
+static __attribute__((noinline)) int exec_spawn_restored(exec_spawn_function *next, pid_t *pid,
+		const char *path, const posix_spawn_file_actions_t *actions,
+		const posix_spawnattr_t *attributes, char *const args[], char *const environment[])
+{
+	struct exec_environment restored;
+
+	exec_restore(&restored, environment);
+	return next(pid, path, actions, attributes, args, restored.variables);
+}
+
+/* ---- the functions ---- */
+
 EXPORT int execve(const char *path, char *const args[], char *const environment[])
 {
 	if (!exec_next_execve)
 		exec_find_all();
 	exec_check(path, false);
+	if (exec_is_replaced(environment))
+		return exec_restored(exec_next_execve, path, args, environment);
 	return exec_next_execve(path, args, environment);
 }
 
@@ -262,6 +388,8 @@ EXPORT int execv(const char *path, char *const args[])
 	if (!exec_next_execv)
 		exec_find_all();
 	exec_check(path, false);
+	if (exec_is_replaced(environ))
+		return exec_restored(exec_next_execve, path, args, environ);
 	return exec_next_execv(path, args);
 }
 
@@ -270,6 +398,8 @@ EXPORT int execvp(const char *name, char *const args[])
 	if (!exec_next_execvp)
 		exec_find_all();
 	exec_check(name, true);
+	if (exec_is_replaced(environ))
+		return exec_restored(exec_next_execvpe, name, args, environ);
 	return exec_next_execvp(name, args);
 }
 
@@ -278,6 +408,8 @@ EXPORT int execvpe(const char *name, char *const args[], char *const environment
 	if (!exec_next_execvpe)
 		exec_find_all();
 	exec_check(name, true);
+	if (exec_is_replaced(environment))
+		return exec_restored(exec_next_execvpe, name, args, environment);
 	return exec_next_execvpe(name, args, environment);
 }
 
@@ -287,6 +419,9 @@ EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_acti
 	if (!exec_next_spawn)
 		exec_find_all();
 	exec_check(path, false);
+	if (exec_is_replaced(environment))
+		return exec_spawn_restored(
+				exec_next_spawn, pid, path, actions, attributes, args, environment);
 	return exec_next_spawn(pid, path, actions, attributes, args, environment);
 }
 
@@ -296,5 +431,8 @@ EXPORT int posix_spawnp(pid_t *pid, const char *name, const posix_spawn_file_act
 	if (!exec_next_spawnp)
 		exec_find_all();
 	exec_check(name, true);
+	if (exec_is_replaced(environment))
+		return exec_spawn_restored(exec_next_spawnp, pid, name, actions, attributes, args,
+				environment);
 	return exec_next_spawnp(pid, name, actions, attributes, args, environment);
 }
