@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "symbolize/module.h"
+#include "symbolize/debuginfod.h"
 
 typedef void *begin_function(void);
 typedef void end_function(void *client);

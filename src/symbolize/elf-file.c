@@ -115,6 +115,14 @@ bool file_has_section(Elf *elf, const char *name)
 	return find_section(elf, name, &header) && header.sh_type != SHT_NOBITS;
 }
 
+Elf_Data *file_section_data(Elf *elf, const char *name)
+{
+	GElf_Shdr header;
+	Elf_Scn *section = find_section(elf, name, &header);
+
+	return section && header.sh_type != SHT_NOBITS ? elf_rawdata(section, NULL) : NULL;
+}
+
 /* The section: a name, zeros up to a multiple of four, the checksum. */
 const char *file_debug_link(Elf *elf, uint32_t *sum)
 {

@@ -3,7 +3,8 @@
  * One file with code: checks that it is still the file that was mapped, and finds function and line
  * of an address.
  *
- * Functions come from symbol tables (of the file and of its debug file), lines from DWARF.
+ * Functions come from symbol tables (of the file, of its debug file, and the compressed one in
+ * .gnu_debugdata), lines from DWARF.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,6 +45,7 @@ void module_free(struct module *module)
 	member_index_free(module->members);
 	if (module->dwarf)
 		dwarf_end(module->dwarf);
+	mini_debug_close(&module->mini);
 	file_close(&module->debug);
 	file_close(&module->file);
 	free(module);
@@ -114,6 +116,7 @@ static void symbol_module_read_table(const struct module *module, struct symbol_
 {
 	symbol_table_read(table, module->file.elf, is_wanted);
 	symbol_table_read(table, module->debug.elf, is_wanted);
+	symbol_table_read(table, module->mini.elf, is_wanted);
 	symbol_table_sort(table);
 }
 
@@ -182,6 +185,9 @@ void module_open(struct module *module, const struct symbols_options *options)
 	module->opened = true;
 	symbol_module_open_own_file(module, options);
 	open_dwarf(module, options);
+	/* A debug file has these symbols, too. */
+	if (module->file.elf && !module->debug.elf)
+		mini_debug_open(&module->mini, module->file.elf);
 	symbol_module_find_first(module);
 	symbol_module_read_table(module, &module->functions, symbol_module_is_function);
 }

@@ -4,6 +4,7 @@
 
 /* One file with code, and its functions and lines. Private to the module symbolize. */
 
+#include "symbolize/debuginfod.h"
 #include "symbolize/symbols.h"
 #include "symbolize/symbol-table.h"
 
@@ -14,6 +15,12 @@
 struct symbols_file {
 	int fd;
 	Elf *elf;
+};
+
+/* The compressed symbols of a stripped file. */
+struct mini_debug {
+	Elf *elf; /* NULL: none */
+	uint8_t *bytes;
 };
 
 /* Identifies a module in a trace. */
@@ -33,7 +40,8 @@ struct module {
 	bool first_known;
 	uint64_t first;                  /* the address that is mapped at the base */
 	struct symbols_file file, debug; /* elf NULL: no usable file */
-	Dwarf *dwarf;                    /* NULL: no lines */
+	struct mini_debug mini;
+	Dwarf *dwarf; /* NULL: no lines */
 	struct symbol_table functions;
 	struct symbol_table variables; /* read at the first lookup of one */
 	bool has_variables;
@@ -91,6 +99,8 @@ size_t file_build_id(Elf *elf, uint8_t id[SYMBOLS_BUILD_ID_MAX]);
 /* The name in .gnu_debuglink, and the checksum that the file must have; NULL: none. */
 const char *file_debug_link(Elf *elf, uint32_t *sum);
 bool file_has_section(Elf *elf, const char *name);
+/* Returns the raw bytes of the section, or NULL. */
+Elf_Data *file_section_data(Elf *elf, const char *name);
 uint64_t file_inode(const struct symbols_file *file);
 /* CRC-32 of the whole file, as zlib computes it. 0 or a negative errno: the file cannot be read, or
    out of memory. */
@@ -100,7 +110,8 @@ int file_sum(int fd, uint32_t *ret_sum);
 bool debug_find(const struct module *module, const struct symbols_options *options,
 		struct symbols_file *found);
 
-/* debuginfod.c: returns a path, malloc'ed, or NULL. */
-char *fetch_debug_file(const uint8_t *build_id, size_t size);
+/* mini-debug.c: elf NULL if the file has no usable compressed symbols. Close it before the file. */
+void mini_debug_open(struct mini_debug *mini, Elf *elf);
+void mini_debug_close(struct mini_debug *mini);
 
 #endif

@@ -13,6 +13,7 @@
  *   member.c          the member of a variable at an address
  *   symbol.c          the inlined functions of a symbol as bytes of a message
  *   debug-file.c      finds the debug information of a file
+ *   mini-debug.c      the compressed symbols of a stripped file
  *   worker.c          the process that reads the files
  *   debuginfod.c      asks a debuginfod server, if the user enables it
  *

@@ -7,10 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <lzma.h>
-
-#define INNER_BYTES_MAX ((size_t)64 << 20)
-#define UNPACK_MEMORY_MAX ((uint64_t)128 << 20)
+#include "base/unpack/unpack.h"
 
 /* A symbol table and its strings, both inside checked memory. */
 struct symbol_table {
@@ -214,35 +211,12 @@ static int code_symbol_read_embedded(struct code_file *file, const uint8_t *byte
 
 static int code_symbol_read_compressed(struct code_file *file)
 {
-	size_t packed_size, capacity = 0, size = 0;
+	size_t packed_size, size = 0;
 	const uint8_t *packed = code_section_bytes(
 			file, code_section_named(file, ".gnu_debugdata"), &packed_size);
-	lzma_stream stream = LZMA_STREAM_INIT;
-	lzma_ret state = LZMA_OK;
 
-	if (!packed || lzma_stream_decoder(&stream, UNPACK_MEMORY_MAX, 0) != LZMA_OK)
-		return 0;
-	stream.next_in = packed;
-	stream.avail_in = packed_size;
-	while (state == LZMA_OK) {
-		if (size == capacity) {
-			uint8_t *larger = capacity < INNER_BYTES_MAX
-					? realloc(file->names_memory, capacity * 2 + 65536)
-					: NULL;
-
-			if (!larger)
-				break;
-			file->names_memory = larger;
-			capacity = capacity * 2 + 65536;
-		}
-		stream.next_out = file->names_memory + size;
-		stream.avail_out = capacity - size;
-		state = lzma_code(&stream, LZMA_FINISH);
-		size = capacity - stream.avail_out;
-	}
-	lzma_end(&stream);
-	return state == LZMA_STREAM_END ? code_symbol_read_embedded(file, file->names_memory, size)
-					: 0;
+	file->names_memory = packed ? unpack_xz(packed, packed_size, &size) : NULL;
+	return file->names_memory ? code_symbol_read_embedded(file, file->names_memory, size) : 0;
 }
 
 int code_read_names(struct code_file *file, const uint8_t *symbols, size_t size, const char *names,
