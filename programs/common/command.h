@@ -269,6 +269,7 @@ struct record_options {
 	uint64_t buffer_size; /* 0: not given */
 	bool in_sandbox;
 	const char *exe;
+	bool debuginfod;
 };
 
 /* Options of `attach` and `detach`. */
@@ -332,6 +333,7 @@ struct control_options {
 	struct option_uses probes;
 	uint64_t pid; /* of the probed program; 0: not given */
 	const char *exe;
+	bool debuginfod;
 	struct global_arguments global;
 	bool kernel;  /* kernel events: kernel-session.c */
 	bool syscall; /* kernel events of system calls, by the names of the calls */
@@ -363,6 +365,7 @@ struct doctor_options {
 
 struct probe_options {
 	bool sdt;
+	bool debuginfod;
 };
 
 struct expand_options {

@@ -12,6 +12,12 @@ const struct option table_probe_options[] = {
 		.offset = offsetof(struct probe_options, sdt),
 		.sentence = "List only markers (SDT, USDT), with their semaphores and listeners; without FILE or PID, those of all running programs and libraries.",
 	},
+	{
+		.name = "debuginfod",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct probe_options, debuginfod),
+		.sentence = "Get missing debug files from the servers in DEBUGINFOD_URLS, for names of functions in stripped files.",
+	},
 	{ .name = NULL },
 };
 
@@ -117,6 +123,12 @@ const struct option table_trace_options[] = {
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct record_options, allow_unsafe_exit),
 		.sentence = "With `--global` and `--exit`: also watch returns of a file that handles exceptions. An exception that leaves such a function ends the program.",
+	},
+	{
+		.name = "debuginfod",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct record_options, debuginfod),
+		.sentence = "Get missing debug files of the probed program and libraries from the servers in DEBUGINFOD_URLS, for names of functions and variables.",
 	},
 	{ .name = NULL },
 };

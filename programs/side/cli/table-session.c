@@ -456,6 +456,12 @@ const struct option table_enable_event_options[] = {
 	},
 	TABLE_PROBE_OPTIONS(control_options),
 	TABLE_GLOBAL_OPTIONS(control_options),
+	{
+		.name = "debuginfod",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct control_options, debuginfod),
+		.sentence = "For a probe: get missing debug files of the program and its libraries from the servers in DEBUGINFOD_URLS.",
+	},
 	TIMEOUT_OPTION, USERSPACE_OPTION, DAEMON_OPTIONS, END,
 };
 

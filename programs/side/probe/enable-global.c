@@ -75,7 +75,8 @@ int probe_enable_global(struct enabling *enabling, struct ask *ask, const struct
 		const char *session)
 {
 	const struct probe_target target = {.pid = enabling->files_of,
-			.exe = enabling->files_of ? NULL : enabling->exe};
+			.exe = enabling->files_of ? NULL : enabling->exe,
+			.debuginfod = enabling->options->debuginfod};
 	int status = COMMAND_DONE;
 
 	for (size_t i = 0; i < enabling->contexts.count && !status; i++)

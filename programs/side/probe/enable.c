@@ -84,6 +84,7 @@ static int probe_enable_check_options(struct enabling *enabling)
 		return status;
 	enabling->target.pid = (pid_t)options->pid;
 	enabling->target.exe = options->exe ? enabling->exe : NULL;
+	enabling->target.debuginfod = options->debuginfod;
 	return COMMAND_DONE;
 }
 

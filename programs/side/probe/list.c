@@ -5,6 +5,7 @@
 #include "kernel.h"
 #include "list.h"
 #include "attach/inject.h"
+#include "probe/spec/debug-package.h"
 
 #include "programs/common/command.h"
 #include "spec-options.h"
@@ -30,6 +31,9 @@ struct probe_listing {
 	pid_t process;           /* 0: a file */
 	struct resolve *resolve; /* of the process; NULL: not opened yet */
 	uint64_t count, by_method[PROBE_METHODS];
+	char *stripped; /* the first of the selected files that has no debug file; NULL: none */
+	struct code_debug_file debug;
+	bool is_first_known; /* the first file was read */
 };
 
 /* A line of output: a function, by one of its names, and how it can be probed. */
@@ -318,6 +322,17 @@ static int list_choices(struct probe_listing *listing, const struct probe_module
 	return ret;
 }
 
+/* Notes a file whose names are unknown: the program, or a file that LIBRARY: selects. */
+static void note_stripped(struct probe_listing *listing, const struct probe_module *module)
+{
+	bool is_selected = listing->library || !listing->is_first_known;
+
+	listing->is_first_known = true;
+	if (is_selected && !listing->stripped &&
+			code_lacks_debug_file(module->code, &listing->debug))
+		listing->stripped = strdup(module->path);
+}
+
 static int list_module(void *user, const struct probe_module *module)
 {
 	struct probe_listing *listing = user;
@@ -327,6 +342,7 @@ static int list_module(void *user, const struct probe_module *module)
 
 	if (listing->library && fnmatch(listing->library, list_base_name(module->path), 0) != 0)
 		return 0;
+	note_stripped(listing, module);
 	for (size_t i = 0; i < count && !ret; i++) {
 		struct probe_list_row row = {.function = &functions[i]};
 		bool selected;
@@ -379,24 +395,42 @@ static void probe_list_print_leftovers(const struct probe_listing *listing)
 					   : "");
 }
 
+/* Reports that the glob selects no function, or that no function is known. */
+static int list_nothing(const struct probe_listing *listing, const char *what, const char *glob)
+{
+	char hint[ERROR_HINT_SIZE], package[DEBUG_PACKAGE_HINT_SIZE];
+	bool has_similar;
+
+	if (!glob)
+		return message_error(COMMAND_FAILED, "addresses can be probed (--probe 0xADDR)",
+				"%s has neither symbols nor .eh_frame, so none of its functions is known",
+				what);
+	has_similar = nearest_text(
+			&listing->nearest, listing->prefix, hint, sizeof(hint) - sizeof(package));
+	if (listing->stripped) {
+		size_t used = strlen(hint);
+
+		debug_package_hint(listing->stripped, &listing->debug, package);
+		snprintf(hint + used, sizeof(hint) - used, "%s%s", used ? "\n" : "", package);
+	} else if (!has_similar) {
+		snprintf(hint, sizeof(hint), "`side probe list` without a GLOB lists all");
+	}
+	return message_error(COMMAND_FAILED, hint, "%s has no function that matches `%.128s`%s",
+			what, glob,
+			listing->stripped ? ": it is stripped, and its debug file is not installed"
+					  : "");
+}
+
 static int probe_list_conclude(const struct probe_listing *listing, bool markers, const char *what,
 		const char *glob)
 {
 	const uint64_t *by = listing->by_method;
-	char kernel[40] = "", meant[NEAREST_TEXT_SIZE];
+	char kernel[40] = "";
 
 	if (!listing->count && markers)
 		return output_flush(stdout);
 	if (!listing->count)
-		return message_error(COMMAND_FAILED,
-				!glob ? "addresses can be probed (--probe 0xADDR)"
-						: nearest_text(&listing->nearest, listing->prefix,
-								  meant, sizeof(meant))
-						? meant
-						: "`side probe list` without a GLOB lists all",
-				glob ? "%s has no function that matches `%.128s`"
-				     : "%s has neither symbols nor .eh_frame, so none of its functions is known",
-				what, glob);
+		return list_nothing(listing, what, glob);
 	probe_list_print_leftovers(listing);
 	if (by[PROBE_KERNEL])
 		snprintf(kernel, sizeof(kernel), ", %" PRIu64 " " PROBE_UPROBE_NAME,
@@ -450,5 +484,6 @@ int probe_list(const char *what, const char *glob)
 		ret = probe_list_conclude(&listing, probe_list_markers(&target, glob), what, glob);
 	resolve_free(listing.resolve);
 	free(listing.library);
+	free(listing.stripped);
 	return ret;
 }

@@ -5,6 +5,7 @@
 
 #ifdef SIDE_HAS_PROBES
 #include "list.h"
+#include "symbolize/debuginfod.h"
 #endif
 
 #include <json-c/json.h>
@@ -30,6 +31,8 @@ int cmd_probe(const struct parsed *parsed)
 		return message_error(COMMAND_USAGE, "write `side probe list FILE|PID [GLOB]`",
 				"missing operand: a file or a process");
 #ifdef SIDE_HAS_PROBES
+	if (parsed->options.probe.debuginfod)
+		code_use_server(fetch_debug_file);
 	if (parsed->options.probe.sdt)
 		return probe_list_sdt(parsed->operands[1],
 				parsed->operands[1] ? parsed->operands[2] : NULL);

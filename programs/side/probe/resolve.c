@@ -4,7 +4,9 @@
 
 #include "base/descriptors.h"
 #include "base/error.h"
+#include "probe/code/code.h"
 #include "programs/common/message.h"
+#include "symbolize/debuginfod.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -164,7 +166,10 @@ __attribute__((noreturn)) static void resolve_child_main(int socket,
 	int status;
 
 	/* libdwfl must not ask a server for debug information unless the user requests it. */
-	unsetenv("DEBUGINFOD_URLS");
+	if (target->debuginfod)
+		code_use_server(fetch_debug_file);
+	else
+		unsetenv("DEBUGINFOD_URLS");
 	status = probe_resolve_open(target, &resolve);
 	for (size_t i = 0; i < count && !status; i++)
 		status = probe_resolve_one(socket, resolve, specs[i]);

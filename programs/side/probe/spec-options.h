@@ -41,6 +41,7 @@ struct probe_target {
 	pid_t pid;       /* 0: not a running process */
 	const char *exe; /* the file of a program */
 	bool preloads;   /* side starts the program: it loads the libraries of LD_PRELOAD */
+	bool debuginfod; /* get missing debug files from the servers in DEBUGINFOD_URLS */
 };
 
 /*

@@ -55,6 +55,7 @@ struct tracing {
 	bool starts;         /* side starts the program, with its own environment */
 	bool forced;         /* let the kernel watch returns in files that handle exceptions */
 	bool is_unreachable; /* the program runs without probes, and the recorder reports why */
+	bool debuginfod;     /* get missing debug files from servers */
 };
 
 /* ---- the program ---- */
@@ -214,7 +215,8 @@ static int resolve_all(struct tracing *tracing, pid_t pid, bool global)
 {
 	const struct probe_target target = {.pid = global ? tracing->files_of : pid,
 			.exe = pid || tracing->files_of ? NULL : tracing->exe,
-			.preloads = tracing->starts};
+			.preloads = tracing->starts,
+			.debuginfod = tracing->debuginfod};
 	uint64_t started = 0;
 	int status = pid ? probe_started(pid, &started) : COMMAND_DONE;
 
@@ -721,6 +723,7 @@ static int trace_run(
 	int status = trace_check_options(parsed, count);
 
 	tracing->filter = options->filter;
+	tracing->debuginfod = options->debuginfod;
 	tracing->forced = options->allow_unsafe_exit ||
 			(options->force && !trace_dir_has_entries(options->output));
 	tracing->starts = count > 0;

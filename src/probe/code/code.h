@@ -8,7 +8,7 @@
  *	file.c			the file in memory: segments, sections, bounds-checked reads
  *	symbols.c		symbol tables, also the compressed one (.gnu_debugdata)
  *	versions.c		versions of symbols
- *	debug-link.c		symbol tables of the separate debug file, found by build ID
+ *	debug-link.c		symbol tables of the separate debug file
  *	go.c			ranges and function names of Go code, also in stripped files
  *	frames.c		function starts and exception handlers from the unwind data
  *	rows.h			the unwind data of a function, row by row (cursor.c, cie.c, rows.c)
@@ -56,6 +56,21 @@ int code_open_fd(int fd, const char *path, struct code_file **ret_file, struct e
 int code_open_memory(const void *bytes, size_t size, const char *name, struct code_file **ret_file,
 		struct error *error);
 void code_close(struct code_file *file);
+
+/* Returns the path of the debug file with this build ID, malloc'ed, or NULL. */
+typedef char *code_fetch_fn(const uint8_t *build_id, size_t size);
+/*
+ * Gets debug files that are not installed from a server, for files that are opened afterwards. Call
+ * it before a second thread starts, and only if the user permits it.
+ */
+void code_use_server(code_fetch_fn *fetch);
+
+struct code_debug_file {
+	char path[176]; /* where it would be found, or its name; "": unknown */
+	bool asked_server;
+};
+/* True if the file is stripped, and neither a debug file nor compressed symbols were found. */
+bool code_lacks_debug_file(const struct code_file *file, struct code_debug_file *ret_debug);
 
 /* Returns their number. They are in the order of their addresses, and belong to the file. */
 size_t code_functions(const struct code_file *file, const struct code_function **ret_functions);

@@ -10,11 +10,27 @@
 
 #define UNITS_MAX 200000
 
+/* The directories of debug files, as libdwfl expects them. NULL: libdwfl's default. */
+static char *spec_debug_folders;
+
 static const Dwfl_Callbacks callbacks = {
 		.find_elf = dwfl_build_id_find_elf,
 		.find_debuginfo = dwfl_standard_find_debuginfo,
 		.section_address = dwfl_offline_section_address,
+		.debuginfo_path = &spec_debug_folders,
 };
+
+/* SIDE_DEBUG_PATH, then beside the file and in the standard directory. */
+static void spec_debug_set_folders(void)
+{
+	const char *folders = getenv("SIDE_DEBUG_PATH");
+
+	if (spec_debug_folders || !folders || !*folders)
+		return;
+	/* If out of memory, the default remains. "+" checks the checksums of debug links. */
+	if (asprintf(&spec_debug_folders, "+%s::.debug:/usr/lib/debug", folders) < 0)
+		spec_debug_folders = NULL;
+}
 
 static bool open_debug(struct debug *debug, struct resolve_module *module)
 {
@@ -25,6 +41,7 @@ static bool open_debug(struct debug *debug, struct resolve_module *module)
 		module->debug_error = -errno;
 		return false;
 	}
+	spec_debug_set_folders();
 	/* dwfl_begin() fails only if out of memory. */
 	debug->dwfl = dwfl_begin(&callbacks);
 	if (!debug->dwfl) {

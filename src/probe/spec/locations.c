@@ -8,6 +8,7 @@
 #include "parts.h"
 
 #include "debug.h"
+#include "debug-package.h"
 #include "base/nearest/nearest.h"
 #include "spec.h"
 
@@ -323,6 +324,51 @@ static int fail_unread(struct location_search *search)
 	return 0;
 }
 
+/*
+ * If a module that the spec names is stripped and has no debug file, adds a line to the hint.
+ * Returns the reason for the message.
+ */
+static const char *spec_location_stripped_reason(
+		const struct location_search *search, char *hint, size_t size)
+{
+	char package[DEBUG_PACKAGE_HINT_SIZE];
+	struct code_debug_file debug;
+
+	for (size_t i = 0; i < search->resolve->nr_modules; i++) {
+		const struct resolve_module *module = &search->resolve->modules[i];
+		size_t used = strlen(hint);
+
+		if (!spec_location_module_is_selected(search, module) || !module->code ||
+				!code_lacks_debug_file(module->code, &debug))
+			continue;
+		debug_package_hint(module->path, &debug, package);
+		snprintf(hint + used, size - used, "%s%s", used ? "\n" : "", package);
+		return ": it is stripped, and its debug file is not installed";
+	}
+	return "";
+}
+
+/* Sets the error for a name that no function has. */
+static int spec_location_unknown(struct location_search *search, const struct nearest *nearest)
+{
+	const struct parsed_spec *spec = search->spec;
+	const char *reason;
+	char hint[ERROR_HINT_SIZE] = "";
+
+	if (!nearest_text(nearest, "", hint, NEAREST_TEXT_SIZE / 2) && !spec->library)
+		(void)hint_at_libraries(search, hint, ERROR_HINT_SIZE / 2);
+	reason = spec_location_stripped_reason(search, hint, sizeof(hint));
+	if (!*hint)
+		snprintf(hint, sizeof(hint), "`side probe list` lists its functions%s",
+				spec->glob && !spec->library ? "; use LIBRARY:GLOB for libraries"
+							     : "");
+	return error_set(search->error, -ENOENT, hint,
+			spec->glob ? "%s has no function that matches `%.128s`%s"
+				   : "%s has no function `%.128s`%s",
+			spec->library ? spec->library : program_name(search->resolve), spec->name,
+			reason);
+}
+
 static int no_symbol(struct location_search *search)
 {
 	const struct parsed_spec *spec = search->spec;
@@ -357,15 +403,7 @@ static int no_symbol(struct location_search *search)
 	}
 	if (!known)
 		return no_functions(search);
-	if (!nearest_text(&nearest, "", hint, sizeof(hint)) &&
-			(spec->library || !hint_at_libraries(search, hint, sizeof(hint))))
-		snprintf(hint, sizeof(hint), "`side probe list` lists its functions%s",
-				spec->glob && !spec->library ? "; use LIBRARY:GLOB for libraries"
-							     : "");
-	return error_set(search->error, -ENOENT, hint,
-			spec->glob ? "%s has no function that matches `%.128s`"
-				   : "%s has no function `%.128s`",
-			spec->library ? spec->library : program_name(search->resolve), spec->name);
+	return spec_location_unknown(search, &nearest);
 }
 
 /* Apply an offset to the only function found. */

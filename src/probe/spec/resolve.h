@@ -16,6 +16,7 @@
  * 	fetch.c        operations that compute a value
  * 	typed-values.c values by register and offset: TYPE:NAME:ADDR
  * 	debug.c        debug information of a file (DWARF), and source lines
+ * 	debug-package.c  the package that has the debug file of a stripped file
  * 	scopes.c       the unit and the functions around an address
  * 	definitions.c    variables and types of other units
  * 	expression.c   one location expression of DWARF

@@ -12,6 +12,7 @@
 #include "../../called.h"
 
 #include "probe/spec/debug.h"
+#include "probe/spec/debug-package.h"
 #include "probe/spec/parts.h"
 #include "probe/spec/spec.h"
 
@@ -24,6 +25,7 @@ struct code_file {
 	struct code_function functions[FUNCTIONS];
 	const char *names[FUNCTIONS];
 	size_t count;
+	bool lacks_debug_file;
 };
 
 static struct code_file files[MODULES];
@@ -168,6 +170,21 @@ static int played_markers(struct resolve_module *module,
 	return module->executable && the_marker.name ? each(user, &the_marker) : 0;
 }
 
+static bool played_lacks(const struct code_file *file, struct code_debug_file *ret_debug)
+{
+	*ret_debug = (struct code_debug_file){.asked_server = false};
+	return file->lacks_debug_file;
+}
+
+static void played_package_hint(const char *path, const struct code_debug_file *debug,
+		char text[DEBUG_PACKAGE_HINT_SIZE])
+{
+	(void)debug;
+	(void)snprintf(text, DEBUG_PACKAGE_HINT_SIZE, "install the package of %s", path);
+}
+
+#define code_lacks_debug_file played_lacks
+#define debug_package_hint played_package_hint
 #define module_code played_code
 #define module_is played_is
 #define code_functions played_functions
@@ -476,6 +493,32 @@ static void test_no_symbol(void **state)
 	/* The names of the loader are offered, too, if its code has been read. */
 	expect_error(find("resolv"), -ENOENT, "kitchen has no function `resolv`",
 			"did you mean `resolve`?");
+}
+
+/* The hint names the package of each stripped file that the spec selects. */
+static void test_stripped(void **state)
+{
+	(void)state;
+	begin();
+	modules[0].path = (char[]){"/kitchen"};
+	modules[2].path = (char[]){"/libpot.so"};
+	files[0].lacks_debug_file = true;
+	expect_error(find("cool"), -ENOENT,
+			"kitchen has no function `cool`: it is stripped, and its debug file is not installed",
+			"did you mean `cook`?\ninstall the package of /kitchen");
+	expect_error(find("something_else"), -ENOENT,
+			"kitchen has no function `something_else`: it is stripped, and its debug file is not installed",
+			"install the package of /kitchen");
+	expect_error(find("libpot:something_else"), -ENOENT,
+			"libpot has no function `something_else`",
+			"`side probe list` lists its functions");
+	files[0].lacks_debug_file = false;
+	files[2].lacks_debug_file = true;
+	expect_error(find("cool"), -ENOENT, "kitchen has no function `cool`",
+			"did you mean `cook`?");
+	expect_error(find("libpot:something_else"), -ENOENT,
+			"libpot has no function `something_else`: it is stripped, and its debug file is not installed",
+			"install the package of /libpot.so");
 }
 
 /* A glob that the program does not have, and a library has. */
@@ -912,6 +955,7 @@ int main(void)
 			cmocka_unit_test(test_later),
 			cmocka_unit_test(test_later_markers),
 			cmocka_unit_test(test_no_symbol),
+			cmocka_unit_test(test_stripped),
 			cmocka_unit_test(test_no_glob),
 			cmocka_unit_test(test_no_functions),
 			cmocka_unit_test(test_pieces),
