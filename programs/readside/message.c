@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/inside/utf8.h"
+
 static bool verbose, is_out_of_memory;
 
 void output_set_verbose(bool on)
@@ -77,24 +79,19 @@ bool output_is_out_of_memory(void)
 	return is_out_of_memory;
 }
 
-/* True if the two bytes are a control character in UTF-8. */
-static bool readside_message_is_control(const unsigned char *at)
-{
-	return at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0;
-}
-
 void put_printable(FILE *out, const char *text, size_t size)
 {
 	const unsigned char *at = (const unsigned char *)text;
 
-	for (size_t i = 0; i < size; i++) {
-		bool is_first = i + 1 < size && readside_message_is_control(at + i);
-		bool is_second = i && readside_message_is_control(at + i - 1);
+	for (size_t i = 0; i < size;) {
+		unsigned int length = utf8_length(at + i, size - i);
 
-		if (at[i] < 0x20 || at[i] == 0x7f || is_first || is_second)
-			fprintf(out, "\\x%02x", at[i]);
-		else
-			putc(at[i], out);
+		if (length && !utf8_is_control(at + i, length)) {
+			fwrite(at + i, 1, length, out);
+			i += length;
+		} else {
+			fprintf(out, "\\x%02x", at[i++]);
+		}
 	}
 }
 

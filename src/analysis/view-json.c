@@ -19,13 +19,13 @@ static void view_json_put(void *out, const char *bytes, size_t size)
 }
 
 /*
- * Invalid UTF-8 becomes U+0080 to U+00FF, as in descriptions. The control characters U+0080 to
- * U+009F are escaped, because terminals obey them.
+ * Invalid UTF-8 becomes U+0080 to U+00FF, as in descriptions. All characters that terminals obey
+ * are escaped.
  */
 void view_json_quoted(struct view_out *out, const char *text, size_t size)
 {
 	view_out_char(out, '"');
-	json_escape_text(text, size, JSON_ESCAPE_C1, view_json_put, out);
+	json_escape_text(text, size, JSON_ESCAPE_CONTROLS, view_json_put, out);
 	view_out_char(out, '"');
 }
 

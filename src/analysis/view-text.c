@@ -4,39 +4,16 @@
 
 #include "analysis/view-colours.h"
 #include "analysis/view-sink.h"
+#include "base/inside/utf8.h"
 
 /* ---- strings ---- */
 
 /* The length of a UTF-8 character. 0: it is not valid, or must not be written to a terminal. */
 static unsigned int shown_length(const unsigned char *at, size_t left)
 {
-	unsigned int length, c = at[0];
-	uint32_t code;
+	unsigned int length = utf8_length(at, left);
 
-	if (c < 0x80)
-		return c >= 0x20 && c != 0x7f;
-	length = c >= 0xf0 && c < 0xf5          ? 4
-			: c >= 0xe0 && c < 0xf0 ? 3
-			: c >= 0xc2 && c < 0xe0 ? 2
-						: 0;
-	if (!length || length > left)
-		return 0;
-	code = c & (0xffu >> (length + 1));
-	for (unsigned int i = 1; i < length; i++) {
-		if ((at[i] & 0xc0) != 0x80)
-			return 0;
-		code = code << 6 | (at[i] & 0x3f);
-	}
-	if (code < 0xa0) /* More control characters. */
-		return 0;
-	if ((length == 3 && (code < 0x800 || (code >= 0xd800 && code < 0xe000))) ||
-			(length == 4 && (code < 0x10000 || code > 0x10ffff)))
-		return 0;
-	/* Characters that change the direction of the text. */
-	if ((code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069) ||
-			code == 0x2028 || code == 0x2029)
-		return 0;
-	return length;
+	return length && utf8_is_control(at, length) ? 0 : length;
 }
 
 static void view_text_write_escaped(struct view_out *out, unsigned char c)

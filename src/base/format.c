@@ -16,23 +16,26 @@ void print_json_string(FILE *out, const char *text)
 {
 	struct json_writer json = {.write = json_write_to_file,
 			.user = out,
-			.flags = JSON_ESCAPE_C1 | JSON_ESCAPE_NEWLINE_SHORT};
+			.flags = JSON_ESCAPE_CONTROLS | JSON_ESCAPE_NEWLINE_SHORT};
 
 	json_write_text(&json, text);
 }
 
-/* Writes the character at `at`, or its visible form. Returns the length of the character. */
+/*
+ * Writes the character at `at`, or the visible form of its first byte. Returns the length of what
+ * is written.
+ */
 static size_t format_character(const unsigned char *at, char form[8])
 {
 	/* The text ends with a NUL, which continues no character. */
 	unsigned int length = utf8_length(at, UTF8_LENGTH_MAX);
-	bool plain = length && *at >= 0x20 && *at != 0x7f && !json_is_c1(at, length);
+	bool plain = length && !utf8_is_control(at, length);
 
 	if (plain) {
 		memcpy(form, at, length);
 		form[length] = '\0';
 	} else {
-		length = length ? length : 1;
+		length = 1;
 		snprintf(form, 8, "\\x%02x", *at);
 	}
 	return length;

@@ -66,6 +66,14 @@ static void test_search(void)
 	CHECK(search_leading(i, UINT32_MAX, i < UINT32_MAX - 3) == UINT32_MAX - 3);
 }
 
+/* The control characters of Unicode, and Annex 9's explicit directional characters. */
+static bool is_control(uint32_t code)
+{
+	return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x61c || code == 0x200e ||
+			code == 0x200f || (code >= 0x2028 && code <= 0x202e) ||
+			(code >= 0x2066 && code <= 0x2069);
+}
+
 /* Every code point, encoded, and invalid sequences. */
 static void test_utf8(void)
 {
@@ -84,6 +92,7 @@ static void test_utf8(void)
 			text[0] = (unsigned char)((0xf00u >> size & 0xff) | code >> 6 * (size - 1));
 		CHECK(utf8_length(text, size) == expected);
 		CHECK(size == 1 || utf8_length(text, size - 1) == 0);
+		CHECK(!expected || utf8_is_control(text, size) == is_control(code));
 	}
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
 		CHECK(utf8_length((const unsigned char *)bad[i], strlen(bad[i])) == 0);
@@ -120,7 +129,7 @@ static void check_json(const char *text, size_t size, unsigned int flags, const 
 
 static void test_json(void)
 {
-	unsigned int all = JSON_ESCAPE_C1 | JSON_ESCAPE_NEWLINE_SHORT;
+	unsigned int all = JSON_ESCAPE_CONTROLS | JSON_ESCAPE_NEWLINE_SHORT;
 
 	JSON("", 0, "");
 	JSON("plain ~", 0, "plain ~");
@@ -134,8 +143,12 @@ static void test_json(void)
 	JSON("\xed\xa0\x80", all, "\\u00ed\\u00a0\\u0080");
 	/* U+0080 to U+009F, and their neighbour. */
 	JSON("\xc2\x80\xc2\x9f\xc2\xa0", 0, "\xc2\x80\xc2\x9f\xc2\xa0");
-	JSON("\xc2\x80\xc2\x9f\xc2\xa0", JSON_ESCAPE_C1, "\\u0080\\u009f\xc2\xa0");
-	JSON("\xc2", JSON_ESCAPE_C1, "\\u00c2");
+	JSON("\xc2\x80\xc2\x9f\xc2\xa0", JSON_ESCAPE_CONTROLS, "\\u0080\\u009f\xc2\xa0");
+	JSON("\xc2", JSON_ESCAPE_CONTROLS, "\\u00c2");
+	/* A character that changes the direction of the text. */
+	JSON("\xe2\x80\xae|", 0, "\xe2\x80\xae|");
+	JSON("\xe2\x80\xae|", JSON_ESCAPE_CONTROLS, "\\u202e|");
+	JSON("\xd8\x9c", JSON_ESCAPE_CONTROLS, "\\u061c");
 }
 
 static void test_raw_io(void)

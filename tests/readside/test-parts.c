@@ -173,7 +173,7 @@ static void test_texts(void)
 
 	/*
 	 * Control characters of ASCII and of UTF-8; the first and the last one, and their
-	 * neighbours.
+	 * neighbours. Bytes that are not UTF-8 are escaped as well.
 	 */
 	put_printable(out, "\x1f \x7e\x7f\x80\xc2\x7f\xc2\x80\xc2\x9f\xc2\xa0\xc3\x80\xc2", 16);
 	putc('\n', out);
@@ -182,7 +182,7 @@ static void test_texts(void)
 	put_hint(out, "do\rit");
 	put_json_text(out, "q\"\\\n");
 	CHECK(is_output(out,
-			"\\x1f \x7e\\x7f\x80\xc2\\x7f\\xc2\\x80\\xc2\\x9f\xc2\xa0\xc3\x80\xc2\n"
+			"\\x1f \x7e\\x7f\\x80\\xc2\\x7f\\xc2\\x80\\xc2\\x9f\xc2\xa0\xc3\x80\\xc2\n"
 			"field a\\x09b: x\\x0ay\ntext\nhint: do\\x0dit\n\"q\\\"\\\\\\u000a\""));
 	CHECK(!strcmp(location_text(NULL, offset, sizeof(offset)), ""));
 	CHECK(!strcmp(location_text(&length, offset, sizeof(offset)), "list[].name.length"));

@@ -14,18 +14,11 @@
 #define JSON_ESCAPE_BYTES 6 /* \uXXXX */
 
 enum json_escape_flags {
-	/*
-	 * Escape U+0080 to U+009F, which terminals obey like the control characters below U+0020.
-	 */
-	JSON_ESCAPE_C1 = 1,
+	/* Escape all characters that a terminal obeys: utf8_is_control(). */
+	JSON_ESCAPE_CONTROLS = 1,
 	/* Write the end of a line as \n, not as \u000a. */
 	JSON_ESCAPE_NEWLINE_SHORT = 2,
 };
-
-static inline bool json_is_c1(const unsigned char *text, unsigned int length)
-{
-	return length == 2 && text[0] == 0xc2 && text[1] < 0xa0;
-}
 
 /*
  * Number of bytes at the beginning of the text that need no escape. Most texts are printable ASCII:
@@ -44,12 +37,24 @@ static inline size_t json_plain(const char *text, size_t size, unsigned int flag
 			break;
 		if (byte >= 0x80) {
 			length = utf8_length(bytes + at, size - at);
-			if (!length || ((flags & JSON_ESCAPE_C1) && json_is_c1(bytes + at, length)))
+			if (!length ||
+					((flags & JSON_ESCAPE_CONTROLS) &&
+							utf8_is_control(bytes + at, length)))
 				break;
 		}
 		at += length;
 	}
 	return at;
+}
+
+/* The character of that length (1 to 3). */
+static inline unsigned int json_character(const unsigned char *text, unsigned int length)
+{
+	if (length == 1)
+		return text[0];
+	if (length == 2)
+		return (text[0] & 0x1fu) << 6 | (text[1] & 0x3fu);
+	return (text[0] & 0xfu) << 12 | (text[1] & 0x3fu) << 6 | (text[2] & 0x3fu);
 }
 
 /*
@@ -60,10 +65,13 @@ static inline size_t json_escape(const char *text, size_t left, unsigned int fla
 		char ret_escape[JSON_ESCAPE_BYTES], size_t *ret_length)
 {
 	const unsigned char *bytes = (const unsigned char *)text;
-	bool is_c1 = (flags & JSON_ESCAPE_C1) && left >= 2 &&
-			json_is_c1(bytes, utf8_length(bytes, left));
-	unsigned char number = is_c1 ? bytes[1] : bytes[0];
+	unsigned int length = (flags & JSON_ESCAPE_CONTROLS) ? utf8_length(bytes, left) : 1;
+	unsigned int number;
 
+	/* A byte that is not UTF-8 becomes the character of the same number. */
+	if (!length || !utf8_is_control(bytes, length))
+		length = 1;
+	number = json_character(bytes, length);
 	ret_escape[0] = '\\';
 	*ret_length = 2;
 	if (number == '"' || number == '\\') {
@@ -72,12 +80,11 @@ static inline size_t json_escape(const char *text, size_t left, unsigned int fla
 		ret_escape[1] = 'n';
 	} else {
 		ret_escape[1] = 'u';
-		ret_escape[2] = ret_escape[3] = '0';
-		ret_escape[4] = "0123456789abcdef"[number >> 4];
-		ret_escape[5] = "0123456789abcdef"[number & 15];
+		for (int i = 0; i < 4; i++)
+			ret_escape[2 + i] = "0123456789abcdef"[number >> (12 - 4 * i) & 15];
 		*ret_length = JSON_ESCAPE_BYTES;
 	}
-	return is_c1 ? 2 : 1;
+	return length;
 }
 
 /* Receives bytes of a string. */
