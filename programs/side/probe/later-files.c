@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Find the files of a library that a program has not loaded yet, where the program's dynamic linker
- * would find them.
+ * would find them, or where programs have their plug-ins and extensions.
  */
 #include "spec-options.h"
 
@@ -18,6 +18,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* Directories below `lib` that are searched: lib/NAME/NAME/NAME/NAME. */
+#define LIB_LEVELS 4
 
 struct later_search {
 	const struct probe_target *target;
@@ -96,6 +99,50 @@ static bool later_scan_folder(void *user, const char *folder)
 	return search->ret != -ENOENT;
 }
 
+/* Scan a directory and those in it, down to a number of levels. Links are not followed. */
+static void later_scan_tree(struct later_search *search, const char *folder, unsigned int levels)
+{
+	const struct dirent *entry;
+	DIR *directory;
+
+	(void)later_scan_folder(search, folder);
+	directory = levels ? opendir(folder) : NULL;
+	while (directory && (entry = readdir(directory))) {
+		char path[PATH_MAX];
+
+		if (entry->d_type == DT_DIR && *entry->d_name != '.' &&
+				snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name) <
+						(int)sizeof(path))
+			later_scan_tree(search, path, levels - 1);
+	}
+	if (directory)
+		closedir(directory);
+}
+
+/* The directory of the program, and `lib` beside it: java finds bin/../lib/server/libjvm.so so. */
+static void later_scan_beside(struct later_search *search, const char *program)
+{
+	const char *slash = strrchr(program, '/');
+	char *folder = NULL;
+
+	if (!slash || search->ret != -ENOENT)
+		return;
+	if (asprintf(&folder, "%.*s", slash == program ? 1 : (int)(slash - program), program) < 0) {
+		search->ret = error_set_no_memory(search->error);
+		return;
+	}
+	(void)later_scan_folder(search, folder);
+	free(folder);
+	if (search->ret != -ENOENT)
+		return;
+	if (asprintf(&folder, "%.*s/../lib", (int)(slash - program), program) < 0) {
+		search->ret = error_set_no_memory(search->error);
+		return;
+	}
+	later_scan_tree(search, folder, LIB_LEVELS);
+	free(folder);
+}
+
 /*
  * The value of LD_LIBRARY_PATH with which the process was started; the caller frees it. NULL: none,
  * or not readable.
@@ -141,6 +188,7 @@ static void later_scan_folders(
 	image_close(image);
 	if (fd >= 0)
 		close(fd);
+	later_scan_beside(search, path);
 }
 
 static void later_add_names(struct later_search *search)

@@ -128,6 +128,26 @@ def test_search():
     contains(result.err, "bare has not loaded `libplug`")
 
 
+def test_beside():
+    """The directory of the program, and `lib` beside it, to four levels."""
+    for count, place in ((8, "app/bin/libown.so"), (8, "app/lib/libtop.so"), (8, "app/lib/a/b/c/d/libdeep.so"), (0, "app/lib/a/b/c/d/e/libdeeper.so")):
+        name = os.path.basename(place).removesuffix(".so")
+        path = library(place, 7)
+        os.makedirs(f"{FOLDER}/app/bin", exist_ok=True)
+        program = build("app/bin/opens", PROGRAM)
+        if count:
+            expect(count, "--function", f"{name}:work", command=f"{program} now {path}")
+        else:
+            equal(trace("--function", f"{name}:work", command=f"{program} now {path}")[0].status, 1)
+
+
+def test_java():
+    """The library of the virtual machine, which java finds below its own directory."""
+    if not shutil.which("java"):
+        skip("no java")
+    expect(1, "--function", "libjvm:JNI_CreateJavaVM", command="java -version")
+
+
 def test_markers():
     """A marker of the library, by its own name and by a glob, with its operand."""
     for name in ("libplug:plug:works", "libplug:plug:*", f"{PLUG}:plug:works"):
@@ -208,6 +228,8 @@ def test_python():
     result, output = trace("--function", "libsqlite3:sqlite3_step", "--function", f"{where}:PyInit__sqlite3", command=f"/usr/bin/python3 {FOLDER}/query.py")
     equal(result.status, 0, result.err)
     lines = read(output)
+    result, other = trace("--function", "_sqlite3:PyInit__sqlite3", command=f"/usr/bin/python3 {FOLDER}/query.py")
+    equal((result.status, len(read(other))), (0, 1), result.err)
     # One row, and the end of the rows.
     equal([sum(f"probe:{name}:" in line for line in lines) for name in ("PyInit__sqlite3", "sqlite3_step")], [1, 2], "\n".join(lines))
 

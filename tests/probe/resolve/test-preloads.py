@@ -73,10 +73,13 @@ def test_starter():
 
 
 def test_absent():
-    """If the library is missing, no program is started, as before; nor for a program that loads no libraries."""
-    for command, env in ((RUNS, {}), (STATIC, {"LD_PRELOAD": SERVES})):
-        result, _ = trace("libserves:serve", command, **env)
+    """If the library is missing, no program is started, as before; nor for a program that loads no libraries. One beside the program may be loaded later."""
+    for name, command, env in (("libmissing", RUNS, {}), ("libserves", STATIC, {"LD_PRELOAD": SERVES})):
+        result, _ = trace(f"{name}:serve", command, **env)
         true(result.status not in (0, 3), str(result))
+    result, _ = trace("libserves:serve", RUNS)
+    equal(result.status, 3, result.err)
+    contains(result.err, f"pending: {SERVES} is not loaded yet")
 
 
 def test_file():
