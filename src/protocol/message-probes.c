@@ -186,6 +186,8 @@ const char *wire_probe_error_text(uint32_t error)
 		return "the program is in a sandbox (seccomp) in which a breakpoint would end it";
 	case ECANCELED:
 		return "the program has entered a sandbox (seccomp) in which a hit there would end it";
+	case ENOTUNIQ:
+		return "the program has loaded another file by that path: its build ID differs";
 	case EFAULT: return "its location is not in code of that file";
 	default:
 		return strerrordesc_np((int)error) ? strerrordesc_np((int)error) : "unknown reason";

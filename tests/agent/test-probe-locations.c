@@ -288,6 +288,11 @@ static void test_modules(void **unused)
 	find(found);
 	assert_true(found[1].nr == 2 && found[1].bias[0] == at(0) && found[1].other[0] &&
 			found[1].bias[1] == 200 && !found[1].other[1]);
+	/* Another file has the path. */
+	assert_false(found[1].is_replaced);
+	modules[1].build_id[0] = 'z';
+	find(found);
+	assert_true(!found[1].nr && found[1].is_replaced);
 	/* Four maps of one module, and no more. */
 	begin();
 	for (uint32_t i = 0; i < 5; i++)
@@ -333,6 +338,23 @@ static void test_hooks(void **unused)
 	assert_int_equal(probes_locations_find(&scene), 0);
 	assert_true(scene.reported && all_details[0] == details);
 	assert_called("");
+	/* Another file by that path, and none. */
+	libraries[0].path = modules[0].path;
+	libraries[0].path_size = (uint32_t)strlen(modules[0].path);
+	modules[0].build_id_size = 3;
+	assert_int_equal(probes_locations_find(&scene), 0);
+	assert_true(!scene.reported && !all_details[0] && scene.errors[0] == -ENOTUNIQ);
+	scene.reported = true;
+	assert_int_equal(probes_locations_find(&scene), 0);
+	assert_true(scene.reported && scene.errors[0] == -ENOTUNIQ);
+	nr_libraries = 0;
+	assert_int_equal(probes_locations_find(&scene), 0);
+	assert_true(!scene.reported && !scene.errors[0]);
+	nr_libraries = 1;
+	modules[0].build_id_size = 0;
+	assert_int_equal(probes_locations_find(&scene), 0);
+	assert_called("steps 0\n");
+	details = all_details[0];
 	/* Another map of the module, then no map of the first one. */
 	libraries[1] = libraries[0];
 	libraries[1].base = at(100);

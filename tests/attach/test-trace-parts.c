@@ -354,6 +354,14 @@ static void test_answers(void)
 	answer.states[WIRE_PROBE_ABSENT] = 5;
 	CHECK(reports(&tracing, &answer, 0,
 			"side: open is not in process 78 yet: it is set when its library is loaded\n"));
+	/* At the end of a command. */
+	tracing.running = false;
+	CHECK(reports(&tracing, &answer, 0,
+			"side: open was never set in process 78: the program did not load its library, or loaded another file by that name\n"));
+	answer.was_set = true;
+	CHECK(reports(&tracing, &answer, 0, ""));
+	tracing.running = true;
+	answer.was_set = false;
 	answer.states[WIRE_PROBE_RESTS] = 1;
 	CHECK(reports(&tracing, &answer, 0,
 			"side: open is set in process 78: 0 of 5 locations: no rule records its events (does a filter name fields that they do not have?)\n"));

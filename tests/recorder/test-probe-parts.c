@@ -372,7 +372,8 @@ static void test_answers(void)
 	CHECK(answer->locations == 7 && answer->cut == 11 && answer->lost == 12 &&
 			answer->unseen == 13 && answer->abandoned == 14 && answer->traps == 15 &&
 			answer->code_bytes == 16 && !answer->answered);
-	CHECK(answer->states[WIRE_PROBE_JUMP] == 2 && answer->states[WIRE_PROBE_REFUSED] == 1);
+	CHECK(answer->states[WIRE_PROBE_JUMP] == 2 && answer->states[WIRE_PROBE_REFUSED] == 1 &&
+			answer->was_set);
 	CHECK(answer->nr_refusals == 1 && answer->refusals[0].first == 2 &&
 			answer->refusals[0].count == 1 && answer->refusals[0].error == EBUSY);
 	/* The remainder of the report. */

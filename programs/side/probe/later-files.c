@@ -5,6 +5,7 @@
  */
 #include "spec-options.h"
 
+#include "base/io.h"
 #include "elf/image.h"
 #include "elf/libraries.h"
 
@@ -19,6 +20,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* A process can make its environment as large as its memory. */
+#define ENVIRONMENT_MAX (1u << 20)
 /* Directories below `lib` that are searched: lib/NAME/NAME/NAME/NAME. */
 #define LIB_LEVELS 4
 
@@ -150,20 +153,22 @@ static void later_scan_beside(struct later_search *search, const char *program)
 static char *later_read_variable(pid_t pid)
 {
 	static const char name[] = "LD_LIBRARY_PATH=";
-	char path[64], *text = NULL, *found = NULL;
-	size_t capacity = 0;
-	FILE *file;
+	char path[64], *text = malloc(ENVIRONMENT_MAX), *found = NULL;
+	ssize_t size;
+	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
-	file = fopen(path, "re");
-	if (!file)
-		return NULL;
-	while (!found && getdelim(&text, &capacity, '\0', file) > 0) {
-		if (!strncmp(text, name, sizeof(name) - 1))
-			found = strdup(text + sizeof(name) - 1);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	size = text && fd >= 0 ? io_read(fd, text, ENVIRONMENT_MAX - 1) : -1;
+	if (fd >= 0)
+		close(fd);
+	if (size >= 0)
+		text[size] = '\0';
+	for (char *at = text; size > 0 && at < text + size && !found; at += strlen(at) + 1) {
+		if (!strncmp(at, name, sizeof(name) - 1))
+			found = strdup(at + sizeof(name) - 1);
 	}
 	free(text);
-	fclose(file);
 	return found;
 }
 

@@ -322,6 +322,25 @@ static int trace_print_filtered_out(
 			trace_probe_spec_text(tracing, answer->number), tracing->filter);
 }
 
+/* A command has ended, so its answers are final: its libraries may have been unloaded again. */
+static void trace_print_absent(
+		const struct tracing *tracing, const struct session_probe_answer *answer)
+{
+	const char *spec = trace_probe_spec_text(tracing, answer->number);
+
+	if (tracing->running)
+		message_note("%s is not in process %" PRId32
+			     " yet: it is set when its library is loaded",
+				spec, answer->pid);
+	else if (answer->was_set)
+		message_detail("%s was set in process %" PRId32 " until its library was unloaded",
+				spec, answer->pid);
+	else
+		message_note("%s was never set in process %" PRId32
+			     ": the program did not load its library, or loaded another file by that name",
+				spec, answer->pid);
+}
+
 static void trace_print_answer(struct tracing *tracing, const struct session_probe_answer *answer)
 {
 	uint64_t set = 0;
@@ -348,9 +367,7 @@ static void trace_print_answer(struct tracing *tracing, const struct session_pro
 				trace_probe_spec_text(tracing, answer->number), answer->pid,
 				answer->locations);
 	else if (!set && answer->states[WIRE_PROBE_ABSENT])
-		message_note("%s is not in process %" PRId32
-			     " yet: it is set when its library is loaded",
-				trace_probe_spec_text(tracing, answer->number), answer->pid);
+		trace_print_absent(tracing, answer);
 	else
 		(tracing->running ? message_note : message_detail)("%s is set in process %" PRId32
 								   ": %" PRIu64 " of %" PRIu32

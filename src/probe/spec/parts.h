@@ -22,6 +22,7 @@ struct resolve_module {
 	/* the error when its code was read; 0: none, or the file has no functions */
 	int unread;
 	bool later;          /* the program has not loaded it, and may load it later */
+	bool reported;       /* `later`, and a note has named it */
 	bool named;          /* `later`, and the spec that is being resolved names it */
 	bool loaded;         /* mapped in a process; otherwise `bias` is unknown */
 	uint64_t bias;       /* difference between addresses in the process and in the file */

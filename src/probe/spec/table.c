@@ -813,19 +813,17 @@ static void report_piece(const struct table_builder *builder)
 				piece_hint(piece, hint, sizeof(hint)), RESOLVE_LEFT_OUT);
 }
 
-/* Report the files of the table that the program has not loaded. */
+/* Report each file of the table that the program has not loaded, once for all specs. */
 static void report_later(const struct table_builder *builder)
 {
-	const struct resolve_module *before = NULL;
-
 	for (size_t i = 0; i < builder->locations.count; i++) {
 		const struct location *location = &builder->locations.items[i];
-		const struct resolve_module *module = location->module;
+		struct resolve_module *module = location->module;
 		char text[512];
 
-		if (!module->later || module == before || module->writer != builder->writer)
+		if (!module->later || module->reported || module->writer != builder->writer)
 			continue;
-		before = module;
+		module->reported = true;
 		snprintf(text, sizeof(text),
 				"pending: %.400s is not loaded yet; its probes are set when it is loaded",
 				module->path);

@@ -21,6 +21,7 @@ struct session_probe_answer {
 	char *procname;
 	bool ended;
 	bool answered;      /* false: the program has the table, but has not reported yet */
+	bool was_set;       /* a location was set at any time, perhaps in an unloaded library */
 	uint32_t error;     /* why the program cannot use the table at all; 0: it can */
 	uint32_t locations; /* in the table */
 	uint32_t states[WIRE_NR_PROBE_STATES]; /* number of locations in each state */

@@ -313,6 +313,7 @@ static void begin_answer(struct installed_table *installed, const struct wire_pr
 	*answer = (struct session_probe_answer){
 			.number = answer->number,
 			.answered = answer->answered,
+			.was_set = answer->was_set,
 			.error = probed->error,
 			.locations = probed->nr_probes,
 			.cut = probed->cut,
@@ -339,6 +340,12 @@ static void record_probes_add_refusal(
 			.first = run->first, .count = run->count, .error = run->error};
 }
 
+static bool record_probes_is_set(uint32_t state)
+{
+	return (state >= WIRE_PROBE_JUMP && state <= WIRE_PROBE_BREAKPOINT) ||
+			state == WIRE_PROBE_UPROBE;
+}
+
 /* The decoder has checked that the runs of a message are consecutive and within the table. */
 int probes_hear(struct instance *instance, const struct wire_probed *probed)
 {
@@ -361,6 +368,7 @@ int probes_hear(struct instance *instance, const struct wire_probed *probed)
 			return -EPROTO;
 		installed->next = run.first + run.count;
 		installed->answer.states[run.state] += run.count;
+		installed->answer.was_set |= record_probes_is_set(run.state);
 		if (run.state == WIRE_PROBE_REFUSED)
 			record_probes_add_refusal(&installed->answer, &run);
 	}

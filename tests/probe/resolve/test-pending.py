@@ -28,15 +28,33 @@ __attribute__((constructor)) static void begin(void)
 }
 int serve(int i) { return work(i); }
 """
-# Opens each library of the command line in turn; waits for a line before it, if the first argument is `wait`.
+# Opens each library of the command line in turn; waits for a line before it, if the first argument is `wait`. `swap`: opens a library, then another
+# file by its path, then the library again. `keep`: keeps another file by its path.
 PROGRAM = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
+static int swap(const char *path, const char *other, int keeps)
+{
+	char old[4096];
+	snprintf(old, sizeof(old), "%s.old", path);
+	if (!keeps)
+		dlclose(dlopen(path, RTLD_NOW));
+	rename(path, old);
+	rename(other, path);
+	if (keeps)
+		return !dlopen(path, RTLD_NOW);
+	dlclose(dlopen(path, RTLD_NOW));
+	rename(old, path);
+	dlclose(dlopen(path, RTLD_NOW));
+	return 0;
+}
 int main(int argc, char **argv)
 {
 	int waits = !strcmp(argv[1], "wait"), local = !strcmp(argv[1], "namespace");
+	if (!strcmp(argv[1], "swap") || !strcmp(argv[1], "keep"))
+		return swap(argv[2], argv[3], *argv[1] == 'k');
 	for (int i = 2; i < argc; i++) {
 		void *library;
 		int (*serve)(int);
@@ -111,6 +129,27 @@ def test_debugger():
                           capture_output=True, text=True, check=False, env=ENV, timeout=60)
     equal(done.stdout.count("hit\n"), 16, done.stdout + done.stderr)
     expect(16, "--function", f"{PLUG}:work", command=f"{OPENS} now {PLUG} {PLUG}")
+
+
+def test_other_file():
+    """Another file by the same path is not probed, and that is reported. The first file is probed again."""
+    moved = library("plugs/libmoved.so", 7)
+    expect(14, "--function", f"{moved}:work", command=f"{OPENS} swap {moved} {library('other.so', 5, 3)}")
+    moved = library("plugs/libmoved.so", 7)
+    result, _ = trace("--function", f"{moved}:work", command=f"{OPENS} keep {moved} {library('other.so', 5, 3)}")
+    equal(result.status, 1, result.err)
+    contains(result.err, "recorded 0 events")
+    contains(result.err, "not set: work, at 0x")
+    contains(result.err, "the program has loaded another file by that path: its build ID differs")
+
+
+def test_never():
+    """A library that the program does not load."""
+    result, _ = trace("--function", "libplug:work", command=f"{OPENS} now")
+    equal(result.status, 0, result.err)
+    contains(result.err, "libplug:work was never set in process")
+    result, _ = trace("--function", "libplug:work", command=f"{OPENS} now {PLUG}")
+    true("was never set" not in result.err, result.err)
 
 
 def test_namespaces():

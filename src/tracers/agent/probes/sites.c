@@ -74,6 +74,7 @@ struct mapped_modules {
 	uint64_t bias[MAPS_MAX];
 	bool other[MAPS_MAX]; /* another file than the table's, with the same build id */
 	uint32_t nr;
+	bool is_replaced; /* the table's path is mapped, but it is that of another file now */
 };
 
 struct site_search {
@@ -111,7 +112,11 @@ static void probes_site_check_library(void *user, const struct base_library *lib
 		struct probe_table_module module;
 
 		probe_table_module(&search->table->table, i, &module);
-		if (found->nr == MAPS_MAX || !is_module(&module, library, &identity))
+		if (!is_module(&module, library, &identity)) {
+			found->is_replaced |= has_path(&module, library);
+			continue;
+		}
+		if (found->nr == MAPS_MAX)
 			continue;
 		found->other[found->nr] = !has_path(&module, library);
 		found->bias[found->nr++] = bias;
@@ -287,8 +292,11 @@ static void update_specs(
 		struct probes_table *table, uint32_t index, const struct mapped_modules *found)
 {
 	struct probes_spec_details **at = &table->details[index];
+	int error = !found->nr && found->is_replaced ? -ENOTUNIQ : 0;
 	uint32_t i;
 
+	if ((error != 0) != (table->errors[index] == -ENOTUNIQ))
+		table->reported = false;
 	while (*at) {
 		if (is_found(found, (*at)->bias)) {
 			at = &(*at)->next_same;
@@ -299,7 +307,7 @@ static void update_specs(
 		*at = (*at)->next_same;
 		table->reported = false;
 	}
-	table->errors[index] = 0;
+	table->errors[index] = error;
 	for (i = 0; i < found->nr; i++)
 		if (!has_spec(table->details[index], found->bias[i]))
 			table->errors[index] =
