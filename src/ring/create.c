@@ -206,8 +206,9 @@ struct ring_import {
 	uint64_t base;
 	/* Each ring is mapped twice in the source: true for a process, false for a file or a copy. */
 	bool doubled;
-	bool dumped; /* the source is a copy for core dumps */
-	bool leased; /* Only if the rings do not overwrite. */
+	bool dumped;  /* the source is a copy for core dumps */
+	bool touched; /* pages that the process never used are absent: -ENODATA */
+	bool leased;  /* Only if the rings do not overwrite. */
 	struct ring_memory memory;
 };
 
@@ -243,6 +244,55 @@ static void ring_import_lost(const struct ring_import *import, uint32_t ring)
 	}
 }
 
+/* Leaves absent pages of the control part as they are. */
+static int ring_import_controls(const struct ring_import *import)
+{
+	uint64_t page = import->touched ? (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+	uint64_t at, end = import->memory.layout.lost_offset;
+	int ret = 0;
+
+	if (!import->touched)
+		return ring_import_bytes(import, RING_HEADER_BYTES,
+				import->memory.base + RING_HEADER_BYTES,
+				(size_t)(end - RING_HEADER_BYTES));
+	ring_controls_fill(import->memory.base, &import->memory.geometry);
+	for (at = RING_HEADER_BYTES; at < end && !ret; at += page) {
+		uint64_t left = page - at % page, part = left < end - at ? left : end - at;
+
+		ret = ring_import_bytes(import, at, import->memory.base + at, (size_t)part);
+		if (ret == -ENODATA)
+			ret = 0;
+	}
+	return ret;
+}
+
+/* A page can be in the second mapping only. A page behind the first records can be absent. */
+static int ring_import_touched_data(
+		const struct ring_import *import, uint64_t from, unsigned char *to, uint64_t head)
+{
+	uint64_t size = import->memory.geometry.size, page = (uint64_t)sysconf(_SC_PAGESIZE), at;
+
+	for (at = 0; at < size; at += page) {
+		int ret = ring_import_bytes(import, from + at, to + at, (size_t)page);
+
+		if (ret == -ENODATA)
+			ret = ring_import_bytes(import, from + size + at, to + at, (size_t)page);
+		if (ret && (ret != -ENODATA || at < ring_head_position(head)))
+			return ret;
+	}
+	return 0;
+}
+
+static int ring_import_data(const struct ring_import *import, uint32_t ring, uint64_t from)
+{
+	unsigned char *to = ring_memory_data(&import->memory, ring);
+
+	if (import->touched)
+		return ring_import_touched_data(
+				import, from, to, ring_memory_control(&import->memory, ring)->head);
+	return ring_import_bytes(import, from, to, (size_t)import->memory.geometry.size);
+}
+
 static void ring_import_ring(const struct ring_import *import, uint32_t ring)
 {
 	uint64_t size = import->memory.geometry.size;
@@ -257,20 +307,16 @@ static void ring_import_ring(const struct ring_import *import, uint32_t ring)
 			ring_head_position(control->head) == (control->tail & RING_POSITION_MASK))
 		return;
 	if (control->head != RING_EPOCH_FLIP)
-		control->absent = ring_import_bytes(import, from,
-						  ring_memory_data(&import->memory, ring),
-						  (size_t)size) != 0;
+		control->absent = ring_import_data(import, ring, from) != 0;
 }
 
 static int ring_import_into(struct ring_import *import, int fd)
 {
-	const struct ring_layout *layout = &import->memory.layout;
 	int ret = ring_memory_map(fd, RING_END_PRODUCER, &import->memory);
 
 	if (ret)
 		return ret;
-	ret = ring_import_bytes(import, RING_HEADER_BYTES, import->memory.base + RING_HEADER_BYTES,
-			(size_t)(layout->lost_offset - RING_HEADER_BYTES));
+	ret = ring_import_controls(import);
 	for (uint32_t ring = 0; !ret && ring < import->memory.geometry.rings; ring++)
 		ring_import_ring(import, ring);
 	ring_memory_unmap(&import->memory);
@@ -329,6 +375,14 @@ int ring_memory_import(ring_memory_read *read, void *user, uint64_t base, int *r
 int ring_memory_import_dumped(ring_memory_read *read, void *user, uint64_t base, int *ret_fd)
 {
 	struct ring_import import = {.read = read, .user = user, .base = base, .dumped = true};
+
+	return ring_import_run(&import, ret_fd);
+}
+
+int ring_memory_import_touched(ring_memory_read *read, void *user, uint64_t base, int *ret_fd)
+{
+	struct ring_import import = {
+			.read = read, .user = user, .base = base, .doubled = true, .touched = true};
 
 	return ring_import_run(&import, ret_fd);
 }

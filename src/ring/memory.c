@@ -409,6 +409,9 @@ int ring_memory_map(int fd, enum ring_end end, struct ring_memory *memory)
 		return ret;
 	}
 	ring_memory_advise(memory, end);
+	/* A kernel dump shows the header only if the page tables of this process do. */
+	if (end == RING_END_PRODUCER)
+		(void)*(const volatile unsigned char *)memory->base;
 	if (!sealed && end == RING_END_PRODUCER)
 		ring_dumped_open(memory, fd);
 	return 0;

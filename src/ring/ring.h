@@ -174,6 +174,11 @@ typedef int ring_memory_read(void *user, uint64_t address, void *to, size_t size
 int ring_memory_import(ring_memory_read *read, void *user, uint64_t base, int *ret_fd);
 /* The same for the address of a copy that a producer keeps for core dumps. */
 int ring_memory_import_dumped(ring_memory_read *read, void *user, uint64_t base, int *ret_fd);
+/*
+ * The same as ring_memory_import() for the page tables of a process: read() returns -ENODATA for a
+ * page that the process has never used.
+ */
+int ring_memory_import_touched(ring_memory_read *read, void *user, uint64_t base, int *ret_fd);
 
 /*
  * Check the file of a descriptor that another process sent, without mapping it: 0 and its geometry,

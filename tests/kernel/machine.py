@@ -49,6 +49,12 @@ for port in /sys/class/virtio-ports/*; do
 	status) status=/dev/${port##*/} ;;
 	esac
 done
+if [ -e /side/panics ]; then
+	# The kernel panics when its first process ends.
+	$b sh /side/command </dev/null >$out 2>&1 &
+	until [ -e /run/panic ]; do $b sleep 0.1; done
+	exit 0
+fi
 $b sh /side/command </dev/null 2>&1 | $b cat >$out
 $b cat /run/status >$status
 $b sync
@@ -120,10 +126,10 @@ def kernel_words():
     return words
 
 
-def qemu_command(initial, console, words, ports):
+def qemu_command(initial, console, words, ports, memory):
     """@ports: the name of each port, and the file that gets its output."""
     command = [QEMU, "-M", "microvm,acpi=off,x-option-roms=off", "-accel", "tcg,thread=multi", "-cpu", "max",
-               "-smp", "2", "-m", "512M", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+               "-smp", "2", "-m", memory, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
                "-kernel", KERNEL, "-initrd", initial, "-append", " ".join(words),
                "-chardev", f"file,id=con,path={console}", "-serial", "chardev:con",
                "-device", "virtio-serial-device"]
@@ -137,25 +143,37 @@ def read(path):
         return file.read()
 
 
+def prepare(directory, command, variables=(), panics=False):
+    """Returns the command of a machine whose files are in this directory. With `panics`, the machine
+    does not end: its kernel panics when the command creates /run/panic.
+    """
+    initial, console, out, status = (os.path.join(directory, name)
+                                     for name in ("initial", "console", "out", "status"))
+    archive = Archive(initial)
+    archive.add("dev/console", stat.S_IFCHR | 0o600, device=(5, 1))
+    archive.add("first", stat.S_IFREG | 0o644)
+    archive.copy(BUSYBOX, "side/busybox")
+    archive.text("side/init", INIT)
+    archive.text("init", INIT)
+    if panics:
+        archive.add("side/panics", stat.S_IFREG | 0o644)
+    words = " ".join(shlex.quote(word) for word in command)
+    exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in variables)
+    archive.text("side/command", f"export PATH={shlex.quote(os.environ['PATH'])}\n{exports}"
+                 f"cd {shlex.quote(os.getcwd())}\n{words}\necho $? >/run/status\n")
+    archive.close()
+    parameters = kernel_words() + ["rdinit=/init"] + (["panic=0"] if panics else [])
+    machine = qemu_command(initial, console, parameters, {"out": out, "status": status},
+                           "256M" if panics else "512M")
+    return machine + ["-fsdev", "local,id=root,path=/,security_model=none,readonly=on,multidevs=remap",
+                      "-device", "virtio-9p-device,fsdev=root,mount_tag=root"]
+
+
 def run(command, variables=(), patience=200):
     """Runs a command in the machine. Returns its status, or None if the machine failed, and its output."""
     with tempfile.TemporaryDirectory(prefix="side-machine-") as directory:
-        initial, console, out, status = (os.path.join(directory, name)
-                                         for name in ("initial", "console", "out", "status"))
-        archive = Archive(initial)
-        archive.add("dev/console", stat.S_IFCHR | 0o600, device=(5, 1))
-        archive.add("first", stat.S_IFREG | 0o644)
-        archive.copy(BUSYBOX, "side/busybox")
-        archive.text("side/init", INIT)
-        archive.text("init", INIT)
-        words = " ".join(shlex.quote(word) for word in command)
-        exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in variables)
-        archive.text("side/command", f"export PATH={shlex.quote(os.environ['PATH'])}\n{exports}"
-                     f"cd {shlex.quote(os.getcwd())}\n{words}\necho $? >/run/status\n")
-        archive.close()
-        machine = qemu_command(initial, console, kernel_words() + ["rdinit=/init"], {"out": out, "status": status})
-        machine += ["-fsdev", "local,id=root,path=/,security_model=none,readonly=on,multidevs=remap",
-                    "-device", "virtio-9p-device,fsdev=root,mount_tag=root"]
+        machine = prepare(directory, command, variables)
+        console, out, status = (os.path.join(directory, name) for name in ("console", "out", "status"))
         try:
             done = subprocess.run(machine, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                                   timeout=patience, check=False)

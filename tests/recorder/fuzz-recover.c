@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Runs `side recover` on damaged input. The test creates a core dump with rings and with the record
- * of an agent, and a folder of --buffers. Unchanged, both yield all recorded events. Then it
+ * of an agent, the memory of a machine with such a process, and a folder of --buffers. Unchanged,
+ * each yields all recorded events. Then it
  * changes bytes of them, in the same way in each run; the worst permitted result is an error
  * message. With -DFUZZ_TARGET the core dump is libFuzzer's.
  */
@@ -23,6 +24,7 @@
 #include "abi/visit.h"
 #include "protocol/recovery.h"
 #include "protocol/protocol.h"
+#include "memory-image.h"
 
 side_static_event(ev_good, "fuzz", "good", SIDE_LOGLEVEL_INFO,
 		side_field_list(side_field_u32("value")));
@@ -504,6 +506,233 @@ static void fuzz_folder(unsigned int rounds)
 	free(bad);
 }
 
+/* ---- the memory of a machine ---- */
+
+#define MACHINE_PAGES 8192u
+#define FAKE_PAGES 4096u /* heads at lower addresses than the process's one */
+
+static struct memory_image machine;
+
+/* The page of the memory with the process's record: `fakes` pages of other processes before it. */
+static uint32_t make_machine(uint32_t fakes)
+{
+	const unsigned char *rings = core + PAGE + RECORD_BYTES;
+	uint64_t address = (uint64_t)(uintptr_t)ring_producer_base(producer);
+	size_t size = core_bytes - PAGE - RECORD_BYTES, at;
+	uint32_t record, page;
+
+	image_begin(&machine, MACHINE_PAGES);
+	for (page = 0; page < fakes; page++) {
+		uint32_t fake = image_add(&machine);
+
+		memcpy(image_page(&machine, fake), core + PAGE, sizeof(struct recovery_head));
+	}
+	/* The page of this number has the record's address in a huge page. */
+	while (machine.nr < RECORD_AT / PAGE)
+		image_add(&machine);
+	record = machine.nr;
+	for (at = 0; at < RECORD_BYTES; at += PAGE)
+		memcpy(image_page(&machine, image_add(&machine)), core + PAGE + at, PAGE);
+	for (page = 0; page < RECORD_BYTES / PAGE; page++)
+		image_map(&machine, RECORD_AT + (uint64_t)page * PAGE, record + page);
+	for (at = 0; at < size; at += PAGE) {
+		page = image_add(&machine);
+		memcpy(image_page(&machine, page), rings + at, PAGE);
+		image_map(&machine, address + at, page);
+	}
+	image_complete(&machine);
+	return record;
+}
+
+/* The address of the data of a ring. */
+static uint64_t find_data(uint32_t ring)
+{
+	uint64_t size = 64 << 10;
+
+	return (uint64_t)(uintptr_t)ring_producer_base(producer) + ring_file_bytes - 2 * size +
+			2 * ring * size;
+}
+
+static struct session_summary recover_machine(const char *path)
+{
+	write_file("machine", machine.bytes, image_size(&machine));
+	return recover(path);
+}
+
+static void check_machine(const char *path)
+{
+	struct session_summary summary = recover_machine(path);
+
+	CHECK(!refusal[0] && summary.nr_processes == 1 && summary.failure == ERROR_NONE);
+	CHECK(summary.bytes > EVENTS * 8);
+}
+
+/* Pages that the process has not mapped, in the ways that a kernel does that. */
+static void check_absent_pages(const char *path)
+{
+	uint64_t *entry = image_entry(&machine, find_data(0), 1), was = *entry;
+	struct session_summary summary;
+
+	/* Not present but in memory; mapped in the other half only; never used. */
+	*entry = (~was & UINT64_C(0xffffffffff000)) | UINT64_C(0x100);
+	check_machine(path);
+	*entry = 0;
+	check_machine(path);
+	*image_entry(&machine, find_data(1), 1) = 0;
+	*image_entry(&machine, find_data(1) + (64 << 10), 1) = 0;
+	*image_entry(&machine, find_data(0) + (15 * PAGE), 1) = 0;
+	*image_entry(&machine, find_data(0) + (31 * PAGE), 1) = 0;
+	check_machine(path);
+	/* Swapped out, and gone in both halves. */
+	*entry = 0x1000;
+	summary = recover_machine(path);
+	CHECK(summary.failure != ERROR_NONE || refusal[0]);
+	*entry = 0;
+	*image_entry(&machine, find_data(0) + (64 << 10), 1) = 0;
+	summary = recover_machine(path);
+	CHECK(summary.failure != ERROR_NONE || refusal[0]);
+}
+
+static void check_machines(const char *path)
+{
+	uint32_t record = make_machine(0);
+	uint64_t *entry = image_entry(&machine, RECORD_AT, 2), was = *entry;
+
+	check_machine(path);
+	/* The record is in a huge page. */
+	*entry = IMAGE_PHYSICAL | IMAGE_PRESENT | 0x80;
+	check_machine(path);
+	*entry = was;
+	/* Another process's table has the record at another address. */
+	*image_entry(&machine, RECORD_AT, 1) = 0;
+	recover_machine(path);
+	CHECK(strstr(refusal, nothing));
+	image_map(&machine, RECORD_AT, record + 1);
+	recover_machine(path);
+	CHECK(strstr(refusal, nothing));
+	image_map(&machine, RECORD_AT, record);
+	check_absent_pages(path);
+	((Elf64_Ehdr *)(void *)machine.bytes)->e_machine = EM_AARCH64;
+	recover_machine(path);
+	CHECK(strstr(refusal, "it is of a machine other than x86-64"));
+	free(machine.bytes);
+}
+
+/* Each form of a compressed dump, and each mistake in its heads. */
+static void check_compressed(const char *path)
+{
+	static const struct mistake wrong[] = {
+			{272, 1, 'a', "it is of a machine other than x86-64"},
+			{428, 4, 8192, "it is of a machine other than x86-64"},
+			{424, 4, 2, "its pages are compressed with LZO or Snappy"},
+			{PAGE + 12, 4, 1, "it is a part of a dump in several files"},
+			{432, 4, UINT32_MAX, "its header is damaged"},
+			{436, 4, 1, "its header is damaged"},
+			{436, 4, UINT32_MAX, "its header is damaged"},
+			{436, 4, 32768, "its list of pages is truncated"},
+			{PAGE + 96, 8, PAGE * 8 + 1, "its header is damaged"},
+			{PAGE + 96, 8, 0, nothing},
+			{4 * PAGE + 8, 4, PAGE + 1, NULL},
+			{4 * PAGE, 8, UINT64_MAX, NULL},
+			{4 * PAGE + 12, 4, 2, NULL},
+			{0, 8, UINT64_C(0x706d7564656b616d), "it is flattened"},
+	};
+	static const enum image_form forms[] = {IMAGE_RAW, IMAGE_ZSTD, IMAGE_ZLIB};
+	unsigned char *bytes = NULL;
+	size_t size = 0, i;
+
+	for (i = 0; i < 6; i++) {
+		struct session_summary summary;
+
+		free(bytes);
+		bytes = image_compress(&machine, forms[i % 3], i > 2, &size);
+		write_file("machine", bytes, size);
+		summary = recover(path);
+		CHECK(!refusal[0] && summary.nr_processes == 1 && summary.bytes > EVENTS * 8);
+	}
+	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		uint64_t was;
+
+		memcpy(&was, bytes + wrong[i].at, sizeof(was));
+		memcpy(bytes + wrong[i].at, &wrong[i].number, wrong[i].size);
+		write_file("machine", bytes, size);
+		recover(path);
+		/* Without the page of the root table, which is the first one, nothing is found. */
+		CHECK(strstr(refusal, wrong[i].error ? wrong[i].error : nothing));
+		memcpy(bytes + wrong[i].at, &was, sizeof(was));
+	}
+	free(bytes);
+}
+
+static void fuzz_compressed(const char *path, unsigned int rounds)
+{
+	size_t size;
+	unsigned char *good = image_compress(&machine, IMAGE_ZLIB, true, &size),
+		      *bad = malloc(size);
+
+	CHECK(bad);
+	while (rounds--) {
+		memcpy(bad, good, size);
+		switch (random_number(4)) {
+		case 0: mutate(bad, 0, 448); break;
+		case 1: mutate(bad, PAGE, 104); break;
+		case 2: mutate(bad, 3 * PAGE, PAGE); break;
+		default: mutate(bad, 4 * PAGE, size - 4 * PAGE);
+		}
+		write_file("machine", bad,
+				random_number(16) ? size : random_number((unsigned int)size));
+		recover(path);
+	}
+	free(good);
+	free(bad);
+}
+
+/* LIMIT_PROGRAMS records are found. */
+static void check_many(const char *path)
+{
+	make_machine(FAKE_PAGES - 1);
+	check_machine(path);
+	free(machine.bytes);
+	make_machine(FAKE_PAGES);
+	recover_machine(path);
+	CHECK(strstr(refusal, nothing));
+	free(machine.bytes);
+}
+
+static void fuzz_machine(unsigned int rounds)
+{
+	char path[sizeof(folder) + 8];
+	unsigned char *good;
+	size_t size;
+
+	snprintf(path, sizeof(path), "%s/machine", folder);
+	check_machines(path);
+	check_many(path);
+	make_machine(0);
+	check_compressed(path);
+	fuzz_compressed(path, rounds);
+	size = image_size(&machine);
+	good = malloc(size);
+	CHECK(good);
+	memcpy(good, machine.bytes, size);
+	while (rounds--) {
+		unsigned int page = random_number(machine.nr + 1);
+
+		memcpy(machine.bytes, good, size);
+		/* Tables are mostly zero: change where they are not. */
+		if (random_number(2))
+			mutate(image_page(&machine, machine.root), 0, PAGE);
+		mutate(machine.bytes, page * PAGE, random_number(2) ? 256 : PAGE);
+		mutate(machine.bytes, 0, 256);
+		write_file("machine", machine.bytes,
+				random_number(16) ? size : random_number((unsigned int)size));
+		recover(path);
+	}
+	unlink(path);
+	free(good);
+	free(machine.bytes);
+}
+
 int main(int argc, char **argv)
 {
 	bool is_long = getenv("SIDE_TEST_LONG") != NULL;
@@ -526,6 +755,7 @@ int main(int argc, char **argv)
 	check_mistakes();
 	fuzz_core(is_long ? 20000 : 120);
 	fuzz_folder(is_long ? 20000 : 120);
+	fuzz_machine(is_long ? 20000 : 120);
 	snprintf(command, sizeof(command), "rm -rf %s", work);
 	CHECK(!system(command));
 	ring_producer_unmap(producer);

@@ -159,6 +159,7 @@ static int played_nanosleep(const struct timespec *pause, struct timespec *left)
 #define elf_getphdrnum played_getphdrnum
 #define gelf_getphdr played_getphdr
 #include "recorder/recovery/core-dump.c"
+#include "recorder/recovery/core-file.c"
 #undef gelf_getphdr
 #undef elf_getphdrnum
 #define maps_adopt played_maps_adopt
@@ -401,15 +402,15 @@ static void test_records(void)
 	head.self = segment.address;
 	CHECK(core.fd >= 0 && write(core.fd, &head, sizeof(head)) == sizeof(head));
 	CHECK(LIMIT_RECORDS == 64);
-	core_dump_recover_record(&core, segment.address, (const unsigned char *)&head);
+	core_add_record(&core, segment.address, (const unsigned char *)&head);
 	CHECK(core.nr_records == 64);
 	CHECK(reported(session, "a recording in /x cannot be recovered: it has another version"));
-	core_dump_recover_record(&core, segment.address, (const unsigned char *)&head);
+	core_add_record(&core, segment.address, (const unsigned char *)&head);
 	CHECK(core.nr_records == 64 && reported(session, NULL));
 	/* A duplicate does not count. */
 	core.nr_records = 63;
 	segment.address = 0x8000;
-	core_dump_recover_record(&core, segment.address, (const unsigned char *)&head);
+	core_add_record(&core, segment.address, (const unsigned char *)&head);
 	CHECK(core.nr_records == 63 && reported(session, NULL));
 	close(core.fd);
 	session_destroy(session);

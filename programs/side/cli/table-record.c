@@ -438,6 +438,8 @@ const char *const table_recover_paragraphs[] = {
 	"`side view --repair` repairs that trace if it was cut.",
 	"A core dump has the rings with the default settings (bits 0 and 1 of /proc/PID/coredump_filter, see core(5)), also of programs in sessions. "
 	"Rings in huge pages need bit 6.",
+	"The memory of a machine whose kernel has panicked has the rings of all recorded programs: an ELF file (/proc/vmcore, QEMU's dump-guest-memory), or a compressed one of makedumpfile. "
+	"It must contain the memory of programs: use `makedumpfile -d 17`.",
 	NULL,
 };
 

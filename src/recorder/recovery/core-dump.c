@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Recovers recordings from core dumps of traced programs. The agent keeps a record in memory of its
+ * Recovers recordings from the memory of traced programs. The agent keeps a record in memory of its
  * own (protocol/recovery.h) with the addresses of rings and descriptions. This part searches for it
  * at the beginning of each writable page. A dump is not trusted: all its data is checked, and
  * recovery uses at most as much memory as the rings that it really contains.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <gelf.h>
-#include <libelf.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/io.h"
 #include "ctf/ctf.h"
@@ -32,7 +27,6 @@
 
 #define PAGE 4096u
 #define SCAN_BYTES (1u << 20)
-#define LIMIT_SEGMENTS 1000000
 #define LIMIT_RECORDS 64 /* recordings in one program */
 #define LIMIT_CHUNKS 65536
 
@@ -48,10 +42,12 @@ static const struct segment *core_dump_find_segment(const struct core *core, uin
 }
 
 /* A mapping can consist of several consecutive segments. */
-static int read_core(void *user, uint64_t address, void *to, size_t size)
+int core_read(void *user, uint64_t address, void *to, size_t size)
 {
-	const struct core *core = user;
+	struct core *core = user;
 
+	if (core->read)
+		return core->read(core, address, to, size);
 	while (size) {
 		const struct segment *segment = core_dump_find_segment(core, address);
 		uint64_t inside;
@@ -69,48 +65,6 @@ static int read_core(void *user, uint64_t address, void *to, size_t size)
 		size -= part;
 		address += part;
 	}
-	return 0;
-}
-
-static int core_dump_compare_segments(const void *one, const void *other)
-{
-	const struct segment *a = one, *b = other;
-
-	return a->address < b->address ? -1 : a->address > b->address;
-}
-
-static int take_segments(struct core *core, Elf *elf, uint64_t file_size)
-{
-	size_t nr, i;
-
-	if (elf_getphdrnum(elf, &nr) || nr > LIMIT_SEGMENTS)
-		return -EINVAL;
-	core->segments = calloc(nr + 1, sizeof(*core->segments));
-	if (!core->segments)
-		return -ENOMEM;
-	for (i = 0; i < nr; i++) {
-		struct segment *segment = &core->segments[core->nr_segments];
-		GElf_Phdr head;
-
-		if (!gelf_getphdr(elf, (int)i, &head))
-			return -EINVAL;
-		if (head.p_type != PT_LOAD || !head.p_filesz || head.p_offset >= file_size)
-			continue;
-		*segment = (struct segment){
-				.address = head.p_vaddr,
-				.offset = head.p_offset,
-				.size = head.p_filesz,
-				.writable = head.p_flags & PF_W,
-		};
-		/* Use what a truncated dump contains. */
-		if (segment->size > file_size - segment->offset)
-			segment->size = file_size - segment->offset;
-		if (segment->address + segment->size < segment->address)
-			continue;
-		core->nr_segments++;
-	}
-	qsort(core->segments, core->nr_segments, sizeof(*core->segments),
-			core_dump_compare_segments);
 	return 0;
 }
 
@@ -152,31 +106,10 @@ static int read_contexts(struct core *core, const struct recovery_channel *from,
 	names = malloc(from->contexts_size + 1);
 	if (!names)
 		return -ENOMEM;
-	ret = from->contexts_size ? read_core(core, from->contexts, names, from->contexts_size) : 0;
+	ret = from->contexts_size ? core_read(core, from->contexts, names, from->contexts_size) : 0;
 	if (!ret)
 		ret = context_list_read(ret_list, names, from->nr_contexts, from->contexts_size);
 	free(names);
-	return ret;
-}
-
-/* Imports the rings of a dead program as a copy. */
-static int import_rings(struct core *core, struct instance *instance, uint32_t index,
-		const struct recovery_channel *from, struct error *error)
-{
-	struct channel *own = &instance->own_channels[index];
-	int fd, ret = ring_memory_import(read_core, core, from->rings, &fd);
-
-	if (ret && from->copy)
-		ret = ring_memory_import_dumped(read_core, core,
-				from->rings + (uint64_t)((int64_t)from->copy * RECOVERY_COPY_UNIT),
-				&fd);
-	if (ret)
-		return error_set(error, ret, NULL,
-				ret == -EPROTO ? "the rings of its channel %s are damaged"
-					       : "the rings of its channel %s are not in the dump: it includes shared memory only with bit 1 in /proc/PID/coredump_filter, and files of rings only with bit 0",
-				own->name);
-	ret = recover_map(&instance->channels[index], own, fd);
-	close(fd);
 	return ret;
 }
 
@@ -185,7 +118,7 @@ static int core_dump_read_channel(struct core *core, struct instance *instance, 
 {
 	struct channel *own = &instance->own_channels[index];
 	struct recovery_channel from;
-	int ret = read_core(core, address + index * sizeof(from), &from, sizeof(from));
+	int ret = core_read(core, address + index * sizeof(from), &from, sizeof(from));
 
 	/* The message of each failure that sets no other one. */
 	error_set(error, -EPROTO, NULL, "the list of its channels is damaged");
@@ -206,7 +139,7 @@ static int core_dump_read_chunk(struct core *core, struct recovered *recovered, 
 {
 	struct class_stream stream = {0};
 	char *bytes = malloc(chunk->used + 1);
-	int ret = bytes ? read_core(core, address + sizeof(*chunk), bytes, chunk->used) : -ENOMEM;
+	int ret = bytes ? core_read(core, address + sizeof(*chunk), bytes, chunk->used) : -ENOMEM;
 
 	if (!ret)
 		ret = class_stream_feed(&stream, bytes, chunk->used, recover_class, recovered);
@@ -223,7 +156,7 @@ static int read_events(struct core *core, struct instance *instance, uint64_t ad
 
 	for (nr = 0; address && nr < LIMIT_CHUNKS; nr++) {
 		struct recovery_chunk chunk;
-		int ret = read_core(core, address, &chunk, sizeof(chunk));
+		int ret = core_read(core, address, &chunk, sizeof(chunk));
 
 		if (ret)
 			return ret;
@@ -278,8 +211,8 @@ static void core_dump_calibrate_clock(struct core *core, const struct recovery_h
 	strcpy(core->session->hostname, "unknown");
 }
 
-static int recover_instance(struct core *core, struct instance *instance,
-		const struct recovery_head *head, struct error *error)
+int core_take(struct core *core, struct instance *instance, const struct recovery_head *head,
+		struct error *error)
 {
 	(void)error;
 	core_dump_calibrate_clock(core, head);
@@ -312,8 +245,7 @@ static int core_dump_read_record(
 
 /* ---- the dump ---- */
 
-static void core_dump_recover_record(
-		struct core *core, uint64_t address, const unsigned char *bytes)
+void core_add_record(struct core *core, uint64_t address, const unsigned char *bytes)
 {
 	struct error error;
 	struct recovery_head head;
@@ -322,7 +254,7 @@ static void core_dump_recover_record(
 	if (memcmp(bytes, RECOVERY_MAGIC, sizeof(head.magic)) != 0 ||
 			core->nr_records >= LIMIT_RECORDS)
 		return;
-	if (read_core(core, address, &head, sizeof(head)))
+	if (core_read(core, address, &head, sizeof(head)))
 		return;
 	wrong = check_head(&head, address);
 	if ((wrong && !*wrong) || (core->wants && !core->wants(core, &head)))
@@ -352,7 +284,7 @@ static int scan_segment(struct core *core, const struct segment *segment, unsign
 		if (ret)
 			return ret;
 		for (page = 0; page + sizeof(struct recovery_head) <= size; page += PAGE)
-			core_dump_recover_record(core, segment->address + at + page, bytes + page);
+			core_add_record(core, segment->address + at + page, bytes + page);
 	}
 	return 0;
 }
@@ -367,66 +299,4 @@ int core_scan(struct core *core)
 		ret = scan_segment(core, &core->segments[i], bytes);
 	free(bytes);
 	return ret;
-}
-
-/* Returns NULL, or the reason why the file cannot be read as a core dump. */
-static const char *core_dump_open_elf(struct core *core, Elf **ret_elf, uint64_t file_size)
-{
-	static const unsigned char zstd[4] = {0x28, 0xb5, 0x2f, 0xfd};
-	unsigned char ident[EI_NIDENT] = {0};
-	GElf_Ehdr head;
-
-	if (pread(core->fd, ident, sizeof(ident), 0) == sizeof(ident) &&
-			!memcmp(ident, zstd, sizeof(zstd)))
-		return "it is compressed with zstd";
-	if (memcmp(ident, ELFMAG, SELFMAG) != 0)
-		return "it is neither a core dump nor a directory of --buffers";
-	elf_version(EV_CURRENT);
-	*ret_elf = elf_begin(core->fd, ELF_C_READ, NULL);
-	if (!*ret_elf || !gelf_getehdr(*ret_elf, &head))
-		return "its ELF header is damaged";
-	if (head.e_type != ET_CORE)
-		return "it is a program or library, not a core dump";
-	if (ident[EI_DATA] !=
-			(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB))
-		return "it is of a machine with another byte order";
-	if (take_segments(core, *ret_elf, file_size))
-		return "its list of segments is damaged";
-	return NULL;
-}
-
-int core_load(struct session *session, const char *path, struct error *error)
-{
-	struct core core = {.session = session,
-			.path = path,
-			.take_rings = import_rings,
-			.take = recover_instance};
-	struct stat status;
-	const char *wrong;
-	Elf *elf = NULL;
-	int ret = 0;
-
-	core.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (core.fd < 0 || fstat(core.fd, &status)) {
-		ret = -errno;
-		error_set(error, ret, NULL, "%s", strerror(-ret));
-		if (core.fd >= 0)
-			close(core.fd);
-		return ret;
-	}
-	wrong = S_ISREG(status.st_mode) ? core_dump_open_elf(&core, &elf, (uint64_t)status.st_size)
-					: "it is not a file";
-	if (!wrong) {
-		ret = core_scan(&core);
-		if (ret)
-			wrong = strerror(-ret);
-		else if (!core.nr_records)
-			wrong = "no recording is in it: the program was not recorded, or its anonymous memory was not dumped";
-	}
-	if (wrong)
-		error_set(error, -EINVAL, NULL, "%s", wrong);
-	elf_end(elf);
-	free(core.segments);
-	close(core.fd);
-	return wrong ? -EINVAL : 0;
 }

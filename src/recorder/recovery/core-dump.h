@@ -30,6 +30,8 @@ struct core {
 	struct session *session;
 	const char *path;
 	int fd;
+	/* Reads the program's memory. NULL: reads the segments of the file. */
+	int (*read)(struct core *core, uint64_t address, void *to, size_t size);
 	struct segment *segments; /* sorted by address */
 	size_t nr_segments;
 	unsigned int nr_records;
@@ -51,13 +53,25 @@ struct core {
 	void *user;
 };
 
-/* Adds all recordings in a core dump, each with recover_add(). */
+/*
+ * Adds all recordings in a core dump, or in the dump of a machine (kernel-dump.h), each with
+ * recover_add(). In core-file.c, which the daemon does not contain.
+ */
 int core_load(struct session *session, const char *path, struct error *error);
 
+/* A ring_memory_read: `user` is a struct core. */
+int core_read(void *user, uint64_t address, void *to, size_t size);
 /*
  * Finds all recordings in the segments, and reports those that it cannot read. Returns 0 or a
  * negative errno.
  */
 int core_scan(struct core *core);
+/*
+ * Adds the recording whose head is at this address of the program, where the first bytes of a head
+ * are `bytes`. Nothing if there is none. core_take() is the member `take` that calls recover_add().
+ */
+void core_add_record(struct core *core, uint64_t address, const unsigned char *bytes);
+int core_take(struct core *core, struct instance *instance, const struct recovery_head *head,
+		struct error *error);
 
 #endif
