@@ -639,13 +639,13 @@ static void test_numbers(void **unused)
 				.nr_computed = i == 3    ? 9
 						: i == 4 ? 0
 							 : 8};
-		choose_block(&set, i == 1 ? 0 : 6, i == 2 ? 97 : 96);
+		choose_block(&set, i == 1 ? 0 : 7, i == 2 ? 97 : 96);
 		if (i >= 1 && i <= 3) {
 			assert_true(!set.is_light && !set.block_id && set.id == NO_ID);
 			continue;
 		}
-		assert_true(set.is_light && set.block_id == UINT64_C(6) << 32 &&
-				set.block_at == 2 * sizeof(struct context_block));
+		assert_true(set.is_light && set.block_id == UINT64_C(7) << 32 &&
+				set.block_at == sizeof(struct context_block));
 		assert_true(set.id == (i == 4 ? set.block_id : NO_ID));
 	}
 }

@@ -9,7 +9,11 @@
 #include <stdint.h>
 
 #define CONTEXT_BLOCK_BYTES 96
-#define CONTEXT_BLOCKS 4   /* sets whose bytes are cached, per thread */
+/*
+ * Sets whose bytes are cached, per thread. Two leave static TLS space for C libraries that the
+ * program loads with dlmopen() after the agent.
+ */
+#define CONTEXT_BLOCKS 2
 #define CONTEXT_COMPUTED 8 /* contexts of such a set that are read for each event */
 
 /*
