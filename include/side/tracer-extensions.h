@@ -160,6 +160,15 @@ extern bool side_tracer_call(const struct side_event_state *state, const struct 
 		void *caller, const struct side_tracer_functions *only);
 
 /*
+ * Emit an event that another libside of the process has delivered to this tracer. As side_call() or, if
+ * var_struct is not NULL, side_call_variadic(), but `caller` is the reported caller. The state must have
+ * version 0 of the ABI.
+ */
+extern void side_tracer_forward(const struct side_event_state *state,
+		const struct side_arg_vec *args, const struct side_arg_dynamic_struct *var_struct,
+		void *caller);
+
+/*
  * For the tracer that is built together with this library and records without a call: the data by
  * which it checks itself which callbacks an event has (src/libside/section.h). NULL: the library
  * has another version, or the machine is not supported. The data stays valid until the process

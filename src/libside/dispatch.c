@@ -263,6 +263,13 @@ EXPORT bool side_tracer_call(const struct side_event_state *state, const struct 
 	return called;
 }
 
+EXPORT void side_tracer_forward(const struct side_event_state *state,
+		const struct side_arg_vec *args, const struct side_arg_dynamic_struct *var,
+		void *caller)
+{
+	dispatch_slow(dispatch_state_0(state), args, var, caller, SIDE_KEY_MATCH_ALL);
+}
+
 EXPORT const struct side_tracer_sections *side_tracer_sections(uint32_t version)
 {
 #if defined(__x86_64__) && defined(__LP64__)

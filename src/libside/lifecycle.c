@@ -25,6 +25,7 @@
 #include "export.h"
 #include "functions.h"
 #include "keys.h"
+#include "lifecycle.h"
 #include "rcu.h"
 #include "registry-lock.h"
 #include "registry.h"
@@ -57,6 +58,12 @@ static void fork_in_child(void)
 	keys_unlock();
 	statedump_fork_in_child();
 	registry_unlock_in_child(registry_continue_notifications);
+}
+
+int lifecycle_watch_forks(lifecycle_register_atfork_func register_atfork)
+{
+	return register_atfork(
+			lifecycle_fork_prepare, lifecycle_fork_in_parent, fork_in_child, NULL);
 }
 
 static void lifecycle_init(void)

@@ -24,13 +24,18 @@
 #include <side/kernel.h>
 
 #include "base/environment/environment.h"
+#include "base/inside/loaded-symbol.h"
 #include "copies.h"
 #include "export.h"
 #include "functions.h"
+#include "lifecycle.h"
 
 #define AGENT "libside-agent.so"
 #define KERNEL "libside-kernel.so"
 #define VALIDATOR "libside-validate.so.0"
+
+/* The library is in a namespace of dlmopen(), not in that of the program. */
+static bool loader_is_apart;
 
 static bool loader_path_exists(const char *directory, const char *below)
 {
@@ -85,6 +90,15 @@ static void *loader_open_library(const char *path, int flags)
 	return function ? function(path, flags) : NULL;
 }
 
+static void *loader_open_in_first(const char *path, int flags)
+{
+	void *(*function)(Lmid_t, const char *, int);
+	void *found = dlsym(RTLD_DEFAULT, "dlmopen");
+
+	memcpy(&function, &found, sizeof(function));
+	return function ? function(LM_ID_BASE, path, flags) : NULL;
+}
+
 static bool is_replaced(void)
 {
 	return false;
@@ -105,21 +119,6 @@ static void loader_stay_loaded(void)
 	if (dladdr(AGENT, &self) && self.dli_fname && strchr(self.dli_fname, '/'))
 		(void)loader_open_library(self.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
 	(void)dlerror();
-}
-
-/* The agent uses one copy of libside, and reports the libraries that have another one. */
-static void loader_report_copy(void *agent)
-{
-	void (*note)(const char *, void (*)(void));
-	void *found;
-	Dl_info self;
-
-	if (!loader_can_load())
-		return;
-	found = dlsym(agent, "side_agent_note_copy");
-	memcpy(&note, &found, sizeof(note));
-	if (note && &dladdr && dladdr(AGENT, &self) && self.dli_fname)
-		note(self.dli_fname, side_init);
 }
 
 /* The directory where the libraries were installed, or else the loader's search path. */
@@ -145,14 +144,14 @@ static bool is_replaced(void)
 /* The library is linked with the option nodelete. */
 static void loader_stay_loaded(void) {}
 
-static void loader_report_copy(void *agent)
-{
-	(void)agent;
-}
-
 static void *loader_open_library(const char *path, int flags)
 {
 	return dlopen(path, flags);
+}
+
+static void *loader_open_in_first(const char *path, int flags)
+{
+	return dlmopen(LM_ID_BASE, path, flags);
 }
 
 /* The directory of this library. */
@@ -181,7 +180,7 @@ static const char *loader_choose_path(const char *name, char *path, size_t space
 }
 
 /* Returns the handle, or NULL after a message on stderr if SIDE_DEBUG is set. */
-static void *loader_load_library(const char *name)
+static void *loader_load_with(const char *name, void *(*open_library)(const char *, int))
 {
 	const char *path, *error;
 	char space[PATH_MAX];
@@ -196,7 +195,7 @@ static void *loader_load_library(const char *name)
 	}
 	(void)dlerror(); /* an error of this library must not appear as one of the program's */
 	path = loader_choose_path(name, space, sizeof(space));
-	handle = path ? loader_open_library(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) : NULL;
+	handle = path ? open_library(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) : NULL;
 	if (!path || handle)
 		return handle;
 	error = dlerror();
@@ -206,16 +205,83 @@ static void *loader_load_library(const char *name)
 	return NULL;
 }
 
+/* ---- other namespaces ---- */
+
+/*
+ * In a namespace of dlmopen(), the library has a C library of its own, whose fork handlers the
+ * program does not run. The program forks with the C library of the first namespace.
+ */
+static void loader_watch_forks(void)
+{
+	static const char name[] = "__register_atfork";
+	const struct loaded_namespace *first = dlsym(RTLD_DEFAULT, "_r_debug");
+	const void *own = dlsym(RTLD_DEFAULT, name), *found = NULL;
+	lifecycle_register_atfork_func function;
+
+	for (const struct link_map *map = first ? first->debug.r_map : NULL; map && !found;
+			map = map->l_next) {
+		struct loaded_object object = loaded_read(map);
+
+		if (object.soname && !strcmp(object.soname, "libc.so.6"))
+			found = loaded_find(&object, name);
+	}
+	memcpy(&function, &found, sizeof(function));
+	loader_is_apart = found && found != own;
+	if (loader_is_apart)
+		(void)lifecycle_watch_forks(function);
+}
+
+/* ---- the agent of the process ---- */
+
+/*
+ * The function of the process's agent, which may be in another namespace, or loaded with
+ * RTLD_LOCAL. This constructor runs with the lock of the loader, or before the process has threads,
+ * so the lists do not change. NULL: there is no agent.
+ */
+static const void *loader_find_agent(void)
+{
+	const struct loaded_namespace *space = dlsym(RTLD_DEFAULT, "_r_debug");
+
+	for (; space; space = loaded_next(space))
+		for (const struct link_map *map = space->debug.r_map; map; map = map->l_next) {
+			struct loaded_object object = loaded_read(map);
+
+			if (object.soname && !strcmp(object.soname, AGENT))
+				return loaded_find(&object, "side_agent_note_copy");
+		}
+	return NULL;
+}
+
+/*
+ * The agent uses one copy of libside. It becomes a tracer of each other copy, or reports the
+ * library that has it. True: the process has an agent, which knows this copy now.
+ */
+static bool loader_meets_agent(void)
+{
+	void (*note_copy)(const char *, void (*)(void));
+	const void *found = loader_can_load() ? loader_find_agent() : NULL;
+	Dl_info self;
+
+	if (!found)
+		return false;
+	memcpy(&note_copy, &found, sizeof(note_copy));
+	if (dladdr(AGENT, &self) && self.dli_fname)
+		note_copy(self.dli_fname, side_init);
+	return true;
+}
+
 static void loader_load_agent(void)
 {
-	bool is_preloaded = loader_can_load() && dlsym(RTLD_DEFAULT, "side_agent_start");
 	/* If the agent is preloaded, its own constructor does everything. */
-	void *agent = is_preloaded ? RTLD_DEFAULT : loader_load_library(AGENT);
+	if (loader_meets_agent())
+		return;
+	/* The agent starts threads, which only the C library of the program does correctly. */
+	(void)loader_load_with(AGENT, loader_is_apart ? loader_open_in_first : loader_open_library);
+}
 
-	if (is_preloaded || agent)
-		loader_report_copy(agent);
-	if (loader_can_load())
-		(void)dlerror();
+static void *loader_load_library(const char *name)
+{
+	return loader_load_with(name, loader_open_library);
 }
 
 EXPORT int side_kernel_start(const char *events)
@@ -261,6 +327,8 @@ static __attribute__((LIBRARY_BEGIN)) void loader_run(void)
 	if (is_replaced())
 		return;
 	loader_stay_loaded();
+	if (loader_can_load())
+		loader_watch_forks();
 	/* No daemon traces a program with more privileges than its caller. */
 	if (getauxval(AT_SECURE))
 		return;
@@ -277,6 +345,8 @@ static __attribute__((LIBRARY_BEGIN)) void loader_run(void)
 	if (environment_is_on("SIDE_BOOT") || loader_finds_daemon())
 		loader_load_agent();
 	else
-		loader_report_copy(RTLD_DEFAULT);
+		(void)loader_meets_agent();
+	if (loader_can_load())
+		(void)dlerror();
 	errno = saved_errno;
 }

@@ -914,7 +914,7 @@ static int connection_handle_unrecorded(
 	}
 	if (unrecorded.reason == WIRE_UNRECORDED_COPY) {
 		report_about(session, connection->uid, connection->peer, true,
-				"events of %s in process %d are not recorded: it is linked with libside.a, and the process also has another libside\nlink it with -lside",
+				"events of %s in process %d are not recorded: the agent cannot use the copy of libside in it\nlink it with -lside",
 				name ? name : "?", (int)connection->peer);
 		free(name);
 		return -ECONNRESET;

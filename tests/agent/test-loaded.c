@@ -35,6 +35,7 @@
 #include "tracers/agent/core/control-thread.h"
 #include "tracers/agent/core/control.h"
 #include "tracers/agent/core/exchange.h"
+#include "tracers/agent/core/instance-find.h"
 #include "tracers/agent/core/interpose.h"
 #include "tracers/agent/core/mappings.h"
 #include "tracers/agent/core/objects.h"
@@ -204,6 +205,7 @@ static long fake_call(long number, ...)
 #define agent_start fake_start
 #define agent_bases_start() note("bases")
 #define agent_start_begins() note("begins")
+#define agent_instances_find() note("find-copies")
 #define agent_start_ends() note("ends")
 #define agent_boot_start() note_int("boot", NULL, 0)
 #define agent_control_arrive() note_int("arrive", NULL, 0)
@@ -624,32 +626,34 @@ static void test_start(void **state)
 	agent.control.mode = WIRE_CONTROL_OFF;
 	agent.process.nr_sessions = 0;
 	start_again();
-	assert_string_equal(order, "bases begins boot(none,0) arrive(none,0) ends");
+	assert_string_equal(order, "bases find-copies begins boot(none,0) arrive(none,0) ends");
 	variables[2] = "/s";
 	start_again();
-	assert_string_equal(order, "bases begins start(/s,0) boot(none,0) arrive(none,0) ends");
+	assert_string_equal(order,
+			"bases find-copies begins start(/s,0) boot(none,0) arrive(none,0) ends");
 	variables[2] = "";
 	start_again();
-	assert_string_equal(order, "bases begins boot(none,0) arrive(none,0) ends");
+	assert_string_equal(order, "bases find-copies begins boot(none,0) arrive(none,0) ends");
 	agent.process.nr_sessions = 1;
 	is_list = true;
 	start_again();
-	assert_string_equal(order, "bases begins ends interpose");
+	assert_string_equal(order, "bases find-copies begins ends interpose");
 	is_list = false;
 	agent.process.nr_sessions = 0;
 	agent.control.mode = WIRE_CONTROL_OFF + 1;
 	start_again();
-	assert_string_equal(order, "bases begins boot(none,0) arrive(none,0) ends interpose");
+	assert_string_equal(order,
+			"bases find-copies begins boot(none,0) arrive(none,0) ends interpose");
 	agent.control.mode = WIRE_CONTROL_OFF;
 	thread_name = "side-attach";
 	start_again();
-	assert_string_equal(order, "bases");
+	assert_string_equal(order, "bases find-copies");
 	thread_name = "side-attach-2";
 	start_again();
-	assert_string_equal(order, "bases");
+	assert_string_equal(order, "bases find-copies");
 	thread_name = "side-attac";
 	start_again();
-	assert_string_equal(order, "bases begins boot(none,0) arrive(none,0) ends");
+	assert_string_equal(order, "bases find-copies begins boot(none,0) arrive(none,0) ends");
 	thread_name = "program";
 	is_secure = true;
 	start_again();

@@ -52,7 +52,7 @@ MAY_USE = {
     "tracers/agent": set(),
     "tracers/agent/plan": set(),
     "tracers/agent/context": {"filter", "protocol", "ring"},
-    "tracers/agent/core": {"abi", "base/environment", "filter", "probe/patch", "protocol", "ring", "tracers/agent/context",
+    "tracers/agent/core": {"abi", "base/environment", "filter", "libside/copies.h", "probe/patch", "protocol", "ring", "tracers/agent/context",
                            "tracers/agent/plan"},
     "tracers/agent/probes": {"filter", "libside/section.h", "probe/patch", "probe/table", "probe/unwind", "protocol", "ring",
                              "tracers/agent/context", "tracers/agent/core"},

@@ -6,6 +6,7 @@
  */
 #include <dlfcn.h>
 #include <limits.h>
+#include <link.h>
 #include <linux/membarrier.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -15,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/inside/loaded-symbol.h"
 #include "libside/lock.h"
 
 /* ---- system calls ---- */
@@ -648,7 +650,7 @@ static void test_fork(void)
 static char done[2 * PATH_MAX], printed[512];
 static const char *present, *self_name = "/lib/side/libside.so.0", *error_text;
 static unsigned long user_id = 1000;
-static bool is_secure, is_replaced_by_copy, has_agent, is_missing;
+static bool is_secure, is_replaced_by_copy, is_missing;
 static int loaded;
 
 static void note(const char *text)
@@ -687,15 +689,84 @@ static int begin_kernel(const char *text)
 
 static bool has_begin = true;
 
+/*
+ * The lists of the loader: a C library in the first namespace, the agent in the second one. Each
+ * exports one function, with the older hash table.
+ */
+static const char library_names[] =
+		"\0libc.so.6\0libside-agent.so\0__register_atfork\0side_agent_note_copy";
+static ElfW(Sym) library_symbols[2][2] = {
+		{{0}, {.st_name = 28, .st_info = STT_FUNC, .st_shndx = 1}},
+		{{0}, {.st_name = 46, .st_info = STT_FUNC, .st_shndx = 1}},
+};
+static uint32_t library_hash[] = {1, 2};
+static ElfW(Dyn) library_dynamic[2][5];
+static struct link_map libraries[2];
+static struct loaded_namespace namespaces[2];
+
+static void note_loaded_copy(const char *library, void (*init)(void))
+{
+	CHECK(library == self_name && init == side_init);
+	note("copy");
+}
+
+static int watch_forks(
+		void (*prepare)(void), void (*parent)(void), void (*child)(void), void *owner)
+{
+	CHECK(prepare && parent && child && !owner);
+	note("forks");
+	return 0;
+}
+
+static void make_library(int i, ElfW(Addr) name)
+{
+	const ElfW(Dyn) dynamic[] = {
+			{DT_STRTAB, {.d_ptr = (ElfW(Addr))library_names}},
+			{DT_SYMTAB, {.d_ptr = (ElfW(Addr))library_symbols[i]}},
+			{DT_HASH, {.d_ptr = (ElfW(Addr))library_hash}},
+			{DT_SONAME, {.d_val = name}},
+			{DT_NULL, {0}},
+	};
+
+	memcpy(library_dynamic[i], dynamic, sizeof(dynamic));
+	libraries[i].l_ld = library_dynamic[i];
+}
+
+/* `agent`: there is one. `apart`: the C library of the first namespace is another one. */
+static void make_namespaces(bool agent, bool apart)
+{
+	make_library(0, 1);
+	make_library(1, 11);
+	library_symbols[0][1].st_value = apart ? (ElfW(Addr))watch_forks : (ElfW(Addr)) & loaded;
+	library_symbols[1][1].st_value = (ElfW(Addr))note_loaded_copy;
+	namespaces[0].debug.r_version = 2;
+	namespaces[0].debug.r_map = &libraries[0];
+	namespaces[0].next = agent ? &namespaces[1] : NULL;
+	namespaces[1].debug.r_version = 1;
+	namespaces[1].debug.r_map = &libraries[1];
+}
+
+static void *fake_open_in_namespace(Lmid_t space, const char *path, int flags)
+{
+	CHECK(space == LM_ID_BASE && flags == (RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE));
+	note("first");
+	note(path);
+	return &loaded;
+}
+
 static void *fake_symbol(void *handle, const char *name)
 {
 	int (*function)(const char *) = begin_kernel;
 	void *address;
 
 	memcpy(&address, &function, sizeof(address));
-	if (!strcmp(name, "side_agent_start")) {
+	if (!strcmp(name, "_r_debug")) {
 		CHECK(handle == RTLD_DEFAULT);
-		return has_agent ? &loaded : NULL;
+		return &namespaces[0];
+	}
+	if (!strcmp(name, "__register_atfork")) {
+		CHECK(handle == RTLD_DEFAULT);
+		return &loaded;
 	}
 	CHECK(handle == &loaded && !strcmp(name, "side_kernel_begin"));
 	return has_begin ? address : NULL;
@@ -738,6 +809,7 @@ static bool fake_decide(void)
 #define access fake_access
 #define getauxval fake_auxval
 #define dlopen fake_open
+#define dlmopen fake_open_in_namespace
 #define dlsym fake_symbol
 #define dlerror fake_error
 #define dladdr fake_address
@@ -870,12 +942,24 @@ static void test_load(void)
 	is_debug = is_missing = false;
 	variables[3] = "/dir";
 	/* The agent, unless it is preloaded. */
+	make_namespaces(false, false);
 	loader_load_agent();
-	is_done("error /dir/libside-agent.so error");
-	has_agent = true;
+	is_done("error /dir/libside-agent.so");
+	make_namespaces(true, false);
 	loader_load_agent();
-	is_done("error");
-	has_agent = false;
+	is_done("copy");
+	/* The list of an older version ends with the first namespace. */
+	namespaces[0].debug.r_version = 1;
+	loader_load_agent();
+	is_done("error /dir/libside-agent.so");
+	make_namespaces(false, true);
+	loader_watch_forks();
+	is_done("forks");
+	loader_load_agent();
+	is_done("error first /dir/libside-agent.so");
+	make_namespaces(false, false);
+	loader_watch_forks();
+	is_done("");
 }
 
 static void test_kernel(void)
@@ -901,7 +985,11 @@ static void test_run(void)
 	errno = E2BIG;
 	loader_run();
 	CHECK_EQUAL(errno, E2BIG);
-	is_done("decide init /run/side/agents.sock");
+	is_done("decide init /run/side/agents.sock error");
+	make_namespaces(true, false);
+	loader_run();
+	is_done("decide init /run/side/agents.sock copy error");
+	make_namespaces(false, false);
 	present = "/run/side/agents.sock";
 	loader_run();
 	CHECK_EQUAL(errno, E2BIG);

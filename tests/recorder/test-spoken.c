@@ -262,7 +262,7 @@ static void test_missed(void)
 					getpid());
 		else
 			snprintf(text, sizeof(text),
-					"events of na_me in process %d are not recorded: it is linked with libside.a, and the process also has another libside",
+					"events of na_me in process %d are not recorded: the agent cannot use the copy of libside in it",
 					getpid());
 		check_message(session, i != nr, text);
 		CHECK(session->refusals.nr_processes == (i < 8 ? i + 1 : 8));

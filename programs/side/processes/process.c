@@ -358,6 +358,54 @@ static int process_list_registries(struct traced_process *process, struct listin
 	return error;
 }
 
+/* ---- copies of libside ---- */
+
+static int process_compare_names(const void *one, const void *other)
+{
+	const struct side_event_description *a = *(const struct side_event_description *const *)one;
+	const struct side_event_description *b =
+			*(const struct side_event_description *const *)other;
+	int order = strcmp(side_ptr_get(a->provider_name), side_ptr_get(b->provider_name));
+
+	return order ? order : strcmp(side_ptr_get(a->event_name), side_ptr_get(b->event_name));
+}
+
+static bool process_is_passed_on(const struct side_event_description *event)
+{
+	return visit_attribute_find(visit_attributes_of(&event->attributes), "side.instance");
+}
+
+/*
+ * The agent registers the events of other copies of libside once more in the copy that it uses,
+ * with this attribute. Drop these from the events from `first` on if the originals are listed.
+ */
+static int process_drop_passed_on(struct listing *listing, size_t first)
+{
+	const struct side_event_description **originals;
+	size_t nr = 0, to = first;
+
+	originals = reallocarray(NULL, listing->nr_events - first + 1, sizeof(*originals));
+	if (!originals)
+		return -ENOMEM;
+	for (size_t i = first; i < listing->nr_events; i++)
+		if (!process_is_passed_on(listing->events[i].description))
+			originals[nr++] = listing->events[i].description;
+	qsort(originals, nr, sizeof(*originals), process_compare_names);
+	for (size_t i = first; i < listing->nr_events; i++) {
+		struct listing_event *event = &listing->events[i];
+
+		if (process_is_passed_on(event->description) &&
+				bsearch(&event->description, originals, nr, sizeof(*originals),
+						process_compare_names))
+			visit_owned_free(event->owned);
+		else
+			listing->events[to++] = *event;
+	}
+	listing->nr_events = to;
+	free(originals);
+	return 0;
+}
+
 /* The mapping of the first page of a file may be the beginning of a loaded image. */
 static int process_list_mapping(struct traced_process *process, struct listing *listing,
 		const struct process_mapping *mapping)
@@ -392,12 +440,15 @@ static int process_list_mapping(struct traced_process *process, struct listing *
 int process_list(struct listing *listing, pid_t pid, bool may_have_ended)
 {
 	struct traced_process process = {.pid = pid};
+	size_t first = listing->nr_events;
 	int error = process_read_mappings(&process);
 
 	for (size_t i = 0; i < process.nr_mappings && !error; i++)
 		error = process_list_mapping(&process, listing, &process.mappings[i]);
 	if (!error)
 		error = process_list_registries(&process, listing);
+	if (!error)
+		error = process_drop_passed_on(listing, first);
 	/* Kernel threads and exited processes have no memory of their own. */
 	if (!error && !process.nr_mappings)
 		error = kill(pid, 0) && errno == ESRCH ? -ESRCH : 0;

@@ -18,6 +18,7 @@ __thread struct context_thread context_thread;
 union context_process context_process;
 uint32_t context_needed;
 void (*context_clock_forbidden)(bool forbidden);
+void (*context_sandbox_changes)(bool begins);
 void (*context_memory_shared)(int pid);
 void (*context_vfork_begins)(void);
 void (*context_thread_settles)(void);
@@ -470,6 +471,8 @@ bool context_sandbox_begins(bool all_threads)
 	if (context_values_get(__atomic_load_n(&context_needed, __ATOMIC_RELAXED), &values))
 		keep_inherited(&values);
 	side_tracer_sandbox_begins();
+	if (context_sandbox_changes)
+		context_sandbox_changes(true);
 	if (all_threads || state == SANDBOX_NONE)
 		/* Release: what we keep for others before it. Pairs with context_may_ask(). */
 		__atomic_store_n(&sandbox, all_threads ? SANDBOX_ALL_THREADS : SANDBOX_SOME_THREADS,
@@ -482,6 +485,8 @@ bool context_sandbox_begins(bool all_threads)
 void context_sandbox_failed(void)
 {
 	side_tracer_sandbox_failed();
+	if (context_sandbox_changes)
+		context_sandbox_changes(false);
 	context_thread.sandboxed = sandboxed_before;
 	/* Relaxed: restores the former state, which publishes nothing. */
 	__atomic_store_n(&sandbox, sandbox_before, __ATOMIC_RELAXED);

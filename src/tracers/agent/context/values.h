@@ -107,6 +107,8 @@ bool context_may_ask(void);
  * seccomp mode), and with false when that has failed. NULL: no part needs that.
  */
 extern void (*context_clock_forbidden)(bool forbidden) __attribute__((visibility("hidden")));
+/* A sandbox begins, or could not be entered: for other copies of libside. */
+extern void (*context_sandbox_changes)(bool begins) __attribute__((visibility("hidden")));
 
 /*
  * Called before the calling thread enters a sandbox, with the hits of probes that do not end the

@@ -33,6 +33,7 @@
 #include "tracers/agent/core/control-fork.h"
 #include "tracers/agent/core/debug.h"
 #include "tracers/agent/core/exchange.h"
+#include "tracers/agent/core/instances.h"
 #include "tracers/agent/core/join.h"
 #include "tracers/agent/core/mappings.h"
 #include "tracers/agent/core/memory.h"
@@ -168,6 +169,7 @@ static void watch_sandboxes(void)
 		return;
 	ring_ask_before_calls(context_may_ask);
 	context_clock_forbidden = agent_process_is_clock_forbidden;
+	context_sandbox_changes = agent_instances_sandbox;
 }
 
 /* ---- sessions ---- */

@@ -22,6 +22,7 @@
 #include "tracers/agent/core/boot-start.h"
 #include "tracers/agent/core/control.h"
 #include "tracers/agent/core/exchange.h"
+#include "tracers/agent/core/instance-find.h"
 #include "tracers/agent/core/interpose.h"
 #include "tracers/agent/core/mappings.h"
 #include "tracers/agent/core/own-process.h"
@@ -93,6 +94,8 @@ static void start_agent(void)
 		side_tracer_bind();
 	if (is_attached()) {
 		agent_start_begin();
+		if (agent_libside_is_whole())
+			agent_instances_find();
 		return;
 	}
 	/* No recorder and no daemon traces a program with more privileges than its caller. */
@@ -106,6 +109,7 @@ static void start_agent(void)
 		return;
 	}
 	agent_start_begin();
+	agent_instances_find();
 	agent_start_begins();
 	if (path && *path)
 		agent_start(path);

@@ -31,8 +31,6 @@
 
 /* For the wrapper of the C library's allocator, which is not called. */
 EXPORT void side_agent_note_allocator(void);
-/* For libside.a in that library, whose function side_init() has this address. */
-EXPORT void side_agent_note_copy(const char *library, void (*init)(void));
 
 AGENT_LIBSIDE_EACH(AGENT_LIBSIDE_DECLARE_WEAK)
 
@@ -171,12 +169,11 @@ EXPORT void side_agent_note_allocator(void)
 	errno = saved_errno;
 }
 
-EXPORT void side_agent_note_copy(const char *library, void (*init)(void))
+void agent_report_copy(const char *library)
 {
 	const struct agent_session *session;
-	int saved_errno = errno;
 
-	if (init == side_init || strlen(library) >= sizeof(buffer.exe) || agent_is_sandboxed())
+	if (strlen(library) >= sizeof(buffer.exe))
 		return;
 	side_tracer_lock();
 	strcpy(buffer.exe, library);
@@ -184,5 +181,4 @@ EXPORT void side_agent_note_copy(const char *library, void (*init)(void))
 		if (!session->boot && !session->list_only)
 			unrecorded_send_all(session->path, WIRE_UNRECORDED_COPY);
 	side_tracer_unlock();
-	errno = saved_errno;
 }

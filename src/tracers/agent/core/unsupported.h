@@ -27,6 +27,11 @@ void agent_report_unrecorded(const char *paths, uint32_t reason);
 void agent_report_started(const char *paths, uint32_t reason, const char *file);
 /* The process cannot join this session. Report that if the reason is a limit of the process. */
 void agent_report_limit(const struct agent_session *session, int error);
+/*
+ * Without the event lock: report to all sessions that the events of the copy of libside in this
+ * library are not recorded.
+ */
+void agent_report_copy(const char *library);
 /* With the event lock: this process is recorded, but for its events of that time. */
 void agent_report_late_start(
 		const struct agent_session *session, uint32_t reason, uint32_t elapsed_ms);

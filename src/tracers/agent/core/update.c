@@ -26,6 +26,7 @@
 #include "tracers/agent/core/debug.h"
 #include "tracers/agent/core/event.h"
 #include "tracers/agent/core/exchange.h"
+#include "tracers/agent/core/instances.h"
 #include "tracers/agent/core/join.h"
 #include "tracers/agent/core/late.h"
 #include "tracers/agent/core/mappings.h"
@@ -416,6 +417,8 @@ static int agent_update_apply(
 	agent_occasion_ends(begun);
 	side_tracer_unlock();
 	/* Not with the lock, which a dump that runs may want. */
+	if (nr_keys)
+		agent_instances_dump();
 	while (nr_keys)
 		side_tracer_statedump_request(keys[--nr_keys]);
 	if (may_wait && *ret_grace)
@@ -491,6 +494,8 @@ static int complete(int ret)
 	if (!grace)
 		agent_over_free();
 	side_tracer_unlock();
+	if (nr_keys)
+		agent_instances_dump();
 	while (nr_keys)
 		side_tracer_statedump_request(keys[--nr_keys]);
 	if (grace)

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Finds the other copies of libside in the process, and their functions.
+ *
+ * A shared library of any name shows them as symbols; a copy of libside.a has a note that leads to
+ * a table (libside/copies.h). The lists of the loader for debuggers have the objects of all
+ * namespaces of dlmopen(); dl_iterate_phdr() has only those of one. A copy that is loaded later
+ * announces itself with side_agent_note_copy().
+ *
+ * Part of the shared library only: static programs have no loader.
+ */
+#include <dlfcn.h>
+#include <elf.h>
+#include <errno.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <side/tracer-extensions.h>
+
+#include "libside/copies.h"
+#include "tracers/agent/core/debug.h"
+#include "tracers/agent/core/instance-find.h"
+#include "tracers/agent/core/instances.h"
+#include "tracers/agent/core/own-process.h"
+#include "tracers/agent/core/unsupported.h"
+#include "base/inside/loaded-symbol.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* For a copy of libside that starts, and whose function side_init() has this address. */
+EXPORT void side_agent_note_copy(const char *library, void (*init)(void));
+
+AGENT_LIBSIDE_DECLARE_WEAK(side_init)
+
+struct instance_object {
+	struct loaded_object loaded;
+	const struct copy_table *table; /* of a copy of libside.a, or NULL */
+};
+
+static const void *instance_find_symbol(const struct instance_object *object, const char *name)
+{
+
+	if (object->table) {
+		for (uint32_t i = 0; i < object->table->count; i++)
+			if (!strcmp(object->table->functions[i].name, name))
+				return object->table->functions[i].address;
+		return NULL;
+	}
+	return loaded_find(&object->loaded, name);
+}
+
+/* ---- notes ---- */
+
+static const struct copy_table *instance_read_note(const struct copy_note *note)
+{
+	const struct copy_table *table;
+
+	if (note->version != COPY_TABLE_VERSION)
+		return NULL;
+	table = (const struct copy_table *)((uintptr_t)&note->table +
+			(uintptr_t)(intptr_t)note->table);
+	return table->version == COPY_TABLE_VERSION ? table : NULL;
+}
+
+static const struct copy_table *instance_read_notes(uintptr_t at, size_t size)
+{
+	while (size >= sizeof(ElfW(Nhdr))) {
+		const ElfW(Nhdr) *header = (const ElfW(Nhdr) *)at;
+		size_t name = (header->n_namesz + 3) & ~(size_t)3;
+		size_t whole = sizeof(*header) + name + ((header->n_descsz + 3) & ~(size_t)3);
+
+		if (whole > size)
+			return NULL;
+		if (header->n_type == COPY_NOTE_TYPE &&
+				header->n_namesz == sizeof(COPY_NOTE_OWNER) &&
+				header->n_descsz >= sizeof(struct copy_note) &&
+				!memcmp(header + 1, COPY_NOTE_OWNER, sizeof(COPY_NOTE_OWNER)))
+			return instance_read_note(
+					(const struct copy_note *)((uintptr_t)(header + 1) + name));
+		at += whole;
+		size -= whole;
+	}
+	return NULL;
+}
+
+/* The first page of an object has its program headers. */
+static const struct copy_table *instance_find_table(const struct link_map *map)
+{
+	const ElfW(Ehdr) * file;
+	const struct copy_table *table = NULL;
+	Dl_info info;
+
+	if (!map->l_ld || !dladdr(map->l_ld, &info) || !info.dli_fbase)
+		return NULL;
+	file = info.dli_fbase;
+	if (memcmp(file->e_ident, ELFMAG, SELFMAG) != 0 ||
+			file->e_phentsize != sizeof(ElfW(Phdr)) ||
+			file->e_phoff + file->e_phnum * sizeof(ElfW(Phdr)) > 4096)
+		return NULL;
+	for (unsigned int i = 0; i < file->e_phnum && !table; i++) {
+		const ElfW(Phdr) *header =
+				(const ElfW(Phdr) *)((uintptr_t)file + file->e_phoff) + i;
+
+		if (header->p_type == PT_NOTE && header->p_align <= 4)
+			table = instance_read_notes(map->l_addr + header->p_vaddr, header->p_memsz);
+	}
+	return table;
+}
+
+/* ---- copies ---- */
+
+static const struct {
+	const char *name;
+	size_t at;
+	bool is_optional;
+} instance_functions[] = {
+#define EACH(member, name) {#name, offsetof(struct agent_instance_functions, member), false},
+		EACH(request_key, side_tracer_request_key) EACH(notification_register,
+				side_tracer_event_notification_register) EACH(callback_register,
+				side_tracer_callback_register) EACH(callback_unregister,
+				side_tracer_callback_unregister) EACH(variadic_register,
+				side_tracer_callback_variadic_register) EACH(variadic_unregister,
+				side_tracer_callback_variadic_unregister) EACH(statedump_request,
+				side_tracer_statedump_request)
+#undef EACH
+				{"side_tracer_sandbox_begins",
+						offsetof(struct agent_instance_functions,
+								sandbox_begins),
+						true},
+		{"side_tracer_sandbox_failed",
+				offsetof(struct agent_instance_functions, sandbox_failed), true},
+};
+
+static bool instance_find_functions(const struct instance_object *object,
+		struct agent_instance_functions *ret_functions)
+{
+	for (size_t i = 0; i < sizeof(instance_functions) / sizeof(*instance_functions); i++) {
+		const void *found = instance_find_symbol(object, instance_functions[i].name);
+
+		if (!found && !instance_functions[i].is_optional)
+			return false;
+		memcpy((char *)ret_functions + instance_functions[i].at, &found, sizeof(found));
+	}
+	return true;
+}
+
+/* This and other implementations may be unloaded; the agent's callbacks then stay in use. */
+static void instance_pin(const struct link_map *map)
+{
+	Lmid_t space = LM_ID_BASE;
+
+	if (map->l_name && *map->l_name && !dlinfo((void *)(uintptr_t)map, RTLD_DI_LMID, &space))
+		(void)dlmopen(space, map->l_name, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+	(void)dlerror();
+}
+
+/* 0: the agent is its tracer now, or no other copy is in this object. */
+static int instance_meet(const struct link_map *map)
+{
+	struct agent_instance_functions functions;
+	struct instance_object object = {
+			.loaded = loaded_read(map),
+			.table = instance_find_table(map),
+	};
+
+	if (!instance_find_functions(&object, &functions))
+		return -ENOENT;
+	instance_pin(map);
+	return agent_instance_add(
+			map->l_name && *map->l_name ? map->l_name : "program", &functions);
+}
+
+static const struct link_map *instance_object_of(const void *address)
+{
+	struct link_map *map = NULL;
+	Dl_info info;
+
+	return dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) ? map : NULL;
+}
+
+static const struct link_map *instance_of_function(void (*function)(void))
+{
+	const void *address;
+
+	memcpy(&address, &function, sizeof(address));
+	return instance_object_of(address);
+}
+
+void agent_instances_find(void)
+{
+	const struct link_map *used = instance_of_function(side_init);
+	const struct loaded_namespace *space = dlsym(RTLD_DEFAULT, "_r_debug");
+
+	for (; space; space = loaded_next(space))
+		for (const struct link_map *map = space->debug.r_map; map; map = map->l_next) {
+			int ret = map == used ? 0 : instance_meet(map);
+
+			if (ret && ret != -ENOENT)
+				agent_report_copy(map->l_name);
+		}
+	(void)dlerror();
+}
+
+EXPORT void side_agent_note_copy(const char *library, void (*init)(void))
+{
+	const struct link_map *map;
+	int saved_errno = errno;
+
+	if (!agent_libside_is_whole() || init == side_init || agent_is_sandboxed())
+		return;
+	map = instance_of_function(init);
+	if (map && map != instance_of_function(side_init) && instance_meet(map))
+		agent_report_copy(library);
+	errno = saved_errno;
+}
