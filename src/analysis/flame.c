@@ -247,9 +247,7 @@ static int flame_make_tree(struct flame *flame)
 		ret = flame_add_branches(flame);
 		flame_add_other_calls(flame);
 	} else if (!ret) {
-		ret = trace_symbols_read(flame->symbols, flame->walk.options.dir);
-		if (!ret)
-			ret = flame_add_sites(flame);
+		ret = flame_add_sites(flame);
 	}
 	if (!ret)
 		flame_tree_sum(&flame->tree);
@@ -278,9 +276,9 @@ static int flame_read_items(struct flame *flame)
 {
 	struct walk_class *class;
 	struct ctf_item item;
-	int ret;
+	int ret = trace_symbols_read(flame->symbols, flame->walk.options.dir);
 
-	while ((ret = walk_next(&flame->walk, &item, &class)) > 0) {
+	while (!ret && (ret = walk_next(&flame->walk, &item, &class)) > 0) {
 		ret = 0;
 		if (class && !class->lost)
 			ret = flame_take(flame, &item, class);

@@ -55,9 +55,9 @@ int leaks_read(struct leaks *leaks, struct error *error)
 {
 	struct walk_class *class;
 	struct ctf_item item;
-	int ret;
+	int ret = trace_symbols_read(leaks->symbols, leaks->walk.options.dir);
 
-	while ((ret = walk_next(&leaks->walk, &item, &class)) > 0) {
+	while (!ret && (ret = walk_next(&leaks->walk, &item, &class)) > 0) {
 		ret = class && !class->lost ? leaks_take(leaks, class->user_data, &item)
 					    : leaks_take_loss(leaks, &item, class);
 		if (ret)
@@ -123,15 +123,9 @@ static int leaks_set_error(const struct leaks *leaks, int ret, struct error *err
 
 int leaks_resolve(struct leaks *leaks, struct error *error)
 {
-	int ret = trace_symbols_read(leaks->symbols, leaks->walk.options.dir);
-
-	if (!ret) {
-		leaks_drop_inner_frees(leaks);
-		leaks_doubts_check_frees(leaks);
-	}
-	if (!ret)
-		ret = leaks_group(leaks);
-	return leaks_set_error(leaks, ret, error);
+	leaks_drop_inner_frees(leaks);
+	leaks_doubts_check_frees(leaks);
+	return leaks_set_error(leaks, leaks_group(leaks), error);
 }
 
 int leaks_print(struct leaks *leaks, FILE *out, struct error *error)

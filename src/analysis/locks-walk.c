@@ -181,9 +181,9 @@ int locks_read(struct locks *locks, struct error *error)
 {
 	struct walk_class *class;
 	struct ctf_item item;
-	int ret;
+	int ret = trace_symbols_read(locks->symbols, locks->walk.options.dir);
 
-	while ((ret = walk_next(&locks->walk, &item, &class)) > 0) {
+	while (!ret && (ret = walk_next(&locks->walk, &item, &class)) > 0) {
 		ret = 0;
 		if (class && !class->lost)
 			ret = locks_take_item(locks, &item, class->user_data);
@@ -285,11 +285,9 @@ static int locks_set_error(const struct locks *locks, int ret, struct error *err
 
 int locks_resolve(struct locks *locks, struct error *error)
 {
-	int ret = trace_symbols_read(locks->symbols, locks->walk.options.dir);
+	int ret = locks_count_open(locks);
 
 	error_clear(error);
-	if (!ret)
-		ret = locks_count_open(locks);
 	if (!ret)
 		ret = locks_name_pairs(locks);
 	return locks_set_error(locks, ret, error);

@@ -15,7 +15,8 @@
 /* The key of a stack, before its addresses. */
 struct stack_head {
 	uint32_t source, trace;
-	uint64_t is_exact;
+	uint32_t is_exact;
+	uint32_t generation; /* symbols_generation() */
 };
 struct stack_key {
 	struct stack_head head;
@@ -63,7 +64,10 @@ static size_t stacks_make_key(const struct stack *stack, uint32_t source, struct
 {
 	uint32_t count = stack->count < STACK_ADDRESSES_MAX ? stack->count : STACK_ADDRESSES_MAX;
 
-	ret_key->head = (struct stack_head){source, stack->trace, stack->is_exact};
+	ret_key->head = (struct stack_head){source, stack->trace, stack->is_exact, 0};
+	if (stack->symbols)
+		ret_key->head.generation = symbols_generation(
+				stack->symbols, stack->trace, stack->ns, stack->addresses, count);
 	memcpy(ret_key->addresses, stack->addresses, count * sizeof(stack->addresses[0]));
 	return sizeof(ret_key->head) + count * sizeof(stack->addresses[0]);
 }

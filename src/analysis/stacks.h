@@ -2,18 +2,19 @@
 /*
  * Stacks of events: each gets a number, and its addresses become frames when they are needed.
  *
- * stacks_add() gives equal addresses of one process the same number. stacks_named() resolves them:
+ * stacks_add() gives equal addresses of one process the same number, unless a library was unloaded
+ * from one of them meanwhile. stacks_named() resolves them:
  * stacks with the same frames get the same second number, also if they are of different processes
  * or traces. An address in inlined functions becomes several frames. Memory is
  * bounded: stacks beyond a limit have no number and are counted.
  *
  *     struct stacks stacks = {.limit = 0};
+ *     trace_symbols_read(symbols, dir);                          before the first event
  *     event_stack_bind(&class->stack, item, event);              for each event class
  *     if (event_stack_read(&class->stack, item, &stack)) {       for each event
  *             stack.symbols = symbols;
  *             number = stacks_add(&stacks, &stack);
  *     }
- *     trace_symbols_read(symbols, dir);                          after the last event
  *     named = stacks_named(&stacks, number);
  *     stacks_print_text(&stacks, named, out, "    ", 0);
  *     stacks_free(&stacks);

@@ -36,6 +36,20 @@ struct loaded_library {
 	struct known_module *module;
 };
 
+/* The times at which libraries were unloaded from one range: times[first] to times[last]. */
+struct unloaded_range {
+	uint64_t base, end;
+	size_t first, last;
+};
+
+/* Made from the libraries when it is needed. Ranges are sorted by base, the times of each, too. */
+struct unloaded_ranges {
+	struct unloaded_range *items;
+	int64_t *times;
+	size_t count;
+	bool is_current;
+};
+
 /* A line of /proc/PID/maps. */
 struct address_mapping {
 	uint64_t begin, end, offset;
@@ -61,7 +75,8 @@ struct generated_functions {
 struct symbolized_process {
 	struct loaded_library *libraries;
 	size_t nr_libraries;
-	size_t last;                      /* the index of the last lookup */
+	size_t last; /* the index of the last lookup */
+	struct unloaded_ranges unloaded;
 	struct address_mapping *mappings; /* in the order of the file: the last match counts */
 	size_t nr_mappings;
 	struct generated_functions functions, lines;
@@ -89,6 +104,7 @@ struct symbols {
 	struct symbolized_process *processes;
 	size_t nr_processes;
 	uint32_t nr_forgotten;          /* calls of symbols_forget() */
+	bool has_unloaded;              /* atomic: a library of any process was unloaded */
 	struct address_answer *answers; /* a hash table that is at most half full */
 	size_t capacity, nr_answers;
 };
@@ -139,6 +155,8 @@ void symbols_forget(struct symbols *symbols)
 	pthread_mutex_lock(&symbols->mutex);
 	for (size_t i = 0; i < symbols->nr_processes; i++) {
 		free(symbols->processes[i].libraries);
+		free(symbols->processes[i].unloaded.items);
+		free(symbols->processes[i].unloaded.times);
 		free(symbols->processes[i].mappings);
 		free_generated(&symbols->processes[i].functions);
 		free_generated(&symbols->processes[i].lines);
@@ -234,9 +252,18 @@ static void *one_more(void *items, size_t count, size_t size)
 	return reallocarray(items, count ? count * 2 : 1, size);
 }
 
+static void address_space_end_library(struct symbols *symbols, struct symbolized_process *process,
+		struct loaded_library *library, int64_t ns)
+{
+	library->until = ns;
+	process->unloaded.is_current = false;
+	/* Relaxed: a hint. The mutex orders what it is about. */
+	__atomic_store_n(&symbols->has_unloaded, true, __ATOMIC_RELAXED);
+}
+
 /* True if the library is already listed. Ends an overlapping one that was mapped until now. */
-static bool address_space_has_library(
-		struct symbolized_process *process, const struct loaded_library *new)
+static bool address_space_has_library(struct symbols *symbols, struct symbolized_process *process,
+		const struct loaded_library *new)
 {
 	for (size_t i = 0; i < process->nr_libraries; i++) {
 		struct loaded_library *old = &process->libraries[i];
@@ -246,7 +273,7 @@ static bool address_space_has_library(
 		if (old->base == new->base && old->end == new->end && old->module == new->module)
 			return true;
 		if (old->base < new->end &&new->base < old->end)
-			old->until = new->from;
+			address_space_end_library(symbols, process, old, new->from);
 	}
 	return false;
 }
@@ -260,7 +287,7 @@ static int address_space_load_module(struct symbols *symbols, uint32_t number,
 	new->module = process ? module_of(symbols, name) : NULL;
 	if (!new->module)
 		return -ENOMEM;
-	if (address_space_has_library(process, new) ||
+	if (address_space_has_library(symbols, process, new) ||
 			process->nr_libraries == SYMBOLS_LIBRARIES_MAX)
 		return 0;
 	libraries = one_more(process->libraries, process->nr_libraries, sizeof(*libraries));
@@ -298,7 +325,7 @@ int symbols_load(struct symbols *symbols, uint32_t process, int64_t ns,
 
 int symbols_unload(struct symbols *symbols, uint32_t process, int64_t ns, uint64_t base)
 {
-	const struct symbolized_process *of;
+	struct symbolized_process *of;
 
 	pthread_mutex_lock(&symbols->mutex);
 	of = process < symbols->nr_processes ? &symbols->processes[process] : NULL;
@@ -306,11 +333,107 @@ int symbols_unload(struct symbols *symbols, uint32_t process, int64_t ns, uint64
 		struct loaded_library *library = &of->libraries[i];
 
 		if (library->base == base && library->until == INT64_MAX && library->from <= ns)
-			library->until = ns;
+			address_space_end_library(symbols, of, library, ns);
 	}
 	pthread_mutex_unlock(&symbols->mutex);
 	return 0;
 }
+
+/* ---- generations ---- */
+
+static int address_space_compare_ended(const void *one, const void *other)
+{
+	const struct loaded_library *left = one, *right = other;
+
+	if (left->base != right->base)
+		return left->base < right->base ? -1 : 1;
+	if (left->end != right->end)
+		return left->end < right->end ? -1 : 1;
+	return left->until < right->until ? -1 : left->until > right->until;
+}
+
+/* Makes the ranges from ended libraries in their order. */
+static void address_space_list_unloaded(
+		struct unloaded_ranges *unloaded, const struct loaded_library *ended, size_t count)
+{
+	unloaded->count = 0;
+	for (size_t i = 0; i < count; i++) {
+		struct unloaded_range *range =
+				unloaded->count ? &unloaded->items[unloaded->count - 1] : NULL;
+
+		if (!range || range->base != ended[i].base || range->end != ended[i].end) {
+			range = &unloaded->items[unloaded->count++];
+			*range = (struct unloaded_range){ended[i].base, ended[i].end, i, i};
+		}
+		range->last = i;
+		unloaded->times[i] = ended[i].until;
+	}
+}
+
+/* If out of memory, the process has no ranges, and all of its generations are 0. */
+static void address_space_find_unloaded(struct symbolized_process *process)
+{
+	struct unloaded_ranges *unloaded = &process->unloaded;
+	struct loaded_library *ended;
+	size_t count = 0;
+
+	free(unloaded->items);
+	free(unloaded->times);
+	*unloaded = (struct unloaded_ranges){.is_current = true};
+	for (size_t i = 0; i < process->nr_libraries; i++)
+		count += process->libraries[i].until != INT64_MAX;
+	ended = calloc(count + 1, sizeof(*ended));
+	unloaded->items = calloc(count + 1, sizeof(*unloaded->items));
+	unloaded->times = calloc(count + 1, sizeof(*unloaded->times));
+	if (ended && unloaded->items && unloaded->times) {
+		count = 0;
+		for (size_t i = 0; i < process->nr_libraries; i++)
+			if (process->libraries[i].until != INT64_MAX)
+				ended[count++] = process->libraries[i];
+		qsort(ended, count, sizeof(*ended), address_space_compare_ended);
+		address_space_list_unloaded(unloaded, ended, count);
+	}
+	free(ended);
+}
+
+static uint32_t address_space_count_unloaded(
+		const struct unloaded_ranges *unloaded, int64_t ns, uint64_t address)
+{
+	size_t end = search_leading(i, unloaded->count, unloaded->items[i].base <= address);
+	size_t begin = end > SYMBOLS_UNLOADED_MAX ? end - SYMBOLS_UNLOADED_MAX : 0;
+	uint32_t count = 0;
+
+	for (size_t k = begin; k < end; k++) {
+		const struct unloaded_range *range = &unloaded->items[k];
+		const int64_t *times = &unloaded->times[range->first];
+
+		if (address < range->end)
+			count += (uint32_t)search_leading(
+					i, range->last - range->first + 1, times[i] <= ns);
+	}
+	return count;
+}
+
+uint32_t symbols_generation(struct symbols *symbols, uint32_t process, int64_t ns,
+		const uint64_t *addresses, size_t count)
+{
+	struct symbolized_process *of;
+	uint32_t generation = 0;
+
+	/* Relaxed: see address_space_end_library(). */
+	if (!__atomic_load_n(&symbols->has_unloaded, __ATOMIC_RELAXED))
+		return 0;
+	pthread_mutex_lock(&symbols->mutex);
+	of = process < symbols->nr_processes ? &symbols->processes[process] : NULL;
+	if (of && !of->unloaded.is_current)
+		address_space_find_unloaded(of);
+	for (size_t i = 0; of && of->unloaded.count && i < count; i++)
+		generation += address_space_count_unloaded(&of->unloaded, ns, addresses[i]);
+	pthread_mutex_unlock(&symbols->mutex);
+	return generation;
+}
+
+/* ---- generated functions and maps ---- */
 
 static int address_space_add_generated(struct generated_functions *generated, size_t limit,
 		const struct generated_function *function, const char *name)

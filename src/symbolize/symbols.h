@@ -30,6 +30,8 @@
 #define SYMBOLS_FUNCTIONS_MAX 100000 /* generated ones of one process; later ones are unknown */
 #define SYMBOLS_LINES_MAX 500000     /* parts of generated functions with a line, of one process */
 #define SYMBOLS_VERSIONS_MAX 256     /* generated functions before an address that are checked */
+#define SYMBOLS_UNLOADED_MAX \
+	64 /* ranges of unloaded libraries before an address that are checked */
 #define SYMBOLS_JIT_MODULE "[jit]"
 #define SYMBOLS_INLINED_MAX 32 /* of one address; the outer ones are left out */
 
@@ -98,6 +100,12 @@ int symbols_unload(struct symbols *symbols, uint32_t process, int64_t ns, uint64
  * SYMBOLS_JIT_MODULE.
  */
 int symbols_maps(struct symbols *symbols, uint32_t process, const char *path);
+/*
+ * How often libraries were unloaded from these addresses until `ns`. If this number differs, equal
+ * addresses can belong to different functions.
+ */
+uint32_t symbols_generation(struct symbols *symbols, uint32_t process, int64_t ns,
+		const uint64_t *addresses, size_t count);
 /* Forgets the address spaces of all processes. Symbols that were found remain valid. */
 void symbols_forget(struct symbols *symbols);
 /* The path of a module of any process for which `matches` is true, or NULL. */

@@ -13,9 +13,14 @@
 static const struct symbol *test_symbols_find(
 		struct symbols *symbols, uint32_t process, int64_t ns, uint64_t address, bool call);
 
+static uint32_t test_symbols_generation(struct symbols *symbols, uint32_t process, int64_t ns,
+		const uint64_t *addresses, size_t count);
+
 #define symbols_find test_symbols_find
+#define symbols_generation test_symbols_generation
 #include "analysis/stacks.c" /* NOLINT(bugprone-suspicious-include): plays its symbols */
 #undef symbols_find
+#undef symbols_generation
 
 #define SYMBOLS ((struct symbols *)(uintptr_t)0x1000)
 #define OTHER_SYMBOLS ((struct symbols *)(uintptr_t)0x2000)
@@ -54,6 +59,15 @@ static const struct symbol *test_symbols_find(
 		if (addresses[i] == address)
 			return &table[i];
 	return &unknown;
+}
+
+/* A library was unloaded at the time 20. */
+static uint32_t test_symbols_generation(struct symbols *symbols, uint32_t process, int64_t ns,
+		const uint64_t *addresses, size_t count)
+{
+	(void)process;
+	CHECK(symbols && addresses && count);
+	return ns >= 20;
 }
 
 static struct stack make(uint32_t trace, uint32_t count, const uint64_t *addresses)
@@ -98,7 +112,7 @@ static void test_numbers(void)
 	struct stack stack = STACK(0, 0x300, 0x400);
 
 	CHECK(stacks_add(&stacks, &stack) == 0);
-	stack.ns = 8;
+	stack.ns = 19;
 	CHECK(stacks_add(&stacks, &stack) == 0);
 	/* Each part of the key makes another one. */
 	stack.count = 1;
@@ -111,12 +125,17 @@ static void test_numbers(void)
 	CHECK(stacks_add(&stacks, &stack) == 4);
 	stack.addresses[0]++;
 	CHECK(stacks_add(&stacks, &stack) == 5);
+	/* An address of a library that was unloaded meanwhile; without symbols, this is unknown. */
+	stack.ns = 20;
+	CHECK(stacks_add(&stacks, &stack) == 5);
+	stack.symbols = SYMBOLS;
+	CHECK(stacks_add(&stacks, &stack) == 6);
 	stack.count = 0;
 	CHECK(stacks_add(&stacks, &stack) == STACK_NONE && !stacks.refused);
 	/* The time is that of the first one. */
 	CHECK(!nr_finds && stacks_named(&stacks, 0) == 0 && nr_finds == 2 && found_ns == 7);
 	CHECK(stacks_named(&stacks, 0) == 0 && nr_finds == 2);
-	CHECK(stacks_named(&stacks, 6) == STACK_NONE);
+	CHECK(stacks_named(&stacks, 7) == STACK_NONE);
 	CHECK(stacks_named(&stacks, STACK_NONE) == STACK_NONE);
 	stacks_free(&stacks);
 	stacks_free(&stacks);

@@ -160,6 +160,58 @@ static void test_libraries(void **unused)
 	symbols_free(NULL);
 }
 
+static uint32_t generation(struct symbols *symbols, int64_t ns, uint64_t one, uint64_t other)
+{
+	const uint64_t addresses[] = {one, other};
+
+	return symbols_generation(symbols, 3, ns, addresses, 2);
+}
+
+static void test_generations(void **unused)
+{
+	struct symbols *symbols = make();
+
+	(void)unused;
+	load(symbols, 100, "/a", 0x1000, 0x200);
+	load(symbols, 100, "/stays", 0x5000, 0x200);
+	assert_int_equal(generation(symbols, 1000, 0x1000, 0x5000), 0);
+	symbols_unload(symbols, 3, 200, 0x1000);
+	assert_int_equal(generation(symbols, 199, 0x1000, 0x5000), 0);
+	assert_int_equal(generation(symbols, 200, 0x1000, 0x5000), 1);
+	assert_int_equal(generation(symbols, 200, 0x11ff, 0x1000), 2);
+	assert_int_equal(generation(symbols, 200, 0x1200, 0xfff), 0);
+	/* Another range that overlaps, and the same one again; a load without an unload ends it. */
+	load(symbols, 300, "/b", 0x1100, 0x200);
+	symbols_unload(symbols, 3, 400, 0x1100);
+	load(symbols, 500, "/c", 0x1000, 0x200);
+	load(symbols, 600, "/d", 0x1000, 0x200);
+	assert_int_equal(generation(symbols, 399, 0x1180, 0x5000), 1);
+	assert_int_equal(generation(symbols, 400, 0x1180, 0x5000), 2);
+	assert_int_equal(generation(symbols, 599, 0x1180, 0x5000), 2);
+	assert_int_equal(generation(symbols, 600, 0x1180, 0x5000), 3);
+	assert_int_equal(generation(symbols, 600, 0x1080, 0x1280), 3);
+	/* Other processes have none. */
+	assert_int_equal(symbols_generation(symbols, 2, 600, (uint64_t[]){0x1000}, 1), 0);
+	assert_int_equal(symbols_generation(symbols, 4, 600, (uint64_t[]){0x1000}, 1), 0);
+	symbols_free(symbols);
+}
+
+/* Ranges before an address are checked up to a limit. */
+static void test_most_unloaded(void **unused)
+{
+	struct symbols *symbols = make();
+
+	(void)unused;
+	for (unsigned int i = 0; i < SYMBOLS_UNLOADED_MAX + 1; i++) {
+		load(symbols, i, "/a", 0x1000 + i, 0x1000);
+		symbols_unload(symbols, 3, i, 0x1000 + i);
+	}
+	assert_int_equal(generation(symbols, 1000, 0x1800, 0), SYMBOLS_UNLOADED_MAX);
+	assert_int_equal(generation(symbols, 1000, 0x1000 + SYMBOLS_UNLOADED_MAX - 1, 0),
+			SYMBOLS_UNLOADED_MAX);
+	symbols_free(symbols);
+}
+
 static void test_overlaps(void **unused)
 {
 	struct symbols *symbols = make();
@@ -650,6 +702,16 @@ static void test_failures(void **unused)
 		assert_at(symbols, 0, 0x1001, false, "/one", 0x401);
 		symbols_free(symbols);
 	}
+	/* The ranges of unloaded libraries: without them, there is one generation. */
+	for (unsigned int number = 1; number <= 4; number++) {
+		symbols = make();
+		load(symbols, 0, "/a", 0x1000, 0x100);
+		symbols_unload(symbols, 3, 1, 0x1000);
+		failing_arm(number);
+		assert_int_equal(generation(symbols, 1, 0x1000, 0), number == 4);
+		assert_int_equal(failing_has_failed(), number < 4);
+		symbols_free(symbols);
+	}
 	/*
 	 * The table of answers, and an answer: looked up again later. The message: none is printed.
 	 */
@@ -674,6 +736,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(test_libraries),
+			cmocka_unit_test(test_generations),
+			cmocka_unit_test(test_most_unloaded),
 			cmocka_unit_test(test_overlaps),
 			cmocka_unit_test(test_names),
 			cmocka_unit_test(test_maps),
