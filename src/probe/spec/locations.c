@@ -113,6 +113,7 @@ static int spec_location_search_library(struct location_search *search, spec_sea
 	bool found = false;
 	int ret = 0;
 	char hint[NEAREST_TEXT_SIZE], name[160];
+	size_t used;
 
 	nearest_begin(&nearest, library);
 	for (size_t i = 0; i < search->resolve->nr_modules && !ret; i++) {
@@ -130,8 +131,13 @@ static int spec_location_search_library(struct location_search *search, spec_sea
 		ret = spec_location_search_later(search, library, visit, &found);
 	if (found || ret)
 		return ret;
-	if (!nearest_text(&nearest, "", hint, sizeof(hint)))
+	if (!nearest_text(&nearest, "", hint, sizeof(hint))) {
 		list_libraries(search->resolve, hint, 320);
+		used = strlen(hint);
+		if (search->resolve->later)
+			snprintf(hint + used, sizeof(hint) - used,
+					"\nif the program loads it later, name its file: `/DIRECTORY/LIBRARY:NAME`");
+	}
 	return error_set(search->error, -ENOENT, hint, "%s has not loaded `%.128s`",
 			program_name(search->resolve), library);
 }

@@ -165,6 +165,7 @@ def test_search():
     result, _ = trace("--function", "libplug:work", command=f"{bare} now {PLUG}")
     equal(result.status, 1, result.err)
     contains(result.err, "bare has not loaded `libplug`")
+    contains(result.err, "name its file: `/DIRECTORY/LIBRARY:NAME`")
 
 
 def test_beside():

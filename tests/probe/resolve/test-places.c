@@ -426,7 +426,7 @@ static void test_later(void **state)
 			"did you mean `boil`?");
 	later_result = -ENOENT;
 	expect_error(find("/plugs/x:boil"), -ENOENT, "kitchen has not loaded `/plugs/x`",
-			"the loaded ones are libstove, ld-linux-x86-64");
+			"the loaded ones are libstove, ld-linux-x86-64\nif the program loads it later, name its file: `/DIRECTORY/LIBRARY:NAME`");
 	later_result = -ENOMEM;
 	expect_error(find("x:boil"), -ENOMEM, "cannot search x", "the hint");
 	all.later = NULL;
