@@ -6,7 +6,7 @@
  *
  * `close` unloads each plugin before it loads the next one, in 4 rounds, and prints how often a
  * plugin had the address of the one before. `wait` allocates a block for each line of standard
- * input, continues at the line "load", and ends at the next one.
+ * input, loads the plugins at the line "load", does the same again, and ends at the end of the input.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -83,6 +83,6 @@ int main(int argc, char **argv)
 	printf("%d\n", nr_reused);
 	fflush(stdout);
 	if (waits)
-		(void)getchar();
+		wait_for_load();
 	return 7;
 }

@@ -10,6 +10,9 @@
 
 #include "base/error.h"
 #include "elf/image.h"
+#include "programs/side/answers/link-order.h"
+
+#define ALLOCATOR_CANDIDATES_MAX 16
 
 /*
  * Only calls that allocate record a stack, which names the owner of a block. A free, even a second
@@ -103,41 +106,79 @@ static bool allocator_search_path(
 	return found;
 }
 
-/*
- * Reads the lines of /proc/PID/maps with code. The order of the libraries is not known: an
- * allocator other than libc's precedes it.
- */
-static bool allocator_search_maps(FILE *maps, pid_t pid, struct allocator *allocator)
+/* Files with malloc(), and where they are mapped, from their code on. */
+struct allocator_candidates {
+	struct allocator_candidate {
+		struct allocator allocator;
+		uint64_t begin, end;
+	} items[ALLOCATOR_CANDIDATES_MAX];
+	size_t count;
+	size_t found; /* the first in the order of the dynamic linker */
+};
+
+/* Reads the lines of /proc/PID/maps. The order of the files is not known here. */
+static void allocator_read_maps(FILE *maps, pid_t pid, struct allocator_candidates *candidates)
 {
-	char line[PATH_MAX + 128], mode[8], path[PATH_MAX + 64];
-	struct allocator other;
-	bool found = false;
+	char line[PATH_MAX + 128], mode[8], path[PATH_MAX + 64], last[PATH_MAX + 128] = "";
+	struct allocator_candidate *new;
+	uint64_t begin, end;
 	int at;
 
-	while (fgets(line, sizeof(line), maps)) {
-		const char *library;
-
+	while (fgets(line, sizeof(line), maps) && candidates->count < ALLOCATOR_CANDIDATES_MAX) {
 		at = 0;
 		line[strcspn(line, "\n")] = '\0';
-		if (sscanf(line, "%*s %7s %*s %*s %*s %n", mode, &at) < 1 || !at ||
-				line[at] != '/' || mode[2] != 'x')
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %*s %*s %*s %n", &begin, &end, mode,
+				    &at) < 3 ||
+				!at || line[at] != '/')
 			continue;
-		library = allocator_base(line + at);
+		if (candidates->count && strcmp(line + at, last) == 0)
+			candidates->items[candidates->count - 1].end = end;
+		if (mode[2] != 'x')
+			continue;
+		new = &candidates->items[candidates->count];
 		snprintf(path, sizeof(path), "/proc/%d/root%s", (int)pid, line + at);
-		if (!allocator_search_path(path, library, &other))
+		if (!allocator_search_path(path, allocator_base(line + at), &new->allocator))
 			continue;
-		if (!found || strncmp(library, "libc.", 5) != 0)
-			*allocator = other;
-		found = true;
+		new->begin = begin;
+		new->end = end;
+		candidates->count++;
+		snprintf(last, sizeof(last), "%s", line + at);
 	}
-	return found;
+}
+
+static bool allocator_visit(void *user, uint64_t dynamic_section)
+{
+	struct allocator_candidates *candidates = user;
+
+	for (size_t i = 0; i < candidates->count; i++) {
+		candidates->found = i;
+		if (candidates->items[i].begin <= dynamic_section &&
+				dynamic_section < candidates->items[i].end)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The dynamic linker takes the first malloc() in its order. If that cannot be read: an allocator
+ * other than libc's precedes libc.
+ */
+static bool allocator_choose(pid_t pid, struct allocator_candidates *candidates)
+{
+	if (candidates->count < 2 || link_order_visit(pid, allocator_visit, candidates))
+		return candidates->count != 0;
+	candidates->found = 0;
+	for (size_t i = 1; i < candidates->count; i++)
+		if (strncmp(candidates->items[i].allocator.library, "libc.", 5) != 0)
+			candidates->found = i;
+	return true;
 }
 
 bool allocator_of_process(pid_t pid, struct allocator *ret_allocator)
 {
+	struct allocator_candidates candidates = {.count = 0};
 	char path[64];
 	FILE *maps;
-	bool found;
 
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
 	if (allocator_search_path(path, "", ret_allocator))
@@ -146,7 +187,10 @@ bool allocator_of_process(pid_t pid, struct allocator *ret_allocator)
 	maps = fopen(path, "re");
 	if (!maps)
 		return false;
-	found = allocator_search_maps(maps, pid, ret_allocator);
+	allocator_read_maps(maps, pid, &candidates);
 	fclose(maps);
-	return found;
+	if (!allocator_choose(pid, &candidates))
+		return false;
+	*ret_allocator = candidates.items[candidates.found].allocator;
+	return true;
 }
