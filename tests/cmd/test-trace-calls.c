@@ -741,7 +741,8 @@ static int played_ask(const struct ask *ask, struct json_object *request, int ti
 static void search_for(
 		const char *request, const char *programs, const char *wanted, const char *printed)
 {
-	const struct parsed parsed = {.options.control.session = "mine"};
+	static const struct verb verb = {.id = VERB_ENABLE_EVENT};
+	const struct parsed parsed = {.verb = &verb, .options.control.session = "mine"};
 
 	request_text = request;
 	processes_text = programs;

@@ -16,6 +16,12 @@ struct habit {
 	const char *hint;
 };
 
+/* A wrapper is preloaded, so only a program that starts can have it. */
+#define WRAP_RUNNING \
+	"`--function libc:malloc` of `side trace -p PID` records calls in a running program"
+#define WRAP_SESSION \
+	"leave it out: `side enable-event 'libc:*'` selects the events of a wrapper that programs preload"
+
 static const struct habit habits[] = {
 		{NULL, "run", "use `side record COMMAND` to record a command"},
 		{NULL, "start-daemon", "`side daemon` starts the daemon"},
@@ -59,6 +65,12 @@ static const struct habit habits[] = {
 				"leave it out: each process has its own buffers"},
 		{"record", "-p", "use `side attach -p PID` for a running program"},
 		{"record", "--pid", "use `side attach -p PID` for a running program"},
+		{"attach", "-w", WRAP_RUNNING},
+		{"attach", "--wrap", WRAP_RUNNING},
+		{"trace", "-w", WRAP_RUNNING},
+		{"trace", "--wrap", WRAP_RUNNING},
+		{"enable-event", "-w", WRAP_SESSION},
+		{"enable-event", "--wrap", WRAP_SESSION},
 		{"record", "-a",
 				"use a session to record all programs: `side create && side enable-event '*' && side start`"},
 		{"record", "--all-cpus",

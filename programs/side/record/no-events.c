@@ -32,6 +32,9 @@
 #define LIBSIDE_PROVIDER "side" /* its events begin and end state dumps */
 #define LIBSIDE_EVENTS 2
 #define NOTHING_HINT "`-w libc` and `-w pthread` record library calls"
+/* Of a program that runs already, which cannot load a wrapper. */
+#define NOTHING_HINT_RUNNING \
+	"`side trace -p PID --function libc:malloc` records calls of a function"
 
 struct no_events_search {
 	char *files[FILES_MAX];
@@ -273,7 +276,7 @@ static bool no_events_print_filter(
 
 /* No event class was enabled. */
 static void no_events_print_patterns(const struct no_events_search *events, const char *patterns,
-		const char *first, bool has_wrappers)
+		const char *first, bool has_wrappers, const char *hint)
 {
 	if (events->nr_names && no_events_print_unmatched(events, patterns, first, has_wrappers))
 		return;
@@ -282,7 +285,7 @@ static void no_events_print_patterns(const struct no_events_search *events, cons
 				"`side list -w`, with the same wrapper and command, lists the names",
 				"no event matched `%s`", patterns);
 	else
-		message_note_hint(NOTHING_HINT,
+		message_note_hint(hint,
 				"no event matched `%s`: the programs have no events of their own",
 				patterns);
 }
@@ -300,6 +303,7 @@ static uint64_t no_events_enabled(const struct session_summary *summary)
 void no_events_explain(const struct no_events_query *query, const struct session_summary *summary)
 {
 	const uint64_t enabled = no_events_enabled(summary);
+	const char *hint = query->wrappers ? NOTHING_HINT : NOTHING_HINT_RUNNING;
 	struct no_events_search *events;
 	const char *first = NULL;
 	char patterns[512];
@@ -329,9 +333,9 @@ void no_events_explain(const struct no_events_query *query, const struct session
 	if (no_events_print_filter(events, patterns, filter))
 		;
 	else if (nr_patterns && !enabled)
-		no_events_print_patterns(events, patterns, first, has_wrappers);
+		no_events_print_patterns(events, patterns, first, has_wrappers, hint);
 	else if (!has_own)
-		message_note_hint(NOTHING_HINT,
+		message_note_hint(hint,
 				"no event was recorded: the programs have no events of their own");
 	else
 		message_note("no event was recorded: none of the events%s%s%s happened%s",

@@ -367,6 +367,15 @@ static bool sessions_has_filter(const struct option_uses *uses)
 	return false;
 }
 
+/* The events of a wrapper are in no other library, so they are explained without programs, too. */
+static bool sessions_names_wrapper(const struct parsed *parsed)
+{
+	for (int i = 0; i < parsed->operand_count; i++)
+		if (strstr(parsed->operands[i], "libc:") || strstr(parsed->operands[i], "pthread:"))
+			return parsed->verb->id == VERB_ENABLE_EVENT;
+	return false;
+}
+
 /* Notes patterns and filters that fit no event of the connected programs. */
 static void sessions_explain_events(const struct parsed *parsed, struct json_object *answer)
 {
@@ -375,7 +384,7 @@ static void sessions_explain_events(const struct parsed *parsed, struct json_obj
 	if (parsed->verb->id != VERB_ENABLE_EVENT && parsed->verb->id != VERB_DISABLE_EVENT)
 		return;
 	if (options->kernel || !parsed->args || output_is_silent() ||
-			!ask_number(answer, "programs"))
+			(!ask_number(answer, "programs") && !sessions_names_wrapper(parsed)))
 		return;
 	if (parsed->operand_count || options->loglevel || options->loglevel_only ||
 			sessions_has_filter(&options->asked))

@@ -18,6 +18,7 @@
 #include "programs/side/processes/unmatched.h"
 
 #include "protocol/pattern.h"
+#include "recorder/core/session.h"
 
 #include <json-c/json.h>
 #include <limits.h>
@@ -155,6 +156,52 @@ static void unmatched_search_programs(
 	}
 }
 
+/* ---- wrappers ---- */
+
+/* The wrapper whose events a pattern selects, or NULL. Its events are in no other library. */
+static const char *unmatched_wrapper(const char *pattern)
+{
+	static const char *const wrappers[] = {"libc", "pthread"};
+
+	for (size_t i = 0; i < sizeof(wrappers) / sizeof(*wrappers); i++) {
+		const size_t size = strlen(wrappers[i]);
+
+		if (!strncmp(pattern, wrappers[i], size) && pattern[size] == ':')
+			return wrappers[i];
+	}
+	return NULL;
+}
+
+static void unmatched_print_wrapper(
+		const struct unmatched_search *search, const char *pattern, const char *wrapper)
+{
+	char *top = session_library("side-preload"), *hint = NULL;
+
+	if (top &&
+			asprintf(&hint, "LD_PRELOAD='%s/$LIB/libside-agent.so:%s/$LIB/libside-wrap-%s.so' PROGRAM starts a program with it",
+					top, top, wrapper) < 0)
+		hint = NULL;
+	message_note_hint(hint ? hint : "reinstall side: `side doctor` lists what is missing",
+			"session %s: no event matches `%s` yet: no program that side can read has loaded the wrapper `%s`",
+			search->session, pattern, wrapper);
+	free(hint);
+	free(top);
+}
+
+/* Prints a note about each pattern of a wrapper, also if there are no programs. */
+static void unmatched_print_wrappers(struct unmatched_search *search)
+{
+	for (size_t i = 0; i < search->nr_parsed; i++) {
+		const char *pattern = unmatched_search_pattern(search, i);
+		const char *wrapper = unmatched_wrapper(pattern);
+
+		if (search->is_matched[i] || !wrapper)
+			continue;
+		unmatched_print_wrapper(search, pattern, wrapper);
+		search->is_matched[i] = true;
+	}
+}
+
 /* ---- output ---- */
 
 static void unmatched_search_print(const struct unmatched_search *search)
@@ -206,6 +253,8 @@ static int unmatched_search_run(
 	if (unmatched_search_begin(search) &&
 			!ask_call(ask, control_request("list", NULL), ASK_TIMEOUT_MS, &answer)) {
 		unmatched_search_programs(search, ask_list(answer, "processes"));
+		if (parsed->verb->id == VERB_ENABLE_EVENT)
+			unmatched_print_wrappers(search);
 		if (search->nr_programs && !unmatched_search_is_over(search))
 			unmatched_search_print(search);
 	}
