@@ -147,6 +147,17 @@ uint32_t unwind_walk(const struct unwind_modules *modules, const struct unwind_s
 		const struct unwind_memory *memory, unwind_translate translate,
 		uint64_t *ret_addresses, uint32_t max);
 
+/* A walk, where it is now. */
+struct unwind_walk_state {
+	const struct unwind_modules *modules;
+	const struct unwind_memory *memory;
+	unwind_translate translate;
+	struct unwind_state state;
+};
+
+/* The same for a state in memory of the caller, because a program's stack may be small. */
+uint32_t unwind_walk_in(struct unwind_walk_state *walk, uint64_t *ret_addresses, uint32_t max);
+
 /* Code whose frames a walk leaves out, as long as it has found no others. */
 struct unwind_range {
 	uint64_t start, end; /* runtime addresses */

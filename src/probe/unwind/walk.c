@@ -27,13 +27,6 @@
 /* Inlined into the loop, so that the state stays in registers. */
 #define IN_LOOP static inline __attribute__((always_inline))
 
-struct unwind_walk_state {
-	const struct unwind_modules *modules;
-	const struct unwind_memory *memory;
-	unwind_translate translate;
-	struct unwind_state state;
-};
-
 const struct unwind_module *unwind_find_module(
 		const struct unwind_modules *modules, uint64_t address)
 {
@@ -273,29 +266,41 @@ static bool walk_describe_step(const struct unwind_row *row, struct unwind_step 
 	return true;
 }
 
-/*
- * Keeps a step if both of its words are readable without a function. The stack must contain the
- * return address itself: a translated address depends on more.
- */
-static __attribute__((noinline)) void walk_keep_step(
-		const struct unwind_walk_state *walk, const struct unwind_state *from)
+/* An unfinished step has no caller, so no walk uses it. */
+IN_LOOP struct unwind_step *walk_begin_step(const struct unwind_walk_state *walk)
 {
-	const struct unwind_memory *memory = walk->memory;
-	const struct unwind_state *next = &walk->state;
-	struct unwind_row row = walk_find_row(walk->modules, from->pc - 1);
-	struct unwind_step step = {.pc = from->pc,
-			.stack = from->stack,
-			.frame = from->frame,
-			.next_pc = next->pc,
-			.next_stack = next->stack,
-			.next = walk_place_step(next->pc, next->stack)};
+	const struct unwind_state *from = &walk->state;
+	struct unwind_step *step =
+			&walk->memory->steps->steps[walk_place_step(from->pc, from->stack)];
 
-	if (!walk_describe_step(&row, &step) || !walk_is_readable(memory, next->stack - WORD) ||
-			walk_load_word(next->stack - WORD) != next->pc)
-		return;
-	if (step.slot % WORD || (step.slot && !walk_is_readable(memory, step.slot)))
-		return;
-	memory->steps->steps[walk_place_step(from->pc, from->stack)] = step;
+	*step = (struct unwind_step){.pc = from->pc, .stack = from->stack, .frame = from->frame};
+	return step;
+}
+
+/*
+ * Whether both words of a step are readable without a function. The stack must contain the return
+ * address itself: a translated address depends on more.
+ */
+IN_LOOP bool walk_can_keep(const struct unwind_memory *memory, const struct unwind_step *step)
+{
+	return walk_is_readable(memory, step->next_stack - WORD) &&
+			walk_load_word(step->next_stack - WORD) == step->next_pc &&
+			step->slot % WORD == 0 &&
+			(!step->slot || walk_is_readable(memory, step->slot));
+}
+
+/* Finishes a step, in the table: a hit has little stack. */
+static __attribute__((noinline)) void walk_keep_step(
+		const struct unwind_walk_state *walk, struct unwind_step *step)
+{
+	const struct unwind_state *next = &walk->state;
+	struct unwind_row row = walk_find_row(walk->modules, step->pc - 1);
+
+	step->next_pc = next->pc;
+	step->next_stack = next->stack;
+	step->next = walk_place_step(next->pc, next->stack);
+	if (!walk_describe_step(&row, step) || !walk_can_keep(walk->memory, step))
+		step->next_stack = 0;
 }
 
 IN_LOOP bool walk_is_step(const struct unwind_memory *memory, const struct unwind_state *state,
@@ -318,8 +323,8 @@ IN_LOOP bool walk_has_steps(const struct unwind_walk_state *walk)
  * Follows cached steps up to the address `until`, or until a step is missing. Returns the number of
  * results. If `ret_addresses` is NULL, it only counts the results.
  */
-IN_LOOP uint32_t walk_by_steps(struct unwind_walk_state *walk, uint64_t until,
-		uint64_t *ret_addresses, uint32_t nr, uint32_t max)
+static __attribute__((noinline)) uint32_t walk_by_steps(struct unwind_walk_state *walk,
+		uint64_t until, uint64_t *ret_addresses, uint32_t nr, uint32_t max)
 {
 	/* Copies, which the compiler keeps in registers. */
 	const struct unwind_memory memory = *walk->memory;
@@ -344,21 +349,30 @@ IN_LOOP uint32_t walk_by_steps(struct unwind_walk_state *walk, uint64_t until,
 	return nr;
 }
 
-/* Makes a step and adds it to the cache. */
-static __attribute__((noinline)) bool walk_next_kept(struct unwind_walk_state *walk, uint32_t nr)
+/*
+ * A hit has little stack. So the functions that need most of it are called in turn, not from each
+ * other.
+ */
+static __attribute__((noinline)) bool walk_up_apart(struct unwind_walk_state *walk, uint32_t nr)
 {
-	struct unwind_state from = walk->state;
+	return walk_up(walk, nr);
+}
 
-	if (!walk_up(walk, nr))
+/* Makes a step and adds it to the cache. */
+IN_LOOP bool walk_next_kept(struct unwind_walk_state *walk, uint32_t nr)
+{
+	struct unwind_step *step = walk->state.exact ? NULL : walk_begin_step(walk);
+
+	if (!walk_up_apart(walk, nr))
 		return false;
-	if (!from.exact)
-		walk_keep_step(walk, &from);
+	if (step)
+		walk_keep_step(walk, step);
 	return true;
 }
 
 IN_LOOP bool walk_next(struct unwind_walk_state *walk, uint32_t nr)
 {
-	return walk->memory->steps ? walk_next_kept(walk, nr) : walk_up(walk, nr);
+	return walk->memory->steps ? walk_next_kept(walk, nr) : walk_up_apart(walk, nr);
 }
 
 static __attribute__((noinline)) uint32_t walk_collect_by_steps(
@@ -378,15 +392,29 @@ static __attribute__((noinline)) uint32_t walk_collect_by_steps(
 	return nr;
 }
 
-/* A hit has little stack: without cached steps, this calls no further functions. */
-IN_LOOP uint32_t walk_collect(
+static __attribute__((noinline)) uint32_t walk_collect_by_rows(
 		struct unwind_walk_state *walk, uint64_t *ret_addresses, uint32_t nr, uint32_t max)
 {
-	if (walk->memory->steps)
-		return walk_collect_by_steps(walk, ret_addresses, nr, max);
 	while (nr < max && walk_up(walk, nr))
 		ret_addresses[nr++] = walk->state.pc;
 	return nr;
+}
+
+IN_LOOP uint32_t walk_collect(
+		struct unwind_walk_state *walk, uint64_t *ret_addresses, uint32_t nr, uint32_t max)
+{
+	return walk->memory->steps ? walk_collect_by_steps(walk, ret_addresses, nr, max)
+				   : walk_collect_by_rows(walk, ret_addresses, nr, max);
+}
+
+uint32_t unwind_walk_in(struct unwind_walk_state *walk, uint64_t *ret_addresses, uint32_t max)
+{
+	uint32_t nr = 0;
+
+	/* If the state is a return address, that is the first result. */
+	if (!walk->state.exact && max)
+		ret_addresses[nr++] = walk->state.pc;
+	return walk_collect(walk, ret_addresses, nr, max);
 }
 
 uint32_t unwind_walk(const struct unwind_modules *modules, const struct unwind_state *state,
@@ -394,12 +422,8 @@ uint32_t unwind_walk(const struct unwind_modules *modules, const struct unwind_s
 		uint64_t *ret_addresses, uint32_t max)
 {
 	struct unwind_walk_state walk = {modules, memory, translate, *state};
-	uint32_t nr = 0;
 
-	/* If the state is a return address, that is the first result. */
-	if (!state->exact && max)
-		ret_addresses[nr++] = state->pc;
-	return walk_collect(&walk, ret_addresses, nr, max);
+	return unwind_walk_in(&walk, ret_addresses, max);
 }
 
 static bool walk_is_hidden(const struct unwind_passed *passed, uint64_t address)

@@ -68,7 +68,7 @@ struct calls_snapshot {
 	size_t nr_hidden;
 	uint64_t known[UNWIND_KNOWN]; /* rows that were found before, by address; hits write them */
 	uint64_t returns[UNWIND_RETURNS]; /* return addresses that were checked; hits write them */
-	struct calls_steps steps[1 << STEPS_BITS]; /* events write them */
+	struct calls_steps steps[1 << STEPS_BITS]; /* hits and events write them */
 	struct unwind_modules modules;
 	struct unwind_module list[];
 };
@@ -552,25 +552,6 @@ static inline void probes_calls_open_window(
 	window->memory.steps = NULL;
 }
 
-uint32_t probe_calls(uint64_t *to, uint32_t most, const struct patch_hit *hit, bool leaves,
-		struct probes_block *block, struct probes_window *window)
-{
-	static const struct unwind_modules none;
-	const struct calls_snapshot *snapshot = calls_snapshot_load();
-
-	probes_calls_open_window(window, hit->stack, block);
-	window->memory.read = probes_call_read_word;
-	window->memory.read_code = probes_calls_read_code;
-	window->state.pc = leaves ? patch_return_address(hit->returns_to) : hit->address;
-	window->state.stack = (uintptr_t)hit->stack;
-	window->state.frame = hit->registers.rbp;
-	window->state.exact = !leaves;
-	return unwind_walk(snapshot ? &snapshot->modules : &none, &window->state, &window->memory,
-			patch_return_address, to, most);
-}
-
-/* ---- an event ---- */
-
 /* Returns NULL if the table is in use. */
 static struct calls_steps *probes_calls_take_steps(struct calls_snapshot *snapshot)
 {
@@ -595,6 +576,38 @@ static void probes_calls_give_steps(struct calls_steps *steps)
 	/* Release: the steps of this walk. Pairs with the acquire in probes_calls_take_steps(). */
 	__atomic_store_n(&steps->is_used, 0, __ATOMIC_RELEASE);
 }
+
+uint32_t probe_calls(uint64_t *to, uint32_t most, const struct patch_hit *hit, bool leaves,
+		struct probes_block *block, struct probes_window *window)
+{
+	static const struct unwind_modules none;
+	struct calls_snapshot *snapshot = calls_snapshot_load();
+	struct calls_steps *steps = NULL;
+	uint32_t nr;
+
+	probes_calls_open_window(window, hit->stack, block);
+	/* Stacks that the program made may be small, and a walk with steps needs more of them. */
+	if (snapshot && window->memory.stack_end)
+		steps = probes_calls_take_steps(snapshot);
+	window->memory.steps = steps ? &steps->steps : NULL;
+	window->memory.read = probes_call_read_word;
+	window->memory.read_code = probes_calls_read_code;
+	window->walk.modules = snapshot ? &snapshot->modules : &none;
+	window->walk.memory = &window->memory;
+	window->walk.translate = patch_return_address;
+	window->walk.state.pc = leaves ? patch_return_address(hit->returns_to) : hit->address;
+	window->walk.state.stack = (uintptr_t)hit->stack;
+	window->walk.state.frame = hit->registers.rbp;
+	window->walk.state.exact = !leaves;
+	/* The compiler makes this a jump, so that the walk has this function's part of the stack. */
+	if (!steps)
+		return unwind_walk_in(&window->walk, to, most);
+	nr = unwind_walk_in(&window->walk, to, most);
+	probes_calls_give_steps(steps);
+	return nr;
+}
+
+/* ---- an event ---- */
 
 uint32_t probe_calls_of_event(
 		const struct context_origin *origin, uint64_t *ret_addresses, uint32_t most)

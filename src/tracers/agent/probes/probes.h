@@ -338,7 +338,7 @@ struct probes_window {
 	uint64_t from, size;
 	struct patch_reading *reading;
 	struct unwind_memory memory;
-	struct unwind_state state; /* where the walk begins */
+	struct unwind_walk_state walk;
 };
 
 #define PROBES_ARGS_FEW 10 /* number of arguments that need no block */

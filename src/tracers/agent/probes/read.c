@@ -184,6 +184,11 @@ static uint64_t join_bytes(const char *bytes, unsigned int nr)
 {
 	uint64_t value = 0;
 
+	/* Most values are a whole word. */
+	if (nr == sizeof(value)) {
+		memcpy(&value, bytes, sizeof(value));
+		return value;
+	}
 	while (nr-- > 0)
 		value = value << 8 | (unsigned char)bytes[nr];
 	return value;
