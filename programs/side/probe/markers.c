@@ -22,6 +22,31 @@ struct marker_listing {
 	bool begun; /* the table's header was printed */
 };
 
+/* Print the types of the operands, in their order. */
+static void print_json_types(const char *arguments)
+{
+	char type[RESOLVE_TYPE_SIZE];
+	size_t count = 0;
+
+	fputs(",\"types\":[", stdout);
+	while (resolve_operand_type(&arguments, type))
+		printf("%s\"%s\"", count++ ? "," : "", type);
+	putchar(']');
+}
+
+/* Print "(arg1 u64, arg2 s32)" if there are operands. */
+static void print_types(const char *arguments)
+{
+	char type[RESOLVE_TYPE_SIZE];
+	size_t count = 0;
+
+	while (resolve_operand_type(&arguments, type)) {
+		count++;
+		printf("%sarg%zu %s", count == 1 ? "  (" : ", ", count, type);
+	}
+	fputs(count ? ")" : "", stdout);
+}
+
 static void probe_markers_print_json(const struct resolve_marker *marker)
 {
 	printf("{\"schema\":%d,\"type\":\"probe_marker\",\"module\":", OUTPUT_JSON_SCHEMA);
@@ -32,6 +57,7 @@ static void probe_markers_print_json(const struct resolve_marker *marker)
 	print_json_string(stdout, marker->name);
 	fputs(",\"arguments\":", stdout);
 	print_json_string(stdout, marker->arguments);
+	print_json_types(marker->arguments);
 	printf(",\"address\":%" PRIu64 ",\"semaphore\":%" PRIu64 ",\"method\":\"%s\"",
 			marker->address, marker->semaphore,
 			probe_method_name(marker->site ? marker->site->method : PROBE_NONE));
@@ -50,6 +76,7 @@ static void print_named(const struct resolve_marker *marker)
 	printf("%s:%s  %s", format_printable(marker->provider, provider, sizeof(provider)),
 			format_printable(marker->name, name, sizeof(name)),
 			format_printable(marker->arguments, arguments, sizeof(arguments)));
+	print_types(marker->arguments);
 	if (marker->site && marker->site->reason)
 		printf("  (%s)", marker->site->reason);
 	putchar('\n');

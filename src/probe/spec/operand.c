@@ -18,6 +18,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct operand {
@@ -295,4 +296,24 @@ int operands_read(const char *text, struct resolve_module *module, struct value 
 			return -EINVAL;
 		text = operand.end;
 	}
+}
+
+bool resolve_operand_type(const char **at, char ret_type[RESOLVE_TYPE_SIZE])
+{
+	struct operand operand = {.error = &(struct error){.code = 0}};
+
+	*at += strspn(*at, " ");
+	if (!**at)
+		return false;
+	operand.at = *at;
+	operand.end = *at += strcspn(*at, " ");
+	if (spec_operand_read_size(&operand))
+		snprintf(ret_type, RESOLVE_TYPE_SIZE, "?");
+	else
+		snprintf(ret_type, RESOLVE_TYPE_SIZE, "%c%d",
+				operand.is_float                   ? 'f'
+						: operand.size < 0 ? 's'
+								   : 'u',
+				8 * abs((int)operand.size));
+	return true;
 }

@@ -35,6 +35,7 @@
  * 	members.c      whole structures
  * 	marker.c       SDT notes
  * 	operand.c      the operands of a marker
+ * 	operand-values.c  values that the user describes by operands
  * 	event-names.c        different names for the events of one spec
  * 	table.c        makes the table from all of that
  *
@@ -179,6 +180,13 @@ struct resolve_marker {
 	uint64_t runtime; /* the marker's address */
 	int listeners;    /* value of its semaphore; -1: it has none, or it cannot be read */
 };
+
+#define RESOLVE_TYPE_SIZE 16
+/*
+ * Gets the type of the next operand of a marker, such as "s32" or "f64", from its size, and skips
+ * the operand. Returns false after the last one. Begin with `*at` at the marker's arguments.
+ */
+bool resolve_operand_type(const char **at, char ret_type[RESOLVE_TYPE_SIZE]);
 
 /* Call each() for each marker. Stops when each() does not return 0, and returns its result. */
 int resolve_markers(struct resolve *resolve,

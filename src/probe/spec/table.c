@@ -12,6 +12,7 @@
 #include "symbolize/demangle.h"
 #include "labels.h"
 #include "operand.h"
+#include "operand-values.h"
 #include "typed-values.h"
 #include "variable.h"
 
@@ -151,10 +152,10 @@ static int spec_table_add_site(const struct table_builder *builder, struct value
 			: 0;
 }
 
-static int spec_table_add_operands(const struct table_builder *builder,
-		const struct location *location, struct values *values)
+/* Reads the operands at a location: as many as any location of the marker has, with equal types. */
+static int spec_table_read_operands(const struct table_builder *builder,
+		const struct location *location, struct value operands[OPERANDS_MAX])
 {
-	struct value operands[OPERANDS_MAX];
 	size_t count;
 	int ret = operands_read(
 			location->operands, location->module, operands, &count, builder->error);
@@ -168,9 +169,41 @@ static int spec_table_add_operands(const struct table_builder *builder,
 		}
 		if (operands[i].type == PROBE_FIELD_UNSIGNED && builder->sign[i])
 			operands[i].type = PROBE_FIELD_SIGNED;
-		ret = spec_table_add_value(values, &operands[i], builder->error);
 	}
 	return ret;
+}
+
+/* Whether the spec selects operands of the marker; otherwise all of them are recorded. */
+static bool spec_table_selects_operands(const struct probe_spec *spec)
+{
+	for (size_t i = 0; i < spec->nr_arguments; i++) {
+		if (operand_is_named(spec->arguments[i]))
+			return true;
+	}
+	return false;
+}
+
+static int spec_table_add_operands(const struct table_builder *builder,
+		const struct location *location, struct values *values)
+{
+	struct value operands[OPERANDS_MAX];
+	int ret = spec_table_read_operands(builder, location, operands);
+
+	for (size_t i = 0; i < builder->nr_operands && !ret; i++)
+		ret = spec_table_add_value(values, &operands[i], builder->error);
+	return ret;
+}
+
+/* Adds a value that the spec describes by operands. */
+static int spec_table_add_operand(const struct table_builder *builder,
+		const struct location *location, const char *text, struct values *values)
+{
+	struct value operands[OPERANDS_MAX], value;
+	int ret = spec_table_read_operands(builder, location, operands);
+
+	if (!ret)
+		ret = operand_value(text, operands, builder->nr_operands, &value, builder->error);
+	return ret ? ret : spec_table_add_value(values, &value, builder->error);
 }
 
 static int add_variable(const struct table_builder *builder, const struct location *location,
@@ -252,6 +285,8 @@ static int add_argument(const struct table_builder *builder, const struct locati
 	struct value value;
 	int ret;
 
+	if (!exit && location->operands && operand_is_named(text))
+		return spec_table_add_operand(builder, location, text, values);
 	if (!exit && resolve_is_several(text))
 		return add_several(builder, location, text, values);
 	if (!exit && !strcmp(text, RESOLVE_BACKTRACE))
@@ -287,7 +322,7 @@ static int make_entry(const struct table_builder *builder, const struct location
 	if (!ret && spec->exits)
 		ret = add_simple(values, "call", PROBE_FIELD_UNSIGNED, PROBE_FETCH_CALL,
 				builder->error);
-	if (!ret && location->operands)
+	if (!ret && location->operands && !spec_table_selects_operands(spec))
 		ret = spec_table_add_operands(builder, location, values);
 	for (size_t i = 0; i < spec->nr_arguments && !ret; i++)
 		ret = add_argument(builder, location, spec->arguments[i], false, values);
