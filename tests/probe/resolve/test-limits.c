@@ -184,10 +184,11 @@ static bool is_whole(size_t size)
 {
 	char name[512], provider[256], event[256];
 	struct probe_spec request = {.name = name};
+	const struct table_builder builder = {.spec = &request};
 
 	memset(name, 'n', size);
 	name[size] = 0;
-	event_name(&request, provider, event);
+	event_name(&builder, provider, event);
 	CHECK(strlen(event) == (size < EVENT_NAME_MAX ? size : EVENT_NAME_MAX - 1));
 	return !strcmp(event, name);
 }
