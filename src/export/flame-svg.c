@@ -9,6 +9,7 @@
 
 #include "analysis/flame-print.h"
 #include "analysis/report-text.h"
+#include "base/inside/utf8.h"
 #include "export/export.h"
 #include "export/flame-export.h"
 
@@ -30,12 +31,10 @@ struct flame_svg {
 
 /* ---- texts ---- */
 
-/* The bytes of the character: U+FFFE and U+FFFF are no characters of XML. */
+/* Not shown: U+FFFE and U+FFFF are no characters of XML, and controls would change other text. */
 static bool flame_svg_is_invalid(const char *at, size_t size)
 {
-	unsigned char c = (unsigned char)*at;
-
-	return c < ' ' || c == 0x7f ||
+	return utf8_is_control((const unsigned char *)at, (unsigned int)size) ||
 			(size >= 3 &&
 					(!memcmp(at, "\xef\xbf\xbe", 3) ||
 							!memcmp(at, "\xef\xbf\xbf", 3)));

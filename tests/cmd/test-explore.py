@@ -440,7 +440,7 @@ def test_mouse():
 
 def test_hostile_names():
     names = {"\x1b[2J\x1b[31mred": "\\x1b[2J\\x1b[31mred", "two\nlines\ttab": "two\\x0alines\\x09tab",
-             "wide 漢字": "wide 漢字", "back\x08space\x7f": "back\\x08space\\x7f", "left\u202eright": "left?right"}
+             "wide 漢字": "wide 漢字", "back\x08space\x7f": "back\\x08space\\x7f", "left\u202eright": "left\\xe2\\x80\\xaeright"}
     values = dict(zip(names, ("\\x1b[2J\\x1b[31mred", "two\\nlines\\ttab", "wide 漢字", "back\\x08space\\x7f", "left\\xe2\\x80\\xaeright"), strict=True))
     calls = []
     for number, name in enumerate(names):

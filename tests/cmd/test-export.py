@@ -185,9 +185,11 @@ def test_csv_of_each_event():
     equal(addresses, ADDRESSES)
 
 
-# Clears a screen, sets a title (ESC and C1), moves back, changes the direction of text, a lone byte
-# of C1.
-HOSTILE = "\x1b[2J\x1b]0;x\x07\x9b31m\r\b\x7f\u202e\udc9b"
+# Clears a screen, sets a title (ESC and C1), moves back, changes the direction of text, ends a line,
+# a lone byte of C1.
+HOSTILE = "\x1b[2J\x1b]0;x\x07\x9b31m\r\b\x7f\u202e\u2067\u200f\u061c\u2028\udc9b"
+# Directions and ends of lines that a terminal or a viewer obeys.
+FORMATS = "\u061c\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 FORMULAS = ["=1+cmd|' /C calc'!A0", "+A1", "-2+A1", "@SUM(A1)", "=", "-"]
 NUMBERS = ["-5", "+1.5e-3", "-", "12", "a=b", ""]
 
@@ -218,9 +220,10 @@ event { name = "=e%(x)s"; id = 0; stream_id = 0;
 
 
 def is_harmless(data):
-    """Whether there is no control character except for usual ones: C0, DEL, C1."""
+    """Whether there is no control character except for usual ones: C0, DEL, C1, formats."""
     text = data.decode("utf-8")
-    found = sorted({hex(ord(c)) for c in text if c not in "\n\r\t" and (ord(c) < 0x20 or 0x7f <= ord(c) < 0xa0)})
+    found = sorted({hex(ord(c)) for c in text
+                    if c not in "\n\r\t" and (ord(c) < 0x20 or 0x7f <= ord(c) < 0xa0 or c in FORMATS)})
     equal(found, [], text[:2000])
     return text
 
@@ -240,7 +243,8 @@ def test_hostile_texts():
     with open(path("hostile-tables", file), "rb") as opened:
         rows = table(opened.read())
     cells = [row["text"] for row in rows]
-    equal(cells[0], "\\x1b[2J\\x1b]0;x\\x07\\xc2\\x9b31m\\r\\x08\\x7f\\xe2\\x80\\xae\\xc2\\x9b")
+    equal(cells[0], "\\x1b[2J\\x1b]0;x\\x07\\xc2\\x9b31m\\r\\x08\\x7f"
+          "\\xe2\\x80\\xae\\xe2\\x81\\xa7\\xe2\\x80\\x8f\\xd8\\x9c\\xe2\\x80\\xa8\\xc2\\x9b")
     equal(cells[1:], [text if text in NUMBERS or text[0] not in "=+-@" else "'" + text for text in texts[1:]])
     true(all(row["state.label"].startswith("'+l\\x1b[2J") for row in rows), rows[0])
     true(all(row["hostname"].startswith("'@h\\x1b[2J") for row in rows), rows[0])

@@ -729,7 +729,9 @@ static void test_quoted_and_printable(void **unused)
 	assert_string_equal(format_quoted("a'b*", text, sizeof(text)), "'a'\\''b*'");
 	assert_string_equal(format_quoted("*bcdefgh", text, 10), "'*bc'");
 	assert_string_equal(format_printable(wild, text, sizeof(text)),
-			"a\\x1b\\x7f\\xc2\xc2\xa0\\xff\\x0a\"\\\xe2\x82\xac");
+			"a\\x1b\\x7f\\xc2\\x9f\xc2\xa0\\xff\\x0a\"\\\xe2\x82\xac");
+	assert_string_equal(
+			format_printable("\xe2\x80\xae", text, sizeof(text)), "\\xe2\\x80\\xae");
 	assert_string_equal(format_printable("abcd", text, 5), "abcd");
 	assert_string_equal(format_printable("abcd", text, 4), "abc");
 	assert_string_equal(format_printable("a\n", text, 6), "a\\x0a");

@@ -575,10 +575,12 @@ def test_rules_of_accessibility(window):
 
 def test_hostile_names_in_the_browser(window):
     with tempfile.TemporaryDirectory() as work:
-        trace = call_trace.write(os.path.join(work, "hostile"), [(1, call_trace.enter(HOSTILE, 1)), (90, call_trace.leave(HOSTILE, 1, 89))])
+        # U+202E would write the rest of the row from right to left, and U+2028 ends a line.
+        name = HOSTILE + "\u202e\u2028"
+        trace = call_trace.write(os.path.join(work, "hostile"), [(1, call_trace.enter(name, 1)), (90, call_trace.leave(name, 1, 89))])
         window.open(opened(work, trace))
         equal(window.value("return [window.bad, document.images.length]"), [None, 0])
-        equal(cells(window, "table-function")[0][0], HOSTILE)
+        equal(cells(window, "table-function")[0][0], HOSTILE + "\\u202e\\u2028")
         check_clean(window)
 
 

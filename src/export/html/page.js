@@ -5,15 +5,20 @@
 
 /* ---- data ---- */
 
-/* Integers beyond 2^53 become BigInt, so that no digit is changed. */
-function keepInteger(key, value, context) {
+/* The characters of utf8_is_control(): names with them would change the text around them. */
+const controls = /[\u0080-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+
+/* Integers beyond 2^53 become BigInt, so that no digit is changed. Controls in texts become visible. */
+function readValue(key, value, context) {
 	if (typeof value === "number" && !Number.isSafeInteger(value) && context && /^-?\d+$/.test(context.source))
 		return BigInt(context.source);
+	if (typeof value === "string")
+		return value.replace(controls, (control) => "\\u" + control.charCodeAt(0).toString(16).padStart(4, "0"));
 	return value;
 }
 
-const lines = JSON.parse(document.getElementById("report-data").textContent, keepInteger);
-const chart = JSON.parse(document.getElementById("chart-data").textContent);
+const lines = JSON.parse(document.getElementById("report-data").textContent, readValue);
+const chart = JSON.parse(document.getElementById("chart-data").textContent, readValue);
 const linesOf = (type) => lines.filter((line) => line.type === type);
 const overview = linesOf("overview")[0] || {dir: "", events: 0};
 const width = 1000; /* of charts, in units of their own; narrow screens get fewer */
