@@ -40,6 +40,16 @@ bool event_member_find(struct event_member *ret_member, enum event_scope scope,
 	return false;
 }
 
+bool event_member_is_described(const struct ctf_event_class *event, const char *name)
+{
+	const struct ctf_type *type = event->fields;
+
+	for (uint32_t i = 0; type && type->kind == CTF_STRUCT && i < type->member_count; i++)
+		if (where_same_name(type->members[i].name, name))
+			return true;
+	return false;
+}
+
 bool event_member_find_context(
 		struct event_member *ret_member, const struct ctf_item *item, const char *name)
 {

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct ctf_event_class;
 struct ctf_item;
 struct ctf_value;
 
@@ -28,6 +29,8 @@ const struct ctf_value *event_member_scope(enum event_scope scope, const struct 
 /* Finds a member by its name, with or without the underscore of CTF. False: there is none. */
 bool event_member_find(struct event_member *ret_member, enum event_scope scope,
 		const struct ctf_item *item, const char *name);
+/* True if records of the event have a field of this name. */
+bool event_member_is_described(const struct ctf_event_class *event, const char *name);
 /* Finds a context in the common context, then in the context of the event. */
 bool event_member_find_context(
 		struct event_member *ret_member, const struct ctf_item *item, const char *name);

@@ -74,20 +74,34 @@ static void leaks_form_find_return(struct leaks_form_class *class,
 	class->form = LEAKS_FORM_RETURN;
 }
 
-void leaks_form_find(struct leaks_form_class *class, const struct ctf_item *item)
+/* The function whose event has the name, or NULL. */
+static const struct leaks_function *leaks_event_function(const char *name, bool *ret_is_return)
 {
 	static const char suffix[] = "_return";
 	const size_t cut = sizeof(suffix) - 1;
-	const char *name = item->event->name, *colon = strchr(name, ':');
+	const char *colon = strchr(name, ':');
 	const char *plain = colon ? colon + 1 : name;
 	size_t length = strlen(plain);
-	const struct leaks_function *function;
-	bool is_return = length > cut && strcmp(plain + length - cut, suffix) == 0;
+
+	*ret_is_return = length > cut && strcmp(plain + length - cut, suffix) == 0;
+	if (strncmp(name, "libc:", 5) != 0 && strncmp(name, "probe:", 6) != 0)
+		return NULL;
+	return leaks_function_find(plain, *ret_is_return ? length - cut : length);
+}
+
+bool leaks_event_is_known(const char *name)
+{
+	bool is_return;
+
+	return leaks_event_function(name, &is_return) != NULL;
+}
+
+void leaks_form_find(struct leaks_form_class *class, const struct ctf_item *item)
+{
+	bool is_return;
+	const struct leaks_function *function = leaks_event_function(item->event->name, &is_return);
 
 	*class = (struct leaks_form_class){0};
-	if (strncmp(name, "libc:", 5) != 0 && strncmp(name, "probe:", 6) != 0)
-		return;
-	function = leaks_function_find(plain, is_return ? length - cut : length);
 	if (!function)
 		return;
 	class->allocates = function->block != NULL;

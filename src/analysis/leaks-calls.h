@@ -50,6 +50,8 @@ struct leaks_calls {
 	uint64_t dropped;         /* calls that were replaced because their slots were used */
 };
 
+/* True if events of this name are calls of the allocator. */
+bool leaks_event_is_known(const char *name);
 /* Finds the meaning of a class from the name of its event and its fields. */
 void leaks_form_find(struct leaks_form_class *class, const struct ctf_item *item);
 /* The member if it is a number. `name` is NULL if the event has no such member. */

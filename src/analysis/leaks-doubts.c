@@ -33,11 +33,21 @@ static bool leaks_doubts_has_event(const struct ctf_trace *trace, const char *fu
 	return false;
 }
 
+static bool leaks_doubts_describes(const struct ctf_trace *trace)
+{
+	for (uint32_t i = 0; i < ctf_trace_event_count(trace); i++)
+		if (leaks_event_is_known(ctf_trace_event(trace, i)->name))
+			return true;
+	return leaks_doubts_has_event(trace, "mmap");
+}
+
 void leaks_doubts_examine(struct leaks *leaks)
 {
+	leaks->doubts.not_described = true;
 	for (uint32_t i = 0; i < ctf_reader_trace_count(leaks->walk.reader); i++) {
 		const struct ctf_trace *trace = ctf_reader_trace(leaks->walk.reader, i);
 
+		leaks->doubts.not_described &= !leaks_doubts_describes(trace);
 		leaks->doubts.overwrites |= leaks_doubts_has_number(trace, "side_overwrites");
 		leaks->doubts.filters |= leaks_doubts_has_number(trace, "side_filters");
 		leaks->doubts.no_mappings |=
@@ -198,5 +208,7 @@ bool leaks_is_exact(const struct leaks *leaks)
 
 bool leaks_is_empty(const struct leaks *leaks)
 {
-	return !leaks->events && leaks_is_exact(leaks);
+	if (leaks->events || leaks->walk.damaged)
+		return false;
+	return leaks_is_exact(leaks) || (leaks->doubts.not_described && !leaks->doubts.cut);
 }

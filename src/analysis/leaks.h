@@ -66,6 +66,7 @@ struct leaks_free {
 /* Why calls of the allocator can be missing, besides losses. */
 struct leaks_doubts {
 	bool cut;           /* the recording ended before the program; set by the caller */
+	bool not_described; /* no trace has descriptions of calls of the allocator */
 	bool overwrites;    /* recorded in the mode overwrite */
 	bool filters;       /* recorded with a filter */
 	bool no_mappings;   /* mappings are requested, and a trace has no events of mmap() */
@@ -180,7 +181,10 @@ void leaks_doubts_examine(struct leaks *leaks);
 void leaks_doubts_check_frees(struct leaks *leaks);
 /* A sentence for the reason `number`, below LEAKS_DOUBTS. False: the reason does not apply. */
 bool leaks_doubt(const struct leaks *leaks, unsigned int number, char text[LEAKS_DOUBT_SIZE]);
-/* True if the recording has no call of the allocator, and nothing hides one. */
+/*
+ * True if the recording has no call of the allocator, and nothing hides one. Losses can hide a call
+ * only in a trace that describes such calls.
+ */
 bool leaks_is_empty(const struct leaks *leaks);
 /* True if nothing hides allocations or frees: no losses, no limits, no damage, no doubts. */
 bool leaks_is_exact(const struct leaks *leaks);

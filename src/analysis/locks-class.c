@@ -139,6 +139,19 @@ uint8_t locks_class_releases(const struct ctf_trace *trace)
 	return kinds;
 }
 
+bool locks_class_is_described(const struct ctf_trace *trace)
+{
+	struct locks_class class = {.operation = NULL};
+
+	for (uint32_t i = 0; i < ctf_trace_event_count(trace) && !class.operation; i++) {
+		const char *name = ctf_trace_event(trace, i)->name;
+
+		locks_find_operation(&class, name, false);
+		locks_find_operation(&class, name, true);
+	}
+	return class.operation != NULL;
+}
+
 struct locks_class *locks_class_create(const struct ctf_item *item, const struct view_event *view)
 {
 	struct locks_class *class = calloc(1, sizeof(*class));

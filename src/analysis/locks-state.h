@@ -58,6 +58,8 @@ struct locks_event {
 struct locks_class *locks_class_create(const struct ctf_item *item, const struct view_event *view);
 /* The kinds of locks whose releases a trace records, as bits. */
 uint8_t locks_class_releases(const struct ctf_trace *trace);
+/* True if the trace describes an operation of locks, even if the program has none. */
+bool locks_class_is_described(const struct ctf_trace *trace);
 /* False: the event has no object, and no number of its call. */
 bool locks_class_read(const struct locks_class *class, const struct ctf_item *item,
 		struct locks_event *event);

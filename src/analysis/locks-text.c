@@ -154,10 +154,15 @@ static void locks_print_overview(struct locks_text *text)
 				locks->rows[i].waited_ns;
 	locks_begin_section(text);
 	locks_put_processes(locks, processes, sizeof(processes));
-	view_out_format(&text->out, "%s: %s of %u thread%s in %s\n", processes,
+	view_out_format(&text->out, "%s: %s of %u thread%s", processes,
 			format_events(locks->events, number), locks->thread_keys.count,
-			locks_plural(locks->thread_keys.count),
-			text_duration((double)(locks_end_ns(locks) - locks->first_ns), duration));
+			locks_plural(locks->thread_keys.count));
+	/* Without an event, the first time is not known. */
+	if (locks->events)
+		view_out_format(&text->out, " in %s",
+				text_duration((double)(locks_end_ns(locks) - locks->first_ns),
+						duration));
+	view_out_char(&text->out, '\n');
 	view_out_format(&text->out, "  waited     %s for locks, ",
 			text_duration((double)owned_ns, duration));
 	view_out_format(&text->out, "%s for conditions, semaphores, barriers and threads\n",

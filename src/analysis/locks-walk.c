@@ -47,8 +47,12 @@ static int locks_read_releases(struct locks *locks)
 	locks->releases = calloc((size_t)count + 1, 1);
 	if (!locks->releases)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < count; i++)
-		locks->releases[i] = locks_class_releases(ctf_reader_trace(locks->walk.reader, i));
+	for (uint32_t i = 0; i < count; i++) {
+		const struct ctf_trace *trace = ctf_reader_trace(locks->walk.reader, i);
+
+		locks->releases[i] = locks_class_releases(trace);
+		locks->described |= locks_class_is_described(trace);
+	}
 	return 0;
 }
 

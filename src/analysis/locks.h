@@ -162,6 +162,7 @@ struct locks {
 	struct symbols *symbols;
 	struct gaps gaps;
 
+	bool described;  /* a trace has descriptions of operations of locks */
 	uint64_t events; /* of locks */
 	int64_t first_ns, last_ns;
 	uint64_t lost; /* events, as the packets count them */

@@ -65,6 +65,14 @@ static void report_calls_find_cpu(struct calls_class *class, const struct ctf_it
 		(void)event_member_find(&class->cpu, EVENT_COMMON_CONTEXT, item, name);
 }
 
+bool calls_are_described(const struct ctf_trace *trace)
+{
+	for (uint32_t i = 0; i < ctf_trace_event_count(trace); i++)
+		if (event_member_is_described(ctf_trace_event(trace, i), "call"))
+			return true;
+	return false;
+}
+
 /* A class with the field `call` is an entry; with `duration`, too, it is a return. */
 static void know(struct report_calls *calls, struct calls_class *class, const struct ctf_item *item)
 {

@@ -112,6 +112,8 @@ struct calls_class {
 	struct event_member cpu;    /* the context with the thread's processor time */
 };
 
+/* True if the trace describes events of calls, even if the program has none. */
+bool calls_are_described(const struct ctf_trace *trace);
 /* Counts one event. `thread` is -1 if it is not recorded. 0 or -ENOMEM. */
 int calls_take(struct report_calls *calls, struct calls_class *class, const struct ctf_item *item,
 		uint32_t process, int64_t thread);

@@ -15,9 +15,21 @@
 #include "programs/side/answers/run.h"
 #include "programs/side/cli/confine.h"
 
+static bool functions_are_described(const struct report *report)
+{
+	const struct ctf_reader *reader = report->walk.reader;
+
+	for (uint32_t i = 0; i < ctf_reader_trace_count(reader); i++)
+		if (calls_are_described(ctf_reader_trace(reader, i)))
+			return true;
+	return false;
+}
+
+/* Lost events are no calls if no trace describes calls. */
 static bool functions_are_empty(const struct report *report)
 {
-	return !report->calls.functions.count && !report_lost(report) && !report->walk.damaged;
+	return !report->calls.functions.count && !report->walk.damaged &&
+			!(report_lost(report) && functions_are_described(report));
 }
 
 static int functions_run(

@@ -55,10 +55,12 @@ const char *const recording_locks_process[] = {"trace", "--symbols", "--context"
 		LOCKS_PROBE("pthread_barrier_wait", "barrier"), "--exit",
 		LOCKS_PROBE("pthread_join", "thread"), "--exit", NULL};
 
+/* Lost events are no operations of locks if no trace describes such events. */
 static bool locks_are_empty(const struct locks *locks)
 {
-	return !locks->events && !locks->lost && !locks->lost_packets && !locks->lost_reported &&
-			!locks->walk.damaged;
+	bool is_lossy = locks->lost || locks->lost_packets || locks->lost_reported;
+
+	return !locks->events && !(is_lossy && locks->described) && !locks->walk.damaged;
 }
 
 static int locks_answer_print(const struct parsed *parsed, struct locks *locks)
