@@ -594,6 +594,17 @@ static bool copy_fetches(struct probe_fetch *ret_fetches, const struct values *v
 	return all;
 }
 
+/*
+ * The name of the probed function: readable, as in the file, or the address if there is no name or
+ * it is too long for the table. Templates have such names.
+ */
+static const char *spec_table_function(const char *readable, const char *name, const char *number)
+{
+	if (readable && *readable && strlen(readable) <= PROBE_TABLE_STRING_MAX)
+		return readable;
+	return *name && strlen(name) <= PROBE_TABLE_STRING_MAX ? name : number;
+}
+
 static int spec_table_add_probe(struct table_builder *builder, const struct location *location,
 		const struct probe_site *site, const struct values *entry,
 		const struct values *exit)
@@ -605,13 +616,11 @@ static int spec_table_add_probe(struct table_builder *builder, const struct loca
 			.semaphore = location->semaphore,
 			.site = *site,
 			.entry_fetches = entries,
-			.exit_fetches = exits,
-			.function = readable ? readable : location->name};
+			.exit_fetches = exits};
 	int64_t added;
 
 	snprintf(number, sizeof(number), "0x%" PRIx64, site->address);
-	if (!*probe.function)
-		probe.function = number;
+	probe.function = spec_table_function(readable, location->name, number);
 	if (copy_fetches(entries, entry))
 		probe.flags |= PROBE_ENTRY_ALL;
 	(void)copy_fetches(exits, exit);

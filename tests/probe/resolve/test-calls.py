@@ -93,6 +93,24 @@ done = side("report", "--calls", FOLDER + "/other")
 equal(done.status, 0)
 true("no event is a call" in done.err, done.err)
 
+# A name that is longer than a text of the table of probes: the function is known by its address.
+LONG = "L" * 5000
+with open(FOLDER + "/long.c", "w", encoding="ascii") as file:
+    file.write(f"__attribute__((noinline)) int {LONG}(int n) {{ __asm__ volatile(\"\" ::: \"memory\"); return n; }}\n"
+               f"int main(void) {{ return {LONG}(1) + {LONG}(2) - 3; }}\n")
+subprocess.run(["gcc", "-O1", "-fno-optimize-sibling-calls", FOLDER + "/long.c", "-o", FOLDER + "/long"], check=True)
+symbols = subprocess.run(["nm", FOLDER + "/long"], capture_output=True, text=True, check=True).stdout
+(address,) = re.findall(r"^(\w+) [Tt] L+$", symbols, re.MULTILINE)
+address = f"0x{int(address, 16):x}"
+for pattern, expected in (("*", {"main": 1, address: 2}), ("L*", {LONG[:20]: 2}), (address, {"_" + address: 2})):
+    trace = FOLDER + "/long-" + str(len(pattern))
+    done = side("trace", "-q", "-o", trace, "-c", FOLDER + "/long", "--function", pattern, "--exit")
+    equal((done.status, done.out), (0, ""), done.err)
+    done = side("slow", "--json", trace)
+    equal((done.status, done.err), (0, ""))
+    calls = {line["function"]: line["calls"] for line in of_type(json_lines(done.out), "function")}
+    equal({name[:20]: count for name, count in calls.items() if name[:20] in expected}, expected, pattern)
+
 if shutil.which("uftrace"):
     compiled(PROGRAM + "-pg", "-pg")
     done = subprocess.run(["uftrace", "record", "--no-libcall", "--no-event", "--no-sched", "-d", FOLDER + "/uftrace", PROGRAM + "-pg"], capture_output=True, text=True)
