@@ -323,8 +323,8 @@ IN_LOOP bool walk_has_steps(const struct unwind_walk_state *walk)
  * Follows cached steps up to the address `until`, or until a step is missing. Returns the number of
  * results. If `ret_addresses` is NULL, it only counts the results.
  */
-static __attribute__((noinline)) uint32_t walk_by_steps(struct unwind_walk_state *walk,
-		uint64_t until, uint64_t *ret_addresses, uint32_t nr, uint32_t max)
+IN_LOOP uint32_t walk_by_steps(struct unwind_walk_state *walk, uint64_t until,
+		uint64_t *ret_addresses, uint32_t nr, uint32_t max)
 {
 	/* Copies, which the compiler keeps in registers. */
 	const struct unwind_memory memory = *walk->memory;
@@ -358,6 +358,12 @@ static __attribute__((noinline)) bool walk_up_apart(struct unwind_walk_state *wa
 	return walk_up(walk, nr);
 }
 
+static __attribute__((noinline)) uint32_t walk_by_steps_apart(
+		struct unwind_walk_state *walk, uint64_t *ret_addresses, uint32_t nr, uint32_t max)
+{
+	return walk_by_steps(walk, 0, ret_addresses, nr, max);
+}
+
 /* Makes a step and adds it to the cache. */
 IN_LOOP bool walk_next_kept(struct unwind_walk_state *walk, uint32_t nr)
 {
@@ -382,7 +388,7 @@ static __attribute__((noinline)) uint32_t walk_collect_by_steps(
 		uint32_t before = nr;
 
 		if (walk_has_steps(walk))
-			nr = walk_by_steps(walk, 0, ret_addresses, nr, max);
+			nr = walk_by_steps_apart(walk, ret_addresses, nr, max);
 		if (nr != before)
 			continue;
 		if (!walk_next_kept(walk, nr))
@@ -466,5 +472,7 @@ uint32_t unwind_walk_past(const struct unwind_modules *modules, const struct unw
 			return 0;
 	if (max)
 		ret_addresses[nr++] = walk.state.pc;
-	return walk_collect(&walk, ret_addresses, nr, max);
+	if (walk_has_steps(&walk))
+		nr = walk_by_steps(&walk, 0, ret_addresses, nr, max);
+	return nr < max ? walk_collect(&walk, ret_addresses, nr, max) : nr;
 }
