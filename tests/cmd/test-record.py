@@ -244,7 +244,7 @@ def test_names_do_not_reach_the_terminal():
             true("talker:\033[2J\r\u009bscream\n" in [loss["event"] for loss in summary_line["losses"]],
                  str(summary_line["losses"]))
         else:
-            contains(result.err.decode(), "talker:\\x1b[2J\\x0d\\xc2scream\\x0a")
+            contains(result.err.decode(), "talker:\\x1b[2J\\x0d\\xc2\\x9bscream\\x0a")
         for control in b"\033", b"\r", b"\302\233":
             true(control not in result.err, f"{control} in {result.err}")
 
