@@ -75,7 +75,7 @@ static bool operand_copy_text(char to[OPERAND_TEXT_MAX], const char *text)
 
 bool operand_is_named(const char *text)
 {
-	char plain[OPERAND_TEXT_MAX];
+	char plain[OPERAND_TEXT_MAX] = "";
 	const char *at;
 
 	if (!operand_copy_text(plain, text))
@@ -94,22 +94,25 @@ static int operand_set_error(struct operand_parser *parser, const char *what)
 			parser->error, -EINVAL, operand_hint, "%s in `%.128s`", what, parser->text);
 }
 
-/* Reads `argN`. */
-static int operand_parse_name(struct operand_parser *parser, const struct value **ret_operand)
+/* Reads `argN`. Returns NULL after it has set the error. */
+static const struct value *operand_parse_name(struct operand_parser *parser)
 {
 	size_t length = operand_span(parser->at);
-	uint64_t number;
+	uint64_t number = 0;
 
-	if (!length || !spec_number(parser->at + 3, length - 3, &number))
-		return operand_set_error(parser, "there is no operand");
-	if (number > parser->count)
-		return error_set(parser->error, -ENOENT,
+	if (!length || !spec_number(parser->at + 3, length - 3, &number)) {
+		(void)operand_set_error(parser, "there is no operand");
+		return NULL;
+	}
+	if (number > parser->count) {
+		(void)error_set(parser->error, -EINVAL,
 				"`side probe list --sdt` lists the operands of markers",
 				"the marker has no `arg%d`: it has %zu operands", (int)number,
 				parser->count);
-	*ret_operand = &parser->operands[number - 1];
+		return NULL;
+	}
 	parser->at += length;
-	return 0;
+	return &parser->operands[number - 1];
 }
 
 static int operand_check_integer(struct operand_parser *parser, const struct value *operand)
@@ -123,8 +126,8 @@ static int operand_check_integer(struct operand_parser *parser, const struct val
 /* Reads `, COUNT`: a number, or an operand whose fetch then comes before the address. */
 static int operand_parse_count(struct operand_parser *parser, struct value *value)
 {
-	const struct value *operand = NULL;
 	size_t length = strspn(parser->at, "0123456789abcdefABCDEFxX");
+	const struct value *operand;
 	uint64_t number;
 	int ret;
 
@@ -136,9 +139,10 @@ static int operand_parse_count(struct operand_parser *parser, struct value *valu
 		parser->at += length;
 		return 0;
 	}
-	ret = operand_parse_name(parser, &operand);
-	if (!ret)
-		ret = operand_check_integer(parser, operand);
+	operand = operand_parse_name(parser);
+	if (!operand)
+		return -EINVAL;
+	ret = operand_check_integer(parser, operand);
 	if (ret)
 		return ret;
 	value->fetch = operand->fetch;
@@ -158,12 +162,13 @@ static int operand_append(struct fetch *fetch, const struct fetch *more)
 /* Reads `(argN)` or `(argN, COUNT)` after `string` or `bytes`. */
 static int operand_parse_memory(struct operand_parser *parser, struct value *value)
 {
-	const struct value *operand = NULL;
+	const struct value *operand = operand_parse_name(parser);
 	bool is_counted;
-	int ret = operand_parse_name(parser, &operand);
+	int ret;
 
-	if (!ret)
-		ret = operand_check_integer(parser, operand);
+	if (!operand)
+		return -EINVAL;
+	ret = operand_check_integer(parser, operand);
 	if (ret)
 		return ret;
 	value->size = 1;
@@ -188,15 +193,15 @@ static int operand_parse_memory(struct operand_parser *parser, struct value *val
 
 static int operand_parse(struct operand_parser *parser, struct value *value)
 {
-	const struct value *operand = NULL;
 	bool is_text = !strncmp(parser->at, "string(", 7);
-	int ret;
 
 	if (!is_text && strncmp(parser->at, "bytes(", 6) != 0) {
-		ret = operand_parse_name(parser, &operand);
-		if (!ret)
-			*value = *operand;
-		return ret;
+		const struct value *operand = operand_parse_name(parser);
+
+		if (!operand)
+			return -EINVAL;
+		*value = *operand;
+		return 0;
 	}
 	parser->at += is_text ? 7 : 6;
 	value->type = is_text ? PROBE_FIELD_STRING : PROBE_FIELD_BYTES;
@@ -206,7 +211,7 @@ static int operand_parse(struct operand_parser *parser, struct value *value)
 int operand_value(const char *text, const struct value *operands, size_t count,
 		struct value *ret_value, struct error *error)
 {
-	char plain[OPERAND_TEXT_MAX], name[FETCH_NAME_MAX];
+	char plain[OPERAND_TEXT_MAX] = "", name[FETCH_NAME_MAX];
 	struct operand_parser parser = {
 			.text = text, .operands = operands, .count = count, .error = error};
 	int ret;
