@@ -46,8 +46,12 @@ def skip(reason):
     sys.exit(77)
 
 
+# The dynamic linker and the C library read these themselves, with and without side.
+SYSTEM = {"LD_PRELOAD", "PATH"}
+
+
 def variables():
-    """Returns all variables that the manual page lists for programs, and all that the sources name."""
+    """Returns all variables that the manual page lists for programs, and all that the sources name, without those of the system."""
     with open(os.path.join(SOURCE, "docs/man/side-environment.7"), encoding="utf-8") as page:
         section = re.search(r"^\.Ss Traced programs$(.*?)^\.Ss ", page.read(), re.M | re.S).group(1)
     names = set(re.findall(r"^\.It Ev (\w+)", section, re.M)) | {"XDG_RUNTIME_DIR"}
@@ -57,7 +61,7 @@ def variables():
                 text = file.read()
             names |= set(re.findall(r'"(SIDE_[A-Z_]+)"', text))
             names |= set(re.findall(r'environment_(?:get|is_on)\("(\w+)"\)', text))
-    return sorted(names)
+    return sorted(names - SYSTEM)
 
 
 def place():

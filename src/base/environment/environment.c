@@ -37,6 +37,11 @@ bool environment_is_ready(void)
 	return &environ && environ;
 }
 
+char *const *environment_inherited(void)
+{
+	return environment_is_ready() && !environment_is_secure() ? environ : NULL;
+}
+
 const char *environment_get(const char *name)
 {
 	size_t i;

@@ -22,6 +22,12 @@
  */
 const char *environment_get(const char *name);
 
+/*
+ * All variables, as a program inherits them that this one starts. NULL if environment_get() would
+ * find none.
+ */
+char *const *environment_inherited(void);
+
 /* The variable is set, not empty, and not "0". */
 bool environment_is_on(const char *name);
 

@@ -16,6 +16,7 @@
  * The child of a vfork() runs here in the memory of its parent, and a signal handler may execute a
  * program, too. So these functions change no memory but the stack's, and keep errno.
  */
+#include <alloca.h>
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
@@ -52,13 +53,6 @@ typedef int exec_spawn_function(pid_t *pid, const char *path,
 /* Larger environments are passed on unchanged. They are copied to the stack. */
 #define EXEC_VARIABLES_MAX 4096
 #define EXEC_PRELOAD_MAX 8192 /* bytes of LD_PRELOAD, with the name and the end */
-
-struct exec_environment {
-	char *variables[EXEC_VARIABLES_MAX + 1];
-	char preload[EXEC_PRELOAD_MAX];
-};
-
-extern char **environ;
 
 /* Side's libraries in the LD_PRELOAD that this program was started with. Written before main(). */
 static char exec_preload[EXEC_PRELOAD_MAX];
@@ -335,40 +329,55 @@ static bool exec_is_replaced(char *const environment[])
 			strlen(*preload) + strlen(exec_preload) < EXEC_PRELOAD_MAX;
 }
 
-/* Copies an environment for which exec_is_replaced() is true. */
-static void exec_restore(struct exec_environment *restored, char *const environment[])
+/*
+ * Bytes of a copy of an environment for which exec_is_replaced() is true. The copy is on the stack
+ * of the caller, which may be small: it has the size that the environment needs.
+ */
+static size_t exec_restored_size(char *const environment[])
 {
-	char *const *preload = exec_find_variable(environment, "LD_PRELOAD");
-	char *end = restored->preload;
 	size_t nr = 0;
 
-	end = stpcpy(end, "LD_PRELOAD=");
-	end = stpcpy(end, exec_preload);
-	(void)stpcpy(end, *preload + strlen("LD_PRELOAD="));
+	while (environment[nr])
+		nr++;
+	return (nr + 1) * sizeof(*environment) +
+			strlen(*exec_find_variable(environment, "LD_PRELOAD")) +
+			strlen(exec_preload) + 1;
+}
+
+/* Copies the environment to that many bytes. */
+static char *const *exec_restore(void *copy, size_t size, char *const environment[])
+{
+	char *const *preload = exec_find_variable(environment, "LD_PRELOAD");
+	char **variables = copy;
+	char *text = (char *)copy + size - strlen(*preload) - strlen(exec_preload) - 1;
+	size_t nr = 0;
+
 	for (; environment[nr]; nr++)
-		restored->variables[nr] =
-				&environment[nr] == preload ? restored->preload : environment[nr];
-	restored->variables[nr] = NULL;
+		variables[nr] = &environment[nr] == preload ? text : environment[nr];
+	variables[nr] = NULL;
+	text = stpcpy(text, "LD_PRELOAD=");
+	text = stpcpy(text, exec_preload);
+	(void)stpcpy(text, *preload + strlen("LD_PRELOAD="));
+	return variables;
 }
 
 /* A function of its own: other calls do not use this much of the stack. */
 static __attribute__((noinline)) int exec_restored(exec_function *next, const char *path,
 		char *const args[], char *const environment[])
 {
-	struct exec_environment restored;
+	const size_t size = exec_restored_size(environment);
 
-	exec_restore(&restored, environment);
-	return next(path, args, restored.variables);
+	return next(path, args, exec_restore(alloca(size), size, environment));
 }
 
 static __attribute__((noinline)) int exec_spawn_restored(exec_spawn_function *next, pid_t *pid,
 		const char *path, const posix_spawn_file_actions_t *actions,
 		const posix_spawnattr_t *attributes, char *const args[], char *const environment[])
 {
-	struct exec_environment restored;
+	const size_t size = exec_restored_size(environment);
 
-	exec_restore(&restored, environment);
-	return next(pid, path, actions, attributes, args, restored.variables);
+	return next(pid, path, actions, attributes, args,
+			exec_restore(alloca(size), size, environment));
 }
 
 /* ---- the functions ---- */
@@ -388,8 +397,8 @@ EXPORT int execv(const char *path, char *const args[])
 	if (!exec_next_execv)
 		exec_find_all();
 	exec_check(path, false);
-	if (exec_is_replaced(environ))
-		return exec_restored(exec_next_execve, path, args, environ);
+	if (exec_is_replaced(environment_inherited()))
+		return exec_restored(exec_next_execve, path, args, environment_inherited());
 	return exec_next_execv(path, args);
 }
 
@@ -398,8 +407,8 @@ EXPORT int execvp(const char *name, char *const args[])
 	if (!exec_next_execvp)
 		exec_find_all();
 	exec_check(name, true);
-	if (exec_is_replaced(environ))
-		return exec_restored(exec_next_execvpe, name, args, environ);
+	if (exec_is_replaced(environment_inherited()))
+		return exec_restored(exec_next_execvpe, name, args, environment_inherited());
 	return exec_next_execvp(name, args);
 }
 
