@@ -389,6 +389,11 @@ static uint32_t play_walk(const struct unwind_modules *modules, const struct unw
 	return 5;
 }
 
+static uint32_t play_walk_in(struct unwind_walk_state *walk, uint64_t *to, uint32_t most)
+{
+	return play_walk(walk->modules, &walk->state, walk->memory, walk->translate, to, most);
+}
+
 static uint64_t block_memory[PROBE_CALLS_BYTES / 8];
 
 static void *play_memory(struct probes_block *block)
@@ -406,6 +411,7 @@ static void *play_mmap(void *address, size_t size, int protection, int flags, in
 #define base_each play_each
 #define unwind_build play_build
 #define unwind_walk play_walk
+#define unwind_walk_in play_walk_in
 #define probe_hit_memory play_memory
 #define raw_mmap play_mmap
 #include "tracers/agent/probes/calls.c"
@@ -546,6 +552,9 @@ static uint32_t walk(const uint64_t *stack, bool leaves, const char *wanted)
 
 	assert_called(wanted);
 	assert_true(seen_memory.user == &window && seen_memory.read == probes_call_read_word);
+	/* Cached steps only on a stack whose end is known, and only during the walk. */
+	assert_true(!!seen_memory.steps == (current && seen_memory.stack_end));
+	assert_true(!current || !current->steps[0].is_used);
 	assert_true(window.stack == stack && window.block == &block && !window.size &&
 			!window.reading);
 	assert_true(seen_state.stack == (uintptr_t)stack && seen_state.frame == 73);

@@ -694,7 +694,7 @@ def test_full_output_device():
 
 def test_closed_output():
     """Nothing is written into a file that has got the number of the closed stream."""
-    for words in (["report", TRACE], ["leaks", TRACE], ["locks", TRACE], ["export", TRACE], ["diff", TRACE, TRACE], ["report", "--html", "-", TRACE]):
+    for words in (["report", TRACE], ["leaks", "--json", TRACE], ["locks", "--json", TRACE], ["export", TRACE], ["diff", TRACE, TRACE], ["report", "--html", "-", TRACE]):
         done = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", SIDE, *words], capture_output=True, text=True, check=False, timeout=60)
         equal((words, done.returncode), (words, 1), done.stderr)
         contains(done.stderr, "Bad file descriptor", words)
