@@ -126,7 +126,7 @@ def kernel_words():
     return words
 
 
-def qemu_command(initial, console, words, ports, memory):
+def qemu_command(initial, console, words, ports, memory="512M"):
     """@ports: the name of each port, and the file that gets its output."""
     command = [QEMU, "-M", "microvm,acpi=off,x-option-roms=off", "-accel", "tcg,thread=multi", "-cpu", "max",
                "-smp", "2", "-m", memory, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
