@@ -98,9 +98,8 @@ void debug_package_hint(const char *path, const struct code_debug_file *debug,
 				debug_package_suffix(package), *debug->path ? " " : "", debug->path,
 				debug_package_server_hint(debug));
 	else if (*debug->path)
-		snprintf(text, DEBUG_PACKAGE_HINT_SIZE,
-				"its function names are in the debug file %s; %s", debug->path,
-				debug_package_server_hint(debug));
+		snprintf(text, DEBUG_PACKAGE_HINT_SIZE, "install the debug file %s; %s",
+				debug->path, debug_package_server_hint(debug));
 	else
 		snprintf(text, DEBUG_PACKAGE_HINT_SIZE,
 				"use a build of it that is not stripped; it has no build id, so its debug file cannot be found");

@@ -114,12 +114,12 @@ static const char *compressed_dump_begin(struct compressed_dump *dump)
 			io_read_exactly_at(dump->fd, &sub, sizeof(sub), PAGE))
 		return "its header is truncated";
 	if (!memcmp(head.signature, "makedump", sizeof(head.signature)))
-		return "it is flattened: convert it with `makedumpfile -R NEW <OLD`";
+		return "it is flattened\n`makedumpfile -R NEW <OLD` converts it";
 	/* Other machines have other names; their heads differ as well. */
 	if (memcmp(head.names[4], "x86_64", sizeof("x86_64")) != 0 || head.block_size != PAGE)
 		return "it is of a machine other than x86-64";
 	if (head.status & (PAGE_LZO | PAGE_SNAPPY))
-		return "its pages are compressed with LZO or Snappy: convert it with `makedumpfile -c -d 17 OLD NEW`";
+		return "its pages are compressed with LZO or Snappy\n`makedumpfile -c -d 17 OLD NEW` converts it";
 	if (head.version >= 2 && sub.is_split)
 		return "it is a part of a dump in several files";
 	dump->nr_pages = head.version >= 6 ? sub.nr_pages : head.nr_pages;

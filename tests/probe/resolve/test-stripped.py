@@ -86,7 +86,7 @@ def store(program, debug, folder):
 
 def test_build_id():
     program, debug, addresses = build("id")
-    contains(check_unknown(program), f"its function names are in the debug file /usr/lib/debug/.build-id/{digits(program)[:2]}/{digits(program)[2:]}.debug; "
+    contains(check_unknown(program), f"install the debug file /usr/lib/debug/.build-id/{digits(program)[:2]}/{digits(program)[2:]}.debug; "
              "or add `--debuginfod`")
     store(program, debug, path("store"))
     env = {**ENV, "SIDE_DEBUG_PATH": "/nowhere:" + path("store")}
@@ -252,7 +252,7 @@ def test_package():
     # A similar name is named before.
     program, _, _ = build("similar", "-rdynamic")
     done = side("trace", "-o", path("never"), "--function", "mian", "-c", program, env=ENV)
-    contains(done.err, "hint: did you mean `main`?\nhint: its function names are in the debug file ")
+    contains(done.err, "hint: did you mean `main`?\nhint: install the debug file ")
 
 
 run_tests(globals())
