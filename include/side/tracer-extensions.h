@@ -160,9 +160,9 @@ extern bool side_tracer_call(const struct side_event_state *state, const struct 
 		void *caller, const struct side_tracer_functions *only);
 
 /*
- * Emit an event that another libside of the process has delivered to this tracer. As side_call() or, if
- * var_struct is not NULL, side_call_variadic(), but `caller` is the reported caller. The state must have
- * version 0 of the ABI.
+ * Emit an event that another libside of the process has delivered to this tracer. Works like
+ * side_call() or, if var_struct is not NULL, like side_call_variadic(), with `caller` as the caller.
+ * The state must have version 0 of the ABI.
  */
 extern void side_tracer_forward(const struct side_event_state *state,
 		const struct side_arg_vec *args, const struct side_arg_dynamic_struct *var_struct,

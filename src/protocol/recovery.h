@@ -25,8 +25,8 @@
  * fork). A reader must check everything nevertheless: the dead program may have written
  * anywhere.
  *
- * `copy` is the distance in units of 4096 bytes from `rings` to a private mapping of the same file,
- * which a dump contains although the file is linked: ring_memory_import_dumped().
+ * `copy` is the distance in units of 4096 bytes from `rings` to a private mapping of the same file.
+ * A dump contains that mapping although the file is linked: ring_memory_import_dumped().
  *
  * The header is separate because the agent writes the structures and the session reads them,
  * without a message.

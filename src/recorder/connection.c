@@ -855,7 +855,7 @@ static void report_late(struct session *session, const struct connection *connec
 			(int)connection->peer, name, unrecorded->elapsed_ms, reason);
 }
 
-/* The process runs on. If it executes the program, its instance ends like that of any process. */
+/* Only reports: if the process executes the file, its instance ends as that of any process does. */
 static void connection_report_started(struct session *session, const struct connection *connection,
 		const struct wire_unrecorded *unrecorded)
 {

@@ -29,7 +29,7 @@ const char *unrecorded_files_reason(uint32_t reason)
 		return "the libside.so.0 that it loads (see its RUNPATH and LD_LIBRARY_PATH) is not the one that the agent is part of";
 	case WIRE_UNRECORDED_STATIC:
 		return "it is linked statically with libside and the C library, so it cannot load the agent\nlink it without -static";
-	/* In the words of session_never_meets(). */
+	/* The sentences of session_never_meets(), without the name of the file. */
 	case WIRE_UNRECORDED_STARTS_STATIC:
 		return "is statically linked, so the agent cannot be preloaded into it";
 	case WIRE_UNRECORDED_STARTS_RIGHTS:

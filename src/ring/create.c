@@ -266,7 +266,7 @@ static int ring_import_controls(const struct ring_import *import)
 	return ret;
 }
 
-/* A page can be in the second mapping only. A page behind the first records can be absent. */
+/* A page can be in the second mapping only. A page after the first records can be absent. */
 static int ring_import_touched_data(
 		const struct ring_import *import, uint64_t from, unsigned char *to, uint64_t head)
 {

@@ -42,7 +42,7 @@ struct unloaded_range {
 	size_t first, last;
 };
 
-/* Made from the libraries when it is needed. Ranges are sorted by base, the times of each, too. */
+/* Made from the libraries on demand. Ranges are sorted by base, and the times of each by value. */
 struct unloaded_ranges {
 	struct unloaded_range *items;
 	int64_t *times;
@@ -257,7 +257,7 @@ static void address_space_end_library(struct symbols *symbols, struct symbolized
 {
 	library->until = ns;
 	process->unloaded.is_current = false;
-	/* Relaxed: a hint. The mutex orders what it is about. */
+	/* Relaxed: a hint only. symbols->mutex orders the lists of libraries. */
 	__atomic_store_n(&symbols->has_unloaded, true, __ATOMIC_RELAXED);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The agent as a tracer of other copies of libside, which this test plays. */
+/* The agent as a tracer of other copies of libside, which this test simulates. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,9 +4,9 @@
  *
  * usage: later-libraries keep|close|wait PLUGIN...
  *
- * `close` unloads each plugin before it loads the next one, in 4 rounds, and prints how often a
- * plugin had the address of the one before. `wait` allocates a block for each line of standard
- * input, loads the plugins at the line "load", does the same again, and ends at the end of the input.
+ * `close` unloads each plugin before it loads the next one, in 4 rounds. It prints how often a plugin
+ * had the address of the one before. `wait` allocates a block for each line of standard input, until
+ * the input ends. At the line "load", it loads the plugins.
  */
 #include <dlfcn.h>
 #include <stdio.h>

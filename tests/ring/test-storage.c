@@ -394,7 +394,7 @@ static void test_copy(enum ring_mode mode, bool locked)
 	CHECK(dumped(base, ring_memory_size(&geometry) + 4096) ==
 					ring_memory_size(&geometry) + 4096,
 			"the copy");
-	/* The reader can read neither the rings nor the page of the copy that nothing shows. */
+	/* The reader can read neither the rings nor the page of the copy that is in no ring. */
 	self.missing = (uintptr_t)ring_producer_base(producer);
 	CHECK(ring_memory_import(read_process, &self, self.missing, &copy) < 0, "rings");
 	CHECK(ring_memory_import_dumped(read_process, &self, base, &copy) == 0, "import");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Find the files of a library that a program has not loaded yet, where the program's dynamic linker
- * would find them, or where programs have their plug-ins and extensions.
+ * Finds the files of a library that a program has not loaded yet, as its dynamic linker does, or in
+ * the usual directories of plugins and extensions.
  */
 #include "spec-options.h"
 
@@ -122,7 +122,7 @@ static void later_scan_tree(struct later_search *search, const char *folder, uns
 		closedir(directory);
 }
 
-/* The directory of the program, and `lib` beside it: java finds bin/../lib/server/libjvm.so so. */
+/* The directory of the program, and `lib` beside it: java has bin/../lib/server/libjvm.so. */
 static void later_scan_beside(struct later_search *search, const char *program)
 {
 	const char *slash = strrchr(program, '/');

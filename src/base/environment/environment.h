@@ -23,7 +23,7 @@
 const char *environment_get(const char *name);
 
 /*
- * All variables, as a program inherits them that this one starts. NULL if environment_get() would
+ * All variables, as a program that this one starts inherits them. NULL if environment_get() would
  * find none.
  */
 char *const *environment_inherited(void);

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #define UNPACK_BYTES_MAX ((size_t)64 << 20)
-#define UNPACK_MEMORY_MAX ((uint64_t)128 << 20) /* that the decoder may use */
+#define UNPACK_MEMORY_MAX ((uint64_t)128 << 20) /* for the decoder */
 
 /*
  * Returns the bytes, which the caller frees, and sets *ret_size. NULL: damaged data, more than

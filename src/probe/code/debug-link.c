@@ -2,8 +2,8 @@
 /*
  * Reads the symbol table of a stripped file from its separate debug file.
  *
- * The debug file is searched by build ID and by debug link in each directory of SIDE_DEBUG_PATH,
- * beside the file, in /usr/lib/debug, and last on a server if the user permits it. It must have the
+ * Searches by build ID and by debug link: in each directory of SIDE_DEBUG_PATH, beside the file, and
+ * in /usr/lib/debug. Then it asks a server, if the user permits that. The debug file must have the
  * build ID of the file or, if the file has none, the checksum in the debug link.
  */
 #include "parts.h"

@@ -4,8 +4,8 @@
  *
  *     [NAME=] argN | string(argN[, COUNT]) | bytes(argN, COUNT)      COUNT = NUMBER | argN
  *
- * The operand itself is at another address or register at each location of the marker, so the fetch
- * is made of the operand's fetch at that location.
+ * Each location of the marker can have the operand at another address or in another register. So the
+ * fetch of a value contains the operand's fetch at that location.
  */
 #include "operand-values.h"
 

@@ -147,7 +147,7 @@ uint32_t unwind_walk(const struct unwind_modules *modules, const struct unwind_s
 		const struct unwind_memory *memory, unwind_translate translate,
 		uint64_t *ret_addresses, uint32_t max);
 
-/* A walk, where it is now. */
+/* The state of a walk at its current frame. */
 struct unwind_walk_state {
 	const struct unwind_modules *modules;
 	const struct unwind_memory *memory;

@@ -278,8 +278,8 @@ IN_LOOP struct unwind_step *walk_begin_step(const struct unwind_walk_state *walk
 }
 
 /*
- * Whether both words of a step are readable without a function. The stack must contain the return
- * address itself: a translated address depends on more.
+ * Whether a plain load can read both words of a step. The stack must contain the return address
+ * itself, because a translated address depends on other memory, too.
  */
 IN_LOOP bool walk_can_keep(const struct unwind_memory *memory, const struct unwind_step *step)
 {
@@ -289,7 +289,7 @@ IN_LOOP bool walk_can_keep(const struct unwind_memory *memory, const struct unwi
 			(!step->slot || walk_is_readable(memory, step->slot));
 }
 
-/* Finishes a step, in the table: a hit has little stack. */
+/* Completes a step in the table, without a copy: a hit has little stack. */
 static __attribute__((noinline)) void walk_keep_step(
 		const struct unwind_walk_state *walk, struct unwind_step *step)
 {

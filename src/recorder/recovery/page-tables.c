@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Finds the page tables of processes in the memory of a machine. A table of level 1 has an entry
- * for each page, one of level 2 for each table of level 1, and so on up to level 4, the root. The
- * address of a known page gives the number of its entry at each level. So the table of level 1 is
+ * for each page. A table of the next level has one for each table below it, up to level 4, the root.
+ * The address of a known page gives the number of its entry at each level. So the table of level 1 is
  * the page of the dump whose entry of that number refers to the known page. In the same way, each
  * pass over the dump finds the tables of the next level. At the end, the tables are used in the
  * direction of the processor, and must lead to the known page.
@@ -25,7 +25,7 @@
 #define ENTRY_HUGE (1u << 7)
 #define ENTRY_HIDDEN (1u << 8) /* not present, but the page is in memory: PROT_NONE */
 #define ENTRY_ADDRESS UINT64_C(0xffffffffff000)
-/* Tables of one level: of each known page at most some, of processes that share it after fork. */
+/* Tables of one level. Processes that share a known page after fork() have a table each. */
 #define LIMIT_TABLES 65536
 
 /* A table to search for: which entry must have which content. */

@@ -22,8 +22,8 @@ struct known_page {
 };
 
 /*
- * Finds for each page the tables that map it there. A page that no process has mapped there any
- * more stays without. Returns 0 or a negative errno.
+ * Finds for each page the tables that map it at its address. If no process does that any more,
+ * `is_found` stays false. Returns 0 or a negative errno.
  */
 int page_tables_find(struct memory_dump *dump, struct known_page *pages, size_t nr);
 /*

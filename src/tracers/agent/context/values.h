@@ -107,7 +107,7 @@ bool context_may_ask(void);
  * seccomp mode), and with false when that has failed. NULL: no part needs that.
  */
 extern void (*context_clock_forbidden)(bool forbidden) __attribute__((visibility("hidden")));
-/* A sandbox begins, or could not be entered: for other copies of libside. */
+/* For other copies of libside: a sandbox begins, or the attempt has failed. */
 extern void (*context_sandbox_changes)(bool begins) __attribute__((visibility("hidden")));
 
 /*

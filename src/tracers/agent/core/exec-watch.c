@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * execve() and its kin, as the program calls them: a program that cannot load the agent, and that
- * has no loader which could report this, is reported by the program that starts it.
+ * Intercepts execve(), execv(), execvp(), execvpe() and posix_spawn(). A new program that cannot load
+ * the agent may have no loader to report this. Then the program that starts it reports it.
  *
  * A program that starts another one with an allocator of its choice (`env LD_PRELOAD=...`) replaces
  * the libraries of `side record`. They are then put before its own ones, where `side record` puts
  * them, too. An empty or removed LD_PRELOAD stays so. Nothing else of a call changes.
  *
- * Both need the socket of `side record` in the environment: in sessions of the daemon, the calls are
+ * Both need the socket of `side record` in the environment. In sessions of the daemon, the calls are
  * only forwarded.
  *
- * Not seen: execl() and its kin, fexecve(), system(), popen(), and system calls that the program
- * makes itself. Part of the shared library only.
+ * Not seen: execl(), execle(), execlp(), fexecve(), system(), popen(), and system calls that the
+ * program makes itself. Part of the shared library only.
  *
  * The child of a vfork() runs here in the memory of its parent, and a signal handler may execute a
  * program, too. So these functions change no memory but the stack's, and keep errno.
@@ -278,7 +278,7 @@ static void exec_search(const char *name, const char *sockets)
 	}
 }
 
-/* Nothing in a sandbox, where a system call could end the program. */
+/* Does nothing in a sandbox, where a system call could end the program. */
 static void exec_check(const char *name, bool searches)
 {
 	const char *sockets = environment_get(WIRE_SOCKET_ENV);

@@ -4,10 +4,10 @@
  *
  * A process may have several copies: libraries with a copy of their own (RTLD_LOCAL, libside.a),
  * namespaces of dlmopen(), other names of the library, other implementations. The agent uses one of
- * them and is a tracer of the others. For each of their events it registers a description of its
- * own, with the same fields, in the copy that it uses, and a callback that passes calls on. So
- * sessions, rules, filters and lists treat these events like all others. The attribute side.instance
- * has the path of the copy.
+ * them and is a tracer of the others. For each of their events, it registers a description
+ * with the same fields in the copy that it uses. A callback passes the calls on. So sessions,
+ * rules, filters and lists treat these events like all others. The attribute side.instance has the
+ * path of the copy.
  *
  * Order of locks: the event lock of another copy before that of the agent's. Another copy holds its
  * lock while it notifies. So the agent never calls another copy with its own lock held, and the
@@ -118,7 +118,7 @@ static size_t instance_attributes_size(const struct side_event_description *even
 			: 0;
 }
 
-/* Other versions of the ABI are no affair of the agent: their events are not recorded. */
+/* Events of other versions of the ABI, and of the provider "side", are not passed on. */
 static bool instance_event_is_passed(const struct side_event_description *event)
 {
 	const struct side_event_state *state;
@@ -291,7 +291,7 @@ static void instance_unregister_callback(
 				event->original, instance_call, event, instance->key);
 }
 
-/* At exit, threads still emit: everything stays. */
+/* At exit, other threads may still emit events, so nothing is freed. */
 static void instance_batch_disappears(
 		struct agent_instance *instance, struct side_event_description **events)
 {
