@@ -204,6 +204,9 @@ def run_limited(command, seconds, variables=None):
     with subprocess.Popen(command, env={**os.environ, **(variables or {})}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                           stderr=subprocess.DEVNULL, start_new_session=True) as process:
         running.add(process)
+        # A handler that ran before has not seen this process.
+        if ends.is_set():
+            kill_tree(process.pid)
         try:
             return process.wait(timeout=seconds)
         except subprocess.TimeoutExpired:

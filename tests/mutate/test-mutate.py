@@ -415,6 +415,22 @@ def test_timeout():
         checks.equal(mutate.run_limited(["sh", "-c", "exit 5"], 60), 5, "no timeout")
 
 
+def test_started_at_the_end():
+    """A command that another thread starts while a signal ends all is ended, too."""
+    class Late(subprocess.Popen):
+        def __init__(self, *arguments, **more):
+            super().__init__(*arguments, **more)
+            mutate.ends.set()
+
+    before = subprocess.Popen
+    subprocess.Popen = Late
+    try:
+        checks.equal(mutate.run_limited(["sleep", "100"], 60), -signal.SIGKILL, "the status")
+    finally:
+        subprocess.Popen = before
+        mutate.ends.clear()
+
+
 def test_refusals():
     """Wrong arguments are refused before anything is changed."""
     with tempfile.TemporaryDirectory() as directory:
