@@ -74,6 +74,85 @@ int main(int argc, char **argv)
 }
 """
 
+# Starts a program by a method, on a stack of 16 KiB of a thread, or of 8 KiB of a signal handler. The environment has 1,500 variables more.
+STACKS = r"""
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+static char **words;
+static int status = -1;
+
+static void *start(void *unused)
+{
+	const char *method = words[2], *file = words[3];
+	char *args[] = {words[3], NULL};
+	pid_t pid = -1;
+
+	if (!strcmp(method, "spawn"))
+		(void)posix_spawn(&pid, file, NULL, NULL, args, environ);
+	else if (!strcmp(method, "spawnp"))
+		(void)posix_spawnp(&pid, file, NULL, NULL, args, environ);
+	else if (!(pid = vfork())) {
+		if (!strcmp(method, "execv"))
+			execv(file, args);
+		else if (!strcmp(method, "execvp"))
+			execvp(file, args);
+		else if (!strcmp(method, "execvpe"))
+			execvpe(file, args, environ);
+		else
+			execve(file, args, environ);
+		_exit(99);
+	}
+	waitpid(pid, &status, 0);
+	return unused;
+}
+
+static void handle(int number)
+{
+	(void)number;
+	start(NULL);
+}
+
+int main(int argc, char **argv)
+{
+	char *memory = mmap(NULL, 12288, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), name[20];
+	stack_t stack = {.ss_sp = memory + 4096, .ss_size = 8192};
+	struct sigaction action = {.sa_handler = handle, .sa_flags = SA_ONSTACK};
+	pthread_attr_t attributes;
+	pthread_t thread;
+
+	words = argv;
+	for (int i = 0; i < 1500; i++) {
+		snprintf(name, sizeof(name), "VARIABLE_%d", i);
+		setenv(name, "", 1);
+	}
+	if (argc > 4)
+		setenv("LD_PRELOAD", argv[4], 1);
+	if (!strcmp(argv[1], "handler")) {
+		mprotect(stack.ss_sp, stack.ss_size, PROT_READ | PROT_WRITE);
+		sigaltstack(&stack, NULL);
+		sigaction(SIGUSR1, &action, NULL);
+		raise(SIGUSR1);
+	} else {
+		pthread_attr_init(&attributes);
+		pthread_attr_setstacksize(&attributes, 16384);
+		pthread_create(&thread, &attributes, start, NULL);
+		pthread_join(thread, NULL);
+	}
+	printf("child: %d\n", status);
+	return 0;
+}
+"""
+
 STATIC = "is statically linked, so the agent cannot be preloaded into it"
 SIZE = "has another word size (32 or 64 bits) than the installed agent"
 RIGHTS = "runs with more rights than its caller (set-user-ID, set-group-ID or file capabilities), so the loader does not preload the agent"
@@ -190,10 +269,33 @@ def test_methods(programs):
     os.chmod(path("script"), 0o644)
     compare("record", [programs["glibc"], path("script")], [], "not executable")
     compare("record", [programs["glibc"], path("nothing")], [], "no file")
+    # The kernel refuses addresses that cannot be read, and an empty name.
+    code = ("import ctypes, errno\nlibrary = ctypes.CDLL(None, use_errno=True)\nfor name in (ctypes.c_void_p(8), None, b''):\n"
+            "    library.execve(name, None, None)\n    print('child:', errno.errorcode[ctypes.get_errno()])")
+    compare("record", [sys.executable, "-c", code], [], "names that cannot be read")
     # The loader as a program has no loader, but loads the agent.
     loader = "/lib64/ld-linux-x86-64.so.2"
     if os.path.exists(loader):
         compare("record", [programs["glibc"], loader, programs["glibc"]], [], "the loader as a program")
+
+
+def test_stacks(programs):
+    """A thread and a signal handler with a small stack start a program that is reported, and one with other libraries to preload."""
+    with open(path("stacks.c"), "w", encoding="utf-8") as out:
+        out.write(STACKS)
+    subprocess.run(["gcc", "-O1", "-pthread", "-o", path("of-stacks"), path("stacks.c")], check=True, timeout=60)
+    subprocess.run(["gcc", "-shared", "-o", path("other.so"), "-x", "c", os.devnull], check=True, timeout=60)
+    for method in ("execv", "execve", "execvp", "execvpe", "spawn", "spawnp"):
+        searches = method in ("execvp", "execvpe", "spawnp")
+        for stack in ("thread", "handler"):
+            # The C library itself needs more than 8 KiB for posix_spawn() where the frame of a signal is large.
+            if stack == "handler" and run(path("of-stacks"), stack, method, programs["glibc"]).returncode:
+                continue
+            if "static" in programs:
+                name = os.path.basename(programs["static"]) if searches else programs["static"]
+                compare("record", [path("of-stacks"), stack, method, name], [(programs["static"], STATIC)], f"{method} in a {stack}")
+            compare("record", [path("of-stacks"), stack, method, programs["glibc"], path("other.so")], [],
+                    f"{method} with LD_PRELOAD in a {stack}")
 
 
 def test_rights(programs):
@@ -223,6 +325,7 @@ built = build()
 if "glibc" in built:
     test_matrix(built)
     test_methods(built)
+    test_stacks(built)
     test_rights(built)
     test_preloaded(built)
 finish(", ".join(built), skipped="glibc" not in built)

@@ -143,7 +143,21 @@ def test_large():
         expect_equal((counts == WANTED, done.returncode), (is_kept, 3), f"{what}: {counts}, {done.stderr[-300:]}")
 
 
+def test_large_in_vfork():
+    """The child of a vfork() copies an environment to the stack: it is completed up to the limit, and passed on unchanged beyond."""
+    code = ("import os, subprocess, sys\nkept = dict((k, os.environ[k]) for k in ('SIDE_AGENT_SOCKET', 'PATH'))\n"
+            "size, own = int(sys.argv[1]), int(sys.argv[2])\nspace = size - own - len('LD_PRELOAD=') - len(sys.argv[3]) - 1\n"
+            "nr = space // 8 - 1\nkept['LD_PRELOAD'] = sys.argv[3] + ':' * (space - (nr + 1) * 8)\n"
+            "kept.update(('V%d' % i, '') for i in range(nr - len(kept)))\nsys.exit(subprocess.run(sys.argv[4:], env=kept).returncode)")
+    _, done = recorded(["env", "LD_PRELOAD=" + allocator, "sh", "-c", "echo $LD_PRELOAD"])
+    own = len(done.stdout.strip()) - len(allocator)
+    for size, is_kept in ((4096, True), (4097, False)):
+        counts, done = recorded([sys.executable, "-c", code, str(size), str(own), allocator, program])
+        expect_equal((counts == WANTED, done.returncode), (is_kept, 3), f"{size} bytes after vfork(): {counts}, {done.stderr[-300:]}")
+
+
 test_large()
+test_large_in_vfork()
 jemalloc = subprocess.run(["gcc", "-print-file-name=libjemalloc.so.2"], capture_output=True, text=True, check=True).stdout.strip()
 if os.path.exists(jemalloc):
     counts, done = recorded(["env", "LD_PRELOAD=" + jemalloc, program])

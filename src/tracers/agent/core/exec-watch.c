@@ -14,7 +14,8 @@
  * program makes itself. Part of the shared library only.
  *
  * The child of a vfork() runs here in the memory of its parent, and a signal handler may execute a
- * program, too. So these functions change no memory but the stack's, and keep errno.
+ * program, too. So these functions keep errno, and change no memory but the stack's and what they
+ * map. The stack may be a small one, so paths are not on it.
  */
 #include <alloca.h>
 #include <dlfcn.h>
@@ -25,8 +26,8 @@
 #include <spawn.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -39,6 +40,7 @@
 #include "tracers/agent/core/own-process.h"
 #include "tracers/agent/core/own-threads.h"
 #include "tracers/agent/core/unsupported.h"
+#include "tracers/agent/core/vfork.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define EXEC_LINE 256 /* as much as the kernel reads of a script's first line */
@@ -50,8 +52,9 @@ typedef int exec_spawn_function(pid_t *pid, const char *path,
 		const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attributes,
 		char *const args[], char *const environment[]);
 
-/* Larger environments are passed on unchanged. They are copied to the stack. */
+/* Larger environments are passed on unchanged. */
 #define EXEC_VARIABLES_MAX 4096
+#define EXEC_STACK_MAX 4096   /* bytes of an environment that may be copied to the stack */
 #define EXEC_PRELOAD_MAX 8192 /* bytes of LD_PRELOAD, with the name and the end */
 
 /* Side's libraries in the LD_PRELOAD that this program was started with. Written before main(). */
@@ -114,6 +117,17 @@ static __attribute__((constructor(101))) void exec_find_all(void)
 	exec_find_function("execvp", &exec_next_execvp);
 	exec_find_function("posix_spawn", &exec_next_spawn);
 	exec_find_function("posix_spawnp", &exec_next_spawnp);
+}
+
+/* ---- memory ---- */
+
+struct exec_paths {
+	char searched[PATH_MAX], file[PATH_MAX];
+};
+
+static void *exec_map(size_t size)
+{
+	return raw_mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 }
 
 /* ---- the file ---- */
@@ -213,14 +227,29 @@ static const char *exec_interpreter(char line[EXEC_LINE])
 	return name;
 }
 
-static void exec_report(int fd, uint32_t reason, const char *sockets)
+/* "/proc/self/fd/" and the number. */
+static void exec_link(char ret_link[40], int fd)
 {
-	char link[40], path[PATH_MAX];
+	char digits[16], *end = stpcpy(ret_link, "/proc/self/fd/");
+	int nr = 0;
+
+	do {
+		digits[nr++] = (char)('0' + fd % 10);
+		fd /= 10;
+	} while (fd);
+	while (nr)
+		*end++ = digits[--nr];
+	*end = '\0';
+}
+
+static void exec_report(int fd, uint32_t reason, const char *sockets, char path[PATH_MAX])
+{
+	char link[40];
 	const char *name;
 	long size;
 
-	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	size = raw_call(SYS_readlink, link, path, sizeof(path) - 1);
+	exec_link(link, fd);
+	size = raw_call(SYS_readlink, link, path, (size_t)PATH_MAX - 1);
 	if (size <= 0)
 		return;
 	path[size] = '\0';
@@ -231,7 +260,8 @@ static void exec_report(int fd, uint32_t reason, const char *sockets)
 }
 
 /* The file is executable; otherwise the call fails, or execvp() goes on with the next directory. */
-static bool exec_file(const char *path, const char *sockets, bool is_interpreter)
+static bool exec_file(const char *path, const char *sockets, struct exec_paths *paths,
+		bool is_interpreter)
 {
 	char first[EXEC_LINE] = "";
 	uint32_t reason;
@@ -247,29 +277,40 @@ static bool exec_file(const char *path, const char *sockets, bool is_interpreter
 			first[0] == '#') {
 		reason = exec_reason(fd, first);
 		if (reason)
-			exec_report(fd, reason, sockets);
+			exec_report(fd, reason, sockets, paths->file);
 	}
 	raw_close(fd);
 	if (!is_interpreter && first[0] == '#' && first[1] == '!')
-		(void)exec_file(exec_interpreter(first), sockets, true);
+		(void)exec_file(exec_interpreter(first), sockets, paths, true);
 	return true;
 }
 
 /* ---- the report ---- */
 
+static bool exec_join(char ret_path[PATH_MAX], const char *directory, size_t size, const char *name)
+{
+	const size_t name_size = strlen(name);
+
+	if (size >= PATH_MAX || name_size >= PATH_MAX || size + name_size + 2 > PATH_MAX)
+		return false;
+	memcpy(ret_path, directory, size);
+	if (size)
+		ret_path[size++] = '/';
+	memcpy(ret_path + size, name, name_size + 1);
+	return true;
+}
+
 /* Searches like execvp() and posix_spawnp(). */
-static void exec_search(const char *name, const char *sockets)
+static void exec_search(const char *name, const char *sockets, struct exec_paths *paths)
 {
 	const char *list = environment_get("PATH");
-	char path[PATH_MAX];
 
 	list = list ? list : EXEC_PATH_DEFAULT;
 	for (;;) {
 		const size_t size = strcspn(list, ":");
 
-		if (snprintf(path, sizeof(path), "%.*s%s%s", (int)size, list, size ? "/" : "",
-				    name) < (int)sizeof(path) &&
-				exec_file(path, sockets, false))
+		if (exec_join(paths->searched, list, size, name) &&
+				exec_file(paths->searched, sockets, paths, false))
 			return;
 		list += size;
 		if (!*list)
@@ -283,17 +324,21 @@ static void exec_check(const char *name, bool searches)
 {
 	const char *sockets = environment_get(WIRE_SOCKET_ENV);
 	const int saved_errno = errno;
+	struct exec_paths *paths;
 	struct agent_own own;
 
-	if (!name || !*name || !sockets || !*sockets || agent_is_sandboxed()) {
+	if (!name || !sockets || !*sockets || agent_is_sandboxed()) {
 		errno = saved_errno;
 		return;
 	}
 	agent_own_begin(&own);
-	if (searches && !strchr(name, '/'))
-		exec_search(name, sockets);
-	else
-		(void)exec_file(name, sockets, false);
+	paths = exec_map(sizeof(*paths));
+	if (paths && searches && !strchr(name, '/'))
+		exec_search(name, sockets, paths);
+	else if (paths)
+		(void)exec_file(name, sockets, paths, false);
+	if (paths)
+		raw_munmap(paths, sizeof(*paths));
 	agent_own_end(&own);
 	errno = saved_errno;
 }
@@ -329,10 +374,7 @@ static bool exec_is_replaced(char *const environment[])
 			strlen(*preload) + strlen(exec_preload) < EXEC_PRELOAD_MAX;
 }
 
-/*
- * Bytes of a copy of an environment for which exec_is_replaced() is true. The copy is on the stack
- * of the caller, which may be small: it has the size that the environment needs.
- */
+/* Bytes of a copy of an environment for which exec_is_replaced() is true. */
 static size_t exec_restored_size(char *const environment[])
 {
 	size_t nr = 0;
@@ -362,22 +404,63 @@ static char *const *exec_restore(void *copy, size_t size, char *const environmen
 }
 
 /* A function of its own: other calls do not use this much of the stack. */
-static __attribute__((noinline)) int exec_restored(exec_function *next, const char *path,
-		char *const args[], char *const environment[])
+static __attribute__((noinline)) int exec_on_stack(exec_function *next, const char *path,
+		char *const args[], char *const environment[], size_t size)
 {
-	const size_t size = exec_restored_size(environment);
-
 	return next(path, args, exec_restore(alloca(size), size, environment));
 }
 
-static __attribute__((noinline)) int exec_spawn_restored(exec_spawn_function *next, pid_t *pid,
-		const char *path, const posix_spawn_file_actions_t *actions,
-		const posix_spawnattr_t *attributes, char *const args[], char *const environment[])
+static int exec_on_map(exec_function *next, const char *path, char *const args[],
+		char *const environment[], size_t size)
+{
+	void *copy = exec_map(size);
+	int ret, saved_errno;
+
+	if (!copy)
+		return next(path, args, environment);
+	ret = next(path, args, exec_restore(copy, size, environment));
+	saved_errno = errno;
+	raw_munmap(copy, size);
+	errno = saved_errno;
+	return ret;
+}
+
+/*
+ * The child of a vfork() would leave a mapping to its parent, and a sandbox may forbid one: then
+ * the copy is on the stack, if it is small.
+ */
+static int exec_restored(exec_function *next, const char *path, char *const args[],
+		char *const environment[])
 {
 	const size_t size = exec_restored_size(environment);
+	const bool maps = !agent_vforked && !agent_is_sandboxed();
+	int ret;
 
-	return next(pid, path, actions, attributes, args,
-			exec_restore(alloca(size), size, environment));
+	if (!maps && size > EXEC_STACK_MAX)
+		return next(path, args, environment);
+	ret = maps ? exec_on_map(next, path, args, environment, size)
+		   : exec_on_stack(next, path, args, environment, size);
+	/* The program's own environment may be small enough. */
+	return errno == E2BIG ? next(path, args, environment) : ret;
+}
+
+static int exec_spawn_restored(exec_spawn_function *next, pid_t *pid, const char *path,
+		const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attributes,
+		char *const args[], char *const environment[])
+{
+	const size_t size = exec_restored_size(environment);
+	const int saved_errno = errno;
+	void *copy = agent_is_sandboxed() ? NULL : exec_map(size);
+	int ret = E2BIG;
+
+	if (copy) {
+		errno = saved_errno;
+		ret = next(pid, path, actions, attributes, args,
+				exec_restore(copy, size, environment));
+		raw_munmap(copy, size);
+	}
+	errno = saved_errno;
+	return ret == E2BIG ? next(pid, path, actions, attributes, args, environment) : ret;
 }
 
 /* ---- the functions ---- */

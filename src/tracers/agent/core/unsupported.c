@@ -22,6 +22,7 @@
 #include "base/inside/raw.h"
 #include "protocol/protocol.h"
 
+#include <sys/mman.h>
 #include <sys/resource.h>
 
 #define UNSUPPORTED_WAIT_MS 100
@@ -89,11 +90,18 @@ static void unrecorded_send_all(const char *paths, uint32_t reason)
 
 void agent_report_started(const char *paths, uint32_t reason, const char *file)
 {
-	char message[AGENT_NAME_SIZE + 64];
-	ssize_t size = wire_encode_unrecorded(message, sizeof(message),
-			&(struct wire_unrecorded){.reason = reason, .name = file});
+	const size_t mapped = AGENT_NAME_SIZE + 64;
+	/* The stack may be a small one of a thread or a signal handler. */
+	void *message = raw_mmap(
+			NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	ssize_t size;
 
+	if (!message)
+		return;
+	size = wire_encode_unrecorded(
+			message, mapped, &(struct wire_unrecorded){.reason = reason, .name = file});
 	unrecorded_send_each(paths, message, size);
+	raw_munmap(message, mapped);
 }
 
 void agent_report_unrecorded(const char *paths, uint32_t reason)
