@@ -143,7 +143,8 @@ static int copies_find_in_object(struct dl_phdr_info *info, size_t size, void *u
 		const Elf64_Phdr *header = &info->dlpi_phdr[i];
 
 		/* Notes of other alignments have a segment of their own. */
-		if (header->p_type == PT_NOTE && header->p_align <= 4)
+		if (header->p_type == PT_NOTE && header->p_align <= 4 &&
+				copy_note_is_loaded(info->dlpi_phdr, info->dlpi_phnum, header))
 			used = copies_read_notes(
 					info->dlpi_addr + header->p_vaddr, header->p_memsz);
 		holder = used ? info->dlpi_addr + header->p_vaddr : 0;

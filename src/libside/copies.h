@@ -9,6 +9,8 @@
 #ifndef SIDE_LIBSIDE_COPIES_H
 #define SIDE_LIBSIDE_COPIES_H
 
+#include <elf.h>
+#include <link.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -31,6 +33,23 @@ struct copy_table {
 	uint32_t version, count;
 	const struct copy_function *functions;
 };
+
+/* Headers of a file may name notes that no segment loads: the loader does not read them, either. */
+static inline bool copy_note_is_loaded(
+		const ElfW(Phdr) * headers, unsigned int nr, const ElfW(Phdr) * note)
+{
+	for (unsigned int i = 0; i < nr; i++) {
+		const ElfW(Phdr) *segment = &headers[i];
+
+		if (segment->p_type == PT_LOAD && (segment->p_flags & PF_R) &&
+				note->p_vaddr >= segment->p_vaddr &&
+				note->p_vaddr - segment->p_vaddr <= segment->p_filesz &&
+				note->p_memsz <= segment->p_filesz -
+								(note->p_vaddr - segment->p_vaddr))
+			return true;
+	}
+	return false;
+}
 
 /*
  * Called by the constructor of libside.so.0: decide which copy is used, that of the program, or

@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -309,6 +310,27 @@ class Instances(unittest.TestCase):
             if "metadata" in names:
                 return os.path.join(directory, "metadata")
         self.fail("no metadata")
+
+    def test_notes_that_are_not_loaded(self):
+        """A library whose header of notes names addresses without memory: the program runs, and is recorded."""
+        with open(self.path("shared.so"), "rb") as file:
+            library = file.read()
+        offset, count = struct.unpack_from("<Q", library, 32)[0], struct.unpack_from("<H", library, 56)[0]
+        for address, size in ((0x7000000, 64), (0, 1 << 40), (2 ** 64 - 0x10000, 1 << 20)):
+            with self.subTest(address=address, size=size):
+                changed = bytearray(library)
+                for at in range(offset, offset + count * 56, 56):
+                    if struct.unpack_from("<I", library, at)[0] == 4:  # PT_NOTE
+                        struct.pack_into("<Q", changed, at + 16, address)
+                        struct.pack_into("<QQ", changed, at + 40, size, 4)
+                self.assertNotEqual(bytes(changed), library)
+                with open(self.path("notes.so"), "wb") as file:
+                    file.write(changed)
+                run("gcc", "-O1", "-DTICK", self.path("plain.c"), "-I", INCLUDE, "-Wl,--no-as-needed", self.path("notes.so"),
+                    "-L" + SHARED, "-l:libside.so.0", "-Wl,-rpath," + SHARED + ":" + self.folder, "-o", self.path("with-notes"))
+                self.record("with-notes", "10", options=("-e", "host:*"))
+                self.assertEqual(self.counts(), {"host:tick": 10})
+                shutil.rmtree(self.path("trace"))
 
     def test_list(self):
         """Each event is listed once, in its file, also while the agent passes it on."""

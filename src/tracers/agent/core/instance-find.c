@@ -90,6 +90,7 @@ static const struct copy_table *instance_read_notes(uintptr_t at, size_t size)
 static const struct copy_table *instance_find_table(const struct link_map *map)
 {
 	const ElfW(Ehdr) * file;
+	const ElfW(Phdr) * headers;
 	const struct copy_table *table = NULL;
 	Dl_info info;
 
@@ -100,11 +101,12 @@ static const struct copy_table *instance_find_table(const struct link_map *map)
 			file->e_phentsize != sizeof(ElfW(Phdr)) ||
 			file->e_phoff + file->e_phnum * sizeof(ElfW(Phdr)) > 4096)
 		return NULL;
+	headers = (const ElfW(Phdr) *)((uintptr_t)file + file->e_phoff);
 	for (unsigned int i = 0; i < file->e_phnum && !table; i++) {
-		const ElfW(Phdr) *header =
-				(const ElfW(Phdr) *)((uintptr_t)file + file->e_phoff) + i;
+		const ElfW(Phdr) *header = &headers[i];
 
-		if (header->p_type == PT_NOTE && header->p_align <= 4)
+		if (header->p_type == PT_NOTE && header->p_align <= 4 &&
+				copy_note_is_loaded(headers, file->e_phnum, header))
 			table = instance_read_notes(map->l_addr + header->p_vaddr, header->p_memsz);
 	}
 	return table;
