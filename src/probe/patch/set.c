@@ -854,8 +854,11 @@ size_t patch_set(struct patch_setup *setups, size_t count)
 void patch_settle(struct patch *const *patches, size_t count)
 {
 	patch_set_sync_cores();
-	for (size_t i = 0; i < count; i++)
-		patch_set_wait_until_left(patches[i]);
+	for (size_t i = 0; i < count; i++) {
+		/* A removed patch whose code is unmapped was released. It has no handlers. */
+		if (patches[i]->hot)
+			patch_set_wait_until_left(patches[i]);
+	}
 }
 
 void patch_change_user(struct patch *patch, void *user)

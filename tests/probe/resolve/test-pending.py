@@ -72,6 +72,42 @@ int main(int argc, char **argv)
 """
 
 
+# Four threads open and close two libraries by turns, and a fifth one is in no function of them.
+THREADS = """
+#include <dlfcn.h>
+#include <pthread.h>
+static char **libraries;
+static volatile int ends;
+static void *open_and_close(void *number)
+{
+	for (long i = 0; i < 100; i++) {
+		void *library = dlopen(libraries[(i + (long)number) % 2], RTLD_NOW);
+		((int (*)(int))dlsym(library, "serve"))(1);
+		dlclose(library);
+	}
+	return 0;
+}
+static void *stay(void *unused)
+{
+	while (!ends)
+		;
+	return unused;
+}
+int main(int argc, char **argv)
+{
+	pthread_t threads[5];
+	libraries = argv + 1;
+	pthread_create(&threads[4], 0, stay, 0);
+	for (long i = 0; i < 4; i++)
+		pthread_create(&threads[i], 0, open_and_close, (void *)i);
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], 0);
+	ends = argc;
+	return pthread_join(threads[4], 0);
+}
+"""
+
+
 def build(name, source, *options):
     subprocess.run(["gcc", "-O1", "-x", "c", "-", "-x", "none", "-o", f"{FOLDER}/{name}", *options], input=source.encode(), check=True)
     return f"{FOLDER}/{name}"
@@ -116,6 +152,12 @@ def test_constructors():
     # All functions: work() 8 times, begin() and serve() once, and those of the compiler.
     result, output = trace("--function", "libplug:*", command=f"{OPENS} now {PLUG}")
     equal([sum(f'"{name}"' in line for line in read(output)) for name in ("work", "begin", "serve")], [8, 1, 1], result.err)
+
+
+def test_threads():
+    """The libraries are unmapped while other threads run: 50 calls in each of four threads."""
+    other = library("plugs/libthird.so", 1)
+    expect(200, "--function", f"{PLUG}:serve", command=f"{build('threads', THREADS)} {PLUG} {other}")
 
 
 def test_debugger():

@@ -487,14 +487,15 @@ static void plan_patch(struct round *round, struct probes_location *location)
 	if (flags != UNWANTED && is_crowded(location))
 		flags |= PATCH_TRAP;
 
-	if (location->patch && (location->specs_removed || may_read_retired(location)))
-		round->settled[round->nr_settled++] = location->patch;
-	location->specs_removed = false;
 	location->is_replaced = location->patch && flags != UNWANTED;
 	if (location->patch && flags != location->flags && !frozen) {
+		/* The removal waits for its hits, and may release the patch. */
 		round->removed[round->nr_removed++] = location->patch;
 		location->patch = NULL;
+	} else if (location->patch && (location->specs_removed || may_read_retired(location))) {
+		round->settled[round->nr_settled++] = location->patch;
 	}
+	location->specs_removed = false;
 	if (location->patch || flags == UNWANTED || frozen ||
 			(location->watched && location->ready))
 		return;
@@ -623,8 +624,8 @@ void probes_locations_apply(void)
 	/* A patch that cannot be removed has no specs from now on, because they may be freed. */
 	for (size_t i = 0; i < round.nr_removed; i++)
 		patch_change_user(round.removed[i], NULL);
-	if (round.nr_removed)
-		(void)patch_remove(round.removed, round.nr_removed);
+	if (round.nr_removed && patch_remove(round.removed, round.nr_removed))
+		patch_settle(round.removed, round.nr_removed);
 	if (round.nr_settled)
 		patch_settle(round.settled, round.nr_settled);
 	set_requested(&round);
