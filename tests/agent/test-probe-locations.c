@@ -590,7 +590,7 @@ static void test_shared_locations(void **unused)
 	/* The last table. */
 	probes_locations_drop(&other);
 	assert_called("user 10 none\n");
-	apply("user 10 none\nremove 10\nsettle 10\n");
+	apply("user 10 none\nremove 10\n");
 	end();
 	agent_memory_free(&other.memory);
 	agent_memory_free(&other.lines);
