@@ -273,6 +273,11 @@ static void test_search(void)
 	make_notes();
 	for (int i = 1; i < 4; i++)
 		with_note[i].p_vaddr = (uintptr_t)&notes - 0x1000;
+	/* The segment that loads the notes. */
+	with_note[0] = (Elf64_Phdr){.p_type = PT_LOAD,
+			.p_flags = PF_R,
+			.p_vaddr = with_note[1].p_vaddr - 8,
+			.p_filesz = sizeof(notes) + 8};
 	used = NULL;
 	CHECK(copies_find_in_object(&object, 0, NULL) == 0 && !used && !holder);
 	object.dlpi_phnum = 3;
@@ -282,6 +287,32 @@ static void test_search(void)
 	with_note[2].p_type = PT_LOAD;
 	CHECK(copies_find_in_object(&object, 0, NULL) == 0 && !used);
 	holder = 0;
+}
+
+/* Notes are read only if a readable segment has all of them in its part of the file. */
+static void test_unloaded_notes(void)
+{
+	const Elf64_Phdr note = {.p_type = PT_NOTE, .p_vaddr = 0x1000, .p_memsz = 0x20};
+	Elf64_Phdr segment = {.p_type = PT_LOAD,
+			.p_flags = PF_R,
+			.p_vaddr = 0x1000,
+			.p_filesz = 0x20,
+			.p_memsz = 0x40};
+
+	CHECK(copy_note_is_loaded(&segment, 1, &note) && !copy_note_is_loaded(&segment, 0, &note));
+	segment.p_filesz--;
+	CHECK(!copy_note_is_loaded(&segment, 1, &note));
+	segment.p_filesz = UINT64_MAX;
+	CHECK(copy_note_is_loaded(&segment, 1, &note));
+	segment.p_vaddr++;
+	CHECK(!copy_note_is_loaded(&segment, 1, &note));
+	segment.p_vaddr = 0;
+	CHECK(copy_note_is_loaded(&segment, 1, &note));
+	segment.p_flags = PF_X;
+	CHECK(!copy_note_is_loaded(&segment, 1, &note));
+	segment.p_flags = PF_R;
+	segment.p_type = PT_DYNAMIC;
+	CHECK(!copy_note_is_loaded(&segment, 1, &note));
 }
 
 /* ---- libside.so.0 ---- */
@@ -478,7 +509,8 @@ static void test_objects(void)
 	struct copies_object shared;
 	struct copy_function with_register[3] = {
 			functions[0], functions[1], {"side_events_register", NULL}};
-	Elf64_Phdr with_note[] = {{.p_type = PT_NOTE, .p_memsz = sizeof(notes), .p_align = 4}};
+	Elf64_Phdr with_note[] = {{.p_type = PT_NOTE, .p_memsz = sizeof(notes), .p_align = 4},
+			{.p_type = PT_LOAD, .p_flags = PF_R, .p_filesz = sizeof(notes)}};
 
 	make_object();
 	put_entries();
@@ -533,8 +565,8 @@ static void test_objects(void)
 	used = NULL;
 	CHECK(!copies_decide() && !used && !registry_redirect && nr_bound() == 0);
 	make_notes();
-	with_note[0].p_vaddr = (uintptr_t)&notes;
-	list[2] = (struct dl_phdr_info){.dlpi_phdr = with_note, .dlpi_phnum = 1};
+	with_note[0].p_vaddr = with_note[1].p_vaddr = (uintptr_t)&notes;
+	list[2] = (struct dl_phdr_info){.dlpi_phdr = with_note, .dlpi_phnum = 2};
 	nr_objects = 3;
 	CHECK(copies_decide() && used == &table && registry_redirect == copies_register);
 	CHECK_EQUAL(nr_bound(), 23);
@@ -547,6 +579,7 @@ int main(void)
 	test_segments();
 	test_notes();
 	test_search();
+	test_unloaded_notes();
 	test_find_shared();
 	test_set();
 	test_slots();
