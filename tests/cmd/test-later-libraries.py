@@ -8,15 +8,13 @@ import json
 import os
 import re
 import shutil
-import signal
-import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
 from checks import expect, expect_equal, finish
+from later import Waiting
 from leaks import Answer, run
-from waiting import wait_until
 
 side, program, *plugins = (os.path.abspath(a) for a in sys.argv[1:])
 FUNCTIONS = {"plugin_one": 101, "plugin_two": 202, "plugin_three": 303}  # and the size of each block
@@ -105,37 +103,12 @@ def test_locks():
         expect(f'"{function}"' in done.stdout, f"locks: {function} {done.stdout}")
 
 
-def start_waiting():
-    process = subprocess.Popen([program, "wait", *plugins], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def write(line):
-        process.stdin.write(line + "\n")
-        process.stdin.flush()
-        return process.stdout.readline()
-
-    return process, write
-
-
 def record_running(verb, trace, event):
     """Records the program from before it loads the plugins. Returns the verb's process and output."""
-    process, write = start_waiting()
-    recording = subprocess.Popen([side, *verb, "-o", trace, "-p", str(process.pid)], stdout=subprocess.PIPE,
-                                 stderr=subprocess.PIPE, text=True)
-
-    def is_recording():
-        write("")
-        if recording.poll() is not None:
-            raise AssertionError(f"{verb}: {recording.returncode} {recording.communicate()}")
-        return event in run(side, "view", "--json", trace).stdout
-
-    wait_until(is_recording, "the recording of a block")
-    expect_equal(write("load"), "0\n", "plugins at one address")
-    recording.send_signal(signal.SIGINT)
-    output, errors = recording.communicate(timeout=60)
-    expect_equal(recording.returncode, 0, errors)
-    process.communicate("\n", timeout=60)
-    expect_equal(process.returncode, 7, "the program's status")
-    return recording, output
+    waiting = Waiting(program, *plugins)
+    waiting.record(side, *verb, "-o", trace, is_recorded=lambda: event in run(side, "view", "--json", trace).stdout)
+    expect_equal(waiting.write("load"), "0\n", "plugins at one address")
+    return waiting.end("\n")
 
 
 def test_running():
