@@ -142,22 +142,6 @@ static bool elf_library_matches(
 	return same;
 }
 
-static char *elf_library_try_directory(struct library_search *search, const struct image *image,
-		const char *folder, size_t length, const char *name)
-{
-	char *path;
-
-	/* An empty entry is the current directory. */
-	if (asprintf(&path, "%.*s%s%s", (int)length, folder, length ? "/" : "./", name) < 0) {
-		elf_library_store_error(search, ENOMEM);
-		return NULL;
-	}
-	if (elf_library_matches(search, image, path))
-		return path;
-	free(path);
-	return NULL;
-}
-
 /* The length of $ORIGIN at the beginning of the entry, or 0. */
 static size_t elf_library_origin(const char *entry, size_t length)
 {
@@ -180,53 +164,15 @@ static char *elf_library_entry_folder(
 		struct library_search *search, const char *entry, size_t length, const char *path)
 {
 	size_t prefix = elf_library_origin(entry, length);
-	const char *slash = strrchr(path, '/');
+	const char *slash = strrchr(path, '/'), *origin = slash ? path : ".";
+	int origin_length = slash ? (int)(slash - path) : 1;
 	char *folder;
 
-	if (asprintf(&folder, "%.*s%.*s",
-			    !prefix                 ? 0
-					    : slash ? (int)(slash - path)
-						    : 1,
-			    slash ? path : ".", (int)(length - prefix), entry + prefix) >= 0)
+	if (asprintf(&folder, "%.*s%.*s", prefix ? origin_length : 0, origin,
+			    (int)(length - prefix), entry + prefix) >= 0)
 		return folder;
 	elf_library_store_error(search, ENOMEM);
 	return NULL;
-}
-
-static char *try_entry(struct library_search *search, const struct image *image, const char *entry,
-		size_t length, const char *path, const char *name)
-{
-	char *folder, *found;
-
-	if (!elf_library_origin(entry, length))
-		return elf_library_try_directory(search, image, entry, length, name);
-	folder = elf_library_entry_folder(search, entry, length, path);
-	found = folder ? elf_library_try_directory(search, image, folder, strlen(folder), name)
-		       : NULL;
-	free(folder);
-	return found;
-}
-
-static char *elf_library_try_list(struct library_search *search, const struct image *image,
-		const char *list, const char *separators, const char *path, const char *name)
-{
-	while (list) {
-		size_t length = strcspn(list, separators);
-		char *found = try_entry(search, image, list, length, path, name);
-
-		if (found)
-			return found;
-		list = list[length] ? list + length + 1 : NULL;
-	}
-	return NULL;
-}
-
-static char *library_copy(struct library_search *search, const char *name)
-{
-	char *copy = strdup(name);
-
-	elf_library_store_error(search, copy ? 0 : ENOMEM);
-	return copy;
 }
 
 int library_search_error(const struct library_search *search)
@@ -234,30 +180,7 @@ int library_search_error(const struct library_search *search)
 	return search->error;
 }
 
-char *library_find(struct library_search *search, struct image *image, const char *path,
-		const char *name)
-{
-	const char *rpath = NULL, *runpath = NULL;
-	char *found = NULL;
-
-	if (strchr(name, '/'))
-		return elf_library_matches(search, image, name) ? library_copy(search, name) : NULL;
-	image_dynamic_text(image, DT_RUNPATH, 0, &runpath);
-	if (!runpath && image_dynamic_text(image, DT_RPATH, 0, &rpath))
-		found = elf_library_try_list(search, image, rpath, ":", path, name);
-	if (!found && search->environment && *search->environment)
-		found = elf_library_try_list(search, image, search->environment, ":;", path, name);
-	if (!found && runpath)
-		found = elf_library_try_list(search, image, runpath, ":", path, name);
-	for (size_t i = 0; !found && i < search->nr_folders; i++)
-		found = elf_library_try_directory(search, image, search->folders[i],
-				strlen(search->folders[i]), name);
-	return found;
-}
-
 /* ---- folders ---- */
-
-typedef bool library_folder_fn(void *user, const char *folder);
 
 static bool elf_library_each_entry(struct library_search *search, const char *list,
 		const char *separators, const char *path, library_folder_fn *each, void *user)
@@ -297,4 +220,48 @@ void library_each_folder(struct library_search *search, struct image *image, con
 		is_done = elf_library_each_entry(search, runpath, ":", path, each, user);
 	for (size_t i = 0; !is_done && i < search->nr_folders; i++)
 		is_done = each(user, search->folders[i]);
+}
+
+/* ---- libraries ---- */
+
+struct wanted_library {
+	struct library_search *search;
+	const struct image *image; /* the program */
+	const char *name;
+	char *found;
+};
+
+static bool elf_library_try_folder(void *user, const char *folder)
+{
+	struct wanted_library *wanted = user;
+	char *path;
+
+	if (asprintf(&path, "%s/%s", folder, wanted->name) < 0) {
+		elf_library_store_error(wanted->search, ENOMEM);
+		return false;
+	}
+	if (elf_library_matches(wanted->search, wanted->image, path))
+		wanted->found = path;
+	else
+		free(path);
+	return wanted->found;
+}
+
+static char *library_copy(struct library_search *search, const char *name)
+{
+	char *copy = strdup(name);
+
+	elf_library_store_error(search, copy ? 0 : ENOMEM);
+	return copy;
+}
+
+char *library_find(struct library_search *search, struct image *image, const char *path,
+		const char *name)
+{
+	struct wanted_library wanted = {.search = search, .image = image, .name = name};
+
+	if (strchr(name, '/'))
+		return elf_library_matches(search, image, name) ? library_copy(search, name) : NULL;
+	library_each_folder(search, image, path, elf_library_try_folder, &wanted);
+	return wanted.found;
 }

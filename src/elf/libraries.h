@@ -27,8 +27,9 @@ void library_search_set_path(struct library_search *search, const char *path);
  * Call each() for each folder that library_find() searches, in its order, until each() returns
  * true.
  */
+typedef bool library_folder_fn(void *user, const char *folder);
 void library_each_folder(struct library_search *search, struct image *image, const char *path,
-		bool (*each)(void *user, const char *folder), void *user);
+		library_folder_fn *each, void *user);
 
 /*
  * The negative errno of a failed allocation, open or read, or 0. After such a failure, the search
