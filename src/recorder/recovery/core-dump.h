@@ -6,7 +6,7 @@
  * Finds recordings in the memory of a program (protocol/recovery.h): of a dead one in a core dump,
  * or of a running one (adopt-mapped.c).
  *
- * Callers: recover.c and adopt-mapped.c. Main thread. No lock.
+ * Callers: recover.c, adopt-mapped.c, core-file.c and kernel-dump.c. Main thread. No lock.
  */
 #include <stdbool.h>
 #include <stddef.h>

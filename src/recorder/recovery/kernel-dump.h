@@ -5,7 +5,7 @@
 /*
  * Finds the recordings of all programs in the dump of a machine.
  *
- * Callers: core-dump.c. Main thread. No lock.
+ * Callers: core-file.c. Main thread. No lock.
  */
 #include <libelf.h>
 #include <stdint.h>
