@@ -74,19 +74,23 @@ static void leaks_form_find_return(struct leaks_form_class *class,
 	class->form = LEAKS_FORM_RETURN;
 }
 
+const char *leaks_event_plain(const char *name)
+{
+	if (strncmp(name, "libc:", 5) != 0 && strncmp(name, "probe:", 6) != 0)
+		return NULL;
+	return strchr(name, ':') + 1;
+}
+
 /* The function whose event has the name, or NULL. */
 static const struct leaks_function *leaks_event_function(const char *name, bool *ret_is_return)
 {
 	static const char suffix[] = "_return";
 	const size_t cut = sizeof(suffix) - 1;
-	const char *colon = strchr(name, ':');
-	const char *plain = colon ? colon + 1 : name;
-	size_t length = strlen(plain);
+	const char *plain = leaks_event_plain(name);
+	size_t length = plain ? strlen(plain) : 0;
 
 	*ret_is_return = length > cut && strcmp(plain + length - cut, suffix) == 0;
-	if (strncmp(name, "libc:", 5) != 0 && strncmp(name, "probe:", 6) != 0)
-		return NULL;
-	return leaks_function_find(plain, *ret_is_return ? length - cut : length);
+	return plain ? leaks_function_find(plain, *ret_is_return ? length - cut : length) : NULL;
 }
 
 bool leaks_event_is_known(const char *name)

@@ -50,6 +50,8 @@ struct leaks_calls {
 	uint64_t dropped;         /* calls that were replaced because their slots were used */
 };
 
+/* The name without the provider of libc's functions or of probes. NULL: of another provider. */
+const char *leaks_event_plain(const char *name);
 /* True if events of this name are calls of the allocator. */
 bool leaks_event_is_known(const char *name);
 /* Finds the meaning of a class from the name of its event and its fields. */

@@ -18,10 +18,9 @@ static bool leaks_doubts_has_number(const struct ctf_trace *trace, const char *k
 
 static bool leaks_doubts_is_name(const char *name, const char *function)
 {
-	const char *colon = strchr(name, ':');
+	const char *plain = leaks_event_plain(name);
 
-	return colon && strcmp(colon + 1, function) == 0 &&
-			(strncmp(name, "libc:", 5) == 0 || strncmp(name, "probe:", 6) == 0);
+	return plain && strcmp(plain, function) == 0;
 }
 
 /* True if the trace describes an event of the function, even if the program did not call it. */
