@@ -29,11 +29,8 @@ const char *unrecorded_files_reason(uint32_t reason)
 		return "the libside.so.0 that it loads (see its RUNPATH and LD_LIBRARY_PATH) is not the one that the agent is part of";
 	case WIRE_UNRECORDED_STATIC:
 		return "it is linked statically with libside and the C library, so it cannot load the agent\nlink it without -static";
-	/* The sentences of session_never_meets(), without the name of the file. */
-	case WIRE_UNRECORDED_STARTS_STATIC:
-		return "is statically linked, so the agent cannot be preloaded into it";
-	case WIRE_UNRECORDED_STARTS_RIGHTS:
-		return "runs with more rights than its caller (set-user-ID, set-group-ID or file capabilities), so the loader does not preload the agent\nrun it as the user whose rights it gains";
+	case WIRE_UNRECORDED_STARTS_STATIC: return session_static_reason;
+	case WIRE_UNRECORDED_STARTS_RIGHTS: return session_rights_reason;
 	case WIRE_UNRECORDED_STARTS_X32:
 		return "is an x32 program, and the installed agent is a 64-bit library";
 	case WIRE_UNRECORDED_STARTS_PROCESSOR:

@@ -19,6 +19,11 @@
 
 #include "recorder/core/session.h"
 
+const char session_rights_reason[] =
+		"runs with more rights than its caller (set-user-ID, set-group-ID or file capabilities), so the loader does not preload the agent\nrun it as the user whose rights it gains";
+const char session_static_reason[] =
+		"is statically linked, so the agent cannot be preloaded into it";
+
 /* True if the headers of a 64- or 32-bit program name an interpreter, that is, the loader. */
 static bool has_loader(int fd, const unsigned char ident[EI_NIDENT])
 {
@@ -73,11 +78,11 @@ static const char *why_never(int fd)
 			memcmp(ident, ELFMAG, SELFMAG) != 0)
 		return NULL;
 	if (gains_rights(fd))
-		return "runs with more rights than its caller (set-user-ID, set-group-ID or file capabilities), so the loader does not preload the agent\nrun it as the user whose rights it gains";
+		return session_rights_reason;
 	if (ident[EI_CLASS] != (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32))
 		return "has another word size (32 or 64 bits) than the installed agent";
 	if (!has_loader(fd, ident))
-		return "is statically linked, so the agent cannot be preloaded into it";
+		return session_static_reason;
 	return NULL;
 }
 

@@ -228,6 +228,8 @@ int session_program(const char *name, char path[PATH_MAX]);
  * NULL: it can be loaded, or this is unknown.
  */
 char *session_never_meets(const char *name);
+/* What follows the path of the program in two of these sentences. */
+extern const char session_rights_reason[], session_static_reason[];
 /*
  * True if the agent never works in this program: for the reasons of session_never_meets(), or
  * because of another C library or processor.
