@@ -26,10 +26,7 @@ static uintptr_t holder; /* an address in the object that has the copy */
 
 static const void *copies_find(const char *name)
 {
-	for (uint32_t i = 0; used && i < used->count; i++)
-		if (!strcmp(used->functions[i].name, name))
-			return used->functions[i].address;
-	return NULL;
+	return used ? copy_find_function(used, name) : NULL;
 }
 
 struct copies_object {
@@ -100,55 +97,14 @@ static bool copies_read_dynamic(struct copies_object *object)
 
 /* ---- the copy, and libside.so.0 ---- */
 
-static const struct copy_table *copies_read_note(const struct copy_note *note)
-{
-	const struct copy_table *table;
-
-	if (note->version != COPY_TABLE_VERSION)
-		return NULL;
-	table = (const struct copy_table *)((uintptr_t)&note->table +
-			(uintptr_t)(intptr_t)note->table);
-	return table->version == COPY_TABLE_VERSION ? table : NULL;
-}
-
-static const struct copy_table *copies_read_notes(uintptr_t at, size_t size)
-{
-	const Elf64_Nhdr *header;
-
-	while (size >= sizeof(*header)) {
-		size_t name, whole;
-
-		header = (const Elf64_Nhdr *)at;
-		name = (header->n_namesz + 3) & ~(size_t)3;
-		whole = sizeof(*header) + name + ((header->n_descsz + 3) & ~(size_t)3);
-		if (whole > size)
-			return NULL;
-		if (header->n_type == COPY_NOTE_TYPE &&
-				header->n_namesz == sizeof(COPY_NOTE_OWNER) &&
-				header->n_descsz >= sizeof(struct copy_note) &&
-				!memcmp(header + 1, COPY_NOTE_OWNER, sizeof(COPY_NOTE_OWNER)))
-			return copies_read_note(
-					(const struct copy_note *)((uintptr_t)(header + 1) + name));
-		at += whole;
-		size -= whole;
-	}
-	return NULL;
-}
-
 static int copies_find_in_object(struct dl_phdr_info *info, size_t size, void *unused)
 {
+	uintptr_t notes;
+
 	(void)size;
 	(void)unused;
-	for (unsigned int i = 0; i < info->dlpi_phnum && !used; i++) {
-		const Elf64_Phdr *header = &info->dlpi_phdr[i];
-
-		/* Notes of other alignments have a segment of their own. */
-		if (header->p_type == PT_NOTE && header->p_align <= 4 &&
-				copy_note_is_loaded(info->dlpi_phdr, info->dlpi_phnum, header))
-			used = copies_read_notes(
-					info->dlpi_addr + header->p_vaddr, header->p_memsz);
-		holder = used ? info->dlpi_addr + header->p_vaddr : 0;
-	}
+	used = copy_find(info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum, &notes);
+	holder = used ? notes : 0;
 	return used != NULL;
 }
 

@@ -12,7 +12,9 @@
 #include <elf.h>
 #include <link.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define COPY_NOTE_OWNER "SIDE"
 #define COPY_NOTE_TYPE 1
@@ -49,6 +51,69 @@ static inline bool copy_note_is_loaded(
 			return true;
 	}
 	return false;
+}
+
+static inline const struct copy_table *copy_read_note(const struct copy_note *note)
+{
+	const struct copy_table *table;
+
+	if (note->version != COPY_TABLE_VERSION)
+		return NULL;
+	table = (const struct copy_table *)((uintptr_t)&note->table +
+			(uintptr_t)(intptr_t)note->table);
+	return table->version == COPY_TABLE_VERSION ? table : NULL;
+}
+
+static inline const struct copy_table *copy_read_notes(uintptr_t at, size_t size)
+{
+	const ElfW(Nhdr) * header;
+
+	while (size >= sizeof(*header)) {
+		size_t name, whole;
+
+		header = (const ElfW(Nhdr) *)at;
+		name = (header->n_namesz + 3) & ~(size_t)3;
+		whole = sizeof(*header) + name + ((header->n_descsz + 3) & ~(size_t)3);
+		if (whole > size)
+			return NULL;
+		if (header->n_type == COPY_NOTE_TYPE &&
+				header->n_namesz == sizeof(COPY_NOTE_OWNER) &&
+				header->n_descsz >= sizeof(struct copy_note) &&
+				!memcmp(header + 1, COPY_NOTE_OWNER, sizeof(COPY_NOTE_OWNER)))
+			return copy_read_note(
+					(const struct copy_note *)((uintptr_t)(header + 1) + name));
+		at += whole;
+		size -= whole;
+	}
+	return NULL;
+}
+
+/* The copy in an object with these program headers; NULL: none, and `ret_notes` is undefined. */
+static inline const struct copy_table *copy_find(
+		uintptr_t base, const ElfW(Phdr) * headers, unsigned int nr, uintptr_t *ret_notes)
+{
+	const struct copy_table *table = NULL;
+
+	for (unsigned int i = 0; i < nr && !table; i++) {
+		const ElfW(Phdr) *header = &headers[i];
+
+		/* Notes of other alignments have a segment of their own. */
+		if (header->p_type == PT_NOTE && header->p_align <= 4 &&
+				copy_note_is_loaded(headers, nr, header)) {
+			*ret_notes = base + header->p_vaddr;
+			table = copy_read_notes(*ret_notes, header->p_memsz);
+		}
+	}
+	return table;
+}
+
+/* The address of a function of the copy, or NULL. */
+static inline const void *copy_find_function(const struct copy_table *table, const char *name)
+{
+	for (uint32_t i = 0; i < table->count; i++)
+		if (!strcmp(table->functions[i].name, name))
+			return table->functions[i].address;
+	return NULL;
 }
 
 /*

@@ -227,7 +227,7 @@ static void make_notes(void)
 
 static const struct copy_table *read_notes(size_t size)
 {
-	return copies_read_notes((uintptr_t)&notes, size);
+	return copy_read_notes((uintptr_t)&notes, size);
 }
 
 static void test_notes(void)
@@ -259,7 +259,7 @@ static void test_notes(void)
 	CHECK(!read_notes(size));
 	make_notes();
 	/* Only the first note of the owner. */
-	CHECK(copies_read_notes((uintptr_t)&notes.header, size - 24) == &table);
+	CHECK(copy_read_notes((uintptr_t)&notes.header, size - 24) == &table);
 }
 
 static void test_search(void)

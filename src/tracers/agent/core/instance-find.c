@@ -42,48 +42,8 @@ struct instance_object {
 
 static const void *instance_find_symbol(const struct instance_object *object, const char *name)
 {
-
-	if (object->table) {
-		for (uint32_t i = 0; i < object->table->count; i++)
-			if (!strcmp(object->table->functions[i].name, name))
-				return object->table->functions[i].address;
-		return NULL;
-	}
-	return loaded_find(&object->loaded, name);
-}
-
-/* ---- notes ---- */
-
-static const struct copy_table *instance_read_note(const struct copy_note *note)
-{
-	const struct copy_table *table;
-
-	if (note->version != COPY_TABLE_VERSION)
-		return NULL;
-	table = (const struct copy_table *)((uintptr_t)&note->table +
-			(uintptr_t)(intptr_t)note->table);
-	return table->version == COPY_TABLE_VERSION ? table : NULL;
-}
-
-static const struct copy_table *instance_read_notes(uintptr_t at, size_t size)
-{
-	while (size >= sizeof(ElfW(Nhdr))) {
-		const ElfW(Nhdr) *header = (const ElfW(Nhdr) *)at;
-		size_t name = (header->n_namesz + 3) & ~(size_t)3;
-		size_t whole = sizeof(*header) + name + ((header->n_descsz + 3) & ~(size_t)3);
-
-		if (whole > size)
-			return NULL;
-		if (header->n_type == COPY_NOTE_TYPE &&
-				header->n_namesz == sizeof(COPY_NOTE_OWNER) &&
-				header->n_descsz >= sizeof(struct copy_note) &&
-				!memcmp(header + 1, COPY_NOTE_OWNER, sizeof(COPY_NOTE_OWNER)))
-			return instance_read_note(
-					(const struct copy_note *)((uintptr_t)(header + 1) + name));
-		at += whole;
-		size -= whole;
-	}
-	return NULL;
+	return object->table ? copy_find_function(object->table, name)
+			     : loaded_find(&object->loaded, name);
 }
 
 /* The first page of an object has its program headers. */
@@ -91,7 +51,7 @@ static const struct copy_table *instance_find_table(const struct link_map *map)
 {
 	const ElfW(Ehdr) * file;
 	const ElfW(Phdr) * headers;
-	const struct copy_table *table = NULL;
+	uintptr_t notes;
 	Dl_info info;
 
 	if (!map->l_ld || !dladdr(map->l_ld, &info) || !info.dli_fbase)
@@ -102,14 +62,7 @@ static const struct copy_table *instance_find_table(const struct link_map *map)
 			file->e_phoff + file->e_phnum * sizeof(ElfW(Phdr)) > 4096)
 		return NULL;
 	headers = (const ElfW(Phdr) *)((uintptr_t)file + file->e_phoff);
-	for (unsigned int i = 0; i < file->e_phnum && !table; i++) {
-		const ElfW(Phdr) *header = &headers[i];
-
-		if (header->p_type == PT_NOTE && header->p_align <= 4 &&
-				copy_note_is_loaded(headers, file->e_phnum, header))
-			table = instance_read_notes(map->l_addr + header->p_vaddr, header->p_memsz);
-	}
-	return table;
+	return copy_find(map->l_addr, headers, file->e_phnum, &notes);
 }
 
 /* ---- copies ---- */
