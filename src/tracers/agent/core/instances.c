@@ -33,11 +33,6 @@
 #define INSTANCES_ATTRIBUTES_MAX 256
 
 /* An older copy of libside in the program lacks it. */
-#ifdef __clang__
-__asm__(".weak side_tracer_forward");
-#else
-#pragma weak side_tracer_forward
-#endif
 AGENT_LIBSIDE_DECLARE_WEAK(side_tracer_forward)
 AGENT_LIBSIDE_DECLARE_WEAK(side_call_variadic)
 
