@@ -67,27 +67,26 @@ static const struct copy_table *instance_find_table(const struct link_map *map)
 
 /* ---- copies ---- */
 
+#define INSTANCE_FUNCTION(member, name, is_optional) \
+	{#name, offsetof(struct agent_instance_functions, member), is_optional},
+
+/* clang-format off */
 static const struct {
 	const char *name;
 	size_t at;
 	bool is_optional;
 } instance_functions[] = {
-#define EACH(member, name) {#name, offsetof(struct agent_instance_functions, member), false},
-		EACH(request_key, side_tracer_request_key) EACH(notification_register,
-				side_tracer_event_notification_register) EACH(callback_register,
-				side_tracer_callback_register) EACH(callback_unregister,
-				side_tracer_callback_unregister) EACH(variadic_register,
-				side_tracer_callback_variadic_register) EACH(variadic_unregister,
-				side_tracer_callback_variadic_unregister) EACH(statedump_request,
-				side_tracer_statedump_request)
-#undef EACH
-				{"side_tracer_sandbox_begins",
-						offsetof(struct agent_instance_functions,
-								sandbox_begins),
-						true},
-		{"side_tracer_sandbox_failed",
-				offsetof(struct agent_instance_functions, sandbox_failed), true},
+	INSTANCE_FUNCTION(request_key, side_tracer_request_key, false)
+	INSTANCE_FUNCTION(notification_register, side_tracer_event_notification_register, false)
+	INSTANCE_FUNCTION(callback_register, side_tracer_callback_register, false)
+	INSTANCE_FUNCTION(callback_unregister, side_tracer_callback_unregister, false)
+	INSTANCE_FUNCTION(variadic_register, side_tracer_callback_variadic_register, false)
+	INSTANCE_FUNCTION(variadic_unregister, side_tracer_callback_variadic_unregister, false)
+	INSTANCE_FUNCTION(statedump_request, side_tracer_statedump_request, false)
+	INSTANCE_FUNCTION(sandbox_begins, side_tracer_sandbox_begins, true)
+	INSTANCE_FUNCTION(sandbox_failed, side_tracer_sandbox_failed, true)
 };
+/* clang-format on */
 
 static bool instance_find_functions(const struct instance_object *object,
 		struct agent_instance_functions *ret_functions)
@@ -128,20 +127,15 @@ static int instance_meet(const struct link_map *map)
 			map->l_name && *map->l_name ? map->l_name : "program", &functions);
 }
 
-static const struct link_map *instance_object_of(const void *address)
-{
-	struct link_map *map = NULL;
-	Dl_info info;
-
-	return dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) ? map : NULL;
-}
-
+/* The object that contains this function. */
 static const struct link_map *instance_of_function(void (*function)(void))
 {
+	struct link_map *map = NULL;
 	const void *address;
+	Dl_info info;
 
 	memcpy(&address, &function, sizeof(address));
-	return instance_object_of(address);
+	return dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) ? map : NULL;
 }
 
 void agent_instances_find(void)
