@@ -29,6 +29,7 @@
 #include "base/inside/loaded-symbol.h"
 
 #define EXPORT __attribute__((visibility("default")))
+#define INSTANCE_DLINFO_HEADERS 11 /* RTLD_DI_PHDR of glibc 2.36; older ones return an error */
 
 /* For a copy of libside that starts, and whose function side_init() has this address. */
 EXPORT void side_agent_note_copy(const char *library, void (*init)(void));
@@ -46,23 +47,35 @@ static const void *instance_find_symbol(const struct instance_object *object, co
 			     : loaded_find(&object->loaded, name);
 }
 
-/* The first page of an object has its program headers. */
-static const struct copy_table *instance_find_table(const struct link_map *map)
+/* The first page of an object has its program headers. Returns their number, or 0. */
+static unsigned int instance_first_page(const struct link_map *map, const ElfW(Phdr) * *ret_headers)
 {
 	const ElfW(Ehdr) * file;
-	const ElfW(Phdr) * headers;
-	uintptr_t notes;
 	Dl_info info;
 
 	if (!map->l_ld || !dladdr(map->l_ld, &info) || !info.dli_fbase)
-		return NULL;
+		return 0;
 	file = info.dli_fbase;
 	if (memcmp(file->e_ident, ELFMAG, SELFMAG) != 0 ||
 			file->e_phentsize != sizeof(ElfW(Phdr)) ||
 			file->e_phoff + file->e_phnum * sizeof(ElfW(Phdr)) > 4096)
-		return NULL;
-	headers = (const ElfW(Phdr) *)((uintptr_t)file + file->e_phoff);
-	return copy_find(map->l_addr, headers, file->e_phnum, &notes);
+		return 0;
+	*ret_headers = (const ElfW(Phdr) *)((uintptr_t)file + file->e_phoff);
+	return file->e_phnum;
+}
+
+/* dladdr() reads all symbols of the object. So first ask C libraries that know the headers. */
+static const struct copy_table *instance_find_table(const struct link_map *map)
+{
+	const ElfW(Phdr) *headers = NULL;
+	uintptr_t notes;
+	int nr = dlinfo((void *)(uintptr_t)map, INSTANCE_DLINFO_HEADERS, (void *)&headers);
+
+	if (nr < 0) {
+		(void)dlerror();
+		nr = (int)instance_first_page(map, &headers);
+	}
+	return copy_find(map->l_addr, headers, (unsigned int)nr, &notes);
 }
 
 /* ---- copies ---- */
