@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SIDE_TRACERS_AGENT_CORE_EXEC_PRELOAD_H
+#define SIDE_TRACERS_AGENT_CORE_EXEC_PRELOAD_H
+
+/*
+ * LD_PRELOAD of the programs that this one starts.
+ *
+ * Callers: exec-watch.c. Any context, the child of a vfork() too, but for the first function.
+ */
+#include <spawn.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/mman.h>
+
+#include "base/inside/raw.h"
+
+typedef int exec_function(const char *path, char *const args[], char *const environment[]);
+typedef int exec_spawn_function(pid_t *pid, const char *path,
+		const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attributes,
+		char *const args[], char *const environment[]);
+
+/* Keep side's libraries of the LD_PRELOAD that this program was started with. Before main(). */
+void exec_keep_preload(const char *list);
+
+/* True if the environment records its program, but the program would not load the agent. */
+bool exec_is_replaced(char *const environment[]);
+
+/*
+ * Call `next` with the libraries in a copy of an environment for which exec_is_replaced() is true;
+ * without memory for the copy, with the environment itself.
+ */
+int exec_restored(exec_function *next, const char *path, char *const args[],
+		char *const environment[]);
+int exec_spawn_restored(exec_spawn_function *next, pid_t *pid, const char *path,
+		const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attributes,
+		char *const args[], char *const environment[]);
+
+/* NULL: out of memory. */
+static inline void *exec_map(size_t size)
+{
+	return raw_mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+}
+
+#endif
