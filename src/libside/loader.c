@@ -208,6 +208,22 @@ static void *loader_load_with(const char *name, void *(*open_library)(const char
 /* ---- other namespaces ---- */
 
 /*
+ * The function of the first object of that name in the namespace. The constructor runs with the
+ * lock of the loader, or before the process has threads, so the lists do not change.
+ */
+static const void *loader_find_in(
+		const struct loaded_namespace *space, const char *soname, const char *name)
+{
+	for (const struct link_map *map = space->debug.r_map; map; map = map->l_next) {
+		struct loaded_object object = loaded_read(map);
+
+		if (object.soname && !strcmp(object.soname, soname))
+			return loaded_find(&object, name);
+	}
+	return NULL;
+}
+
+/*
  * In a namespace of dlmopen(), the library has a C library of its own, whose fork handlers the
  * program does not run. The program forks with the C library of the first namespace.
  */
@@ -215,16 +231,10 @@ static void loader_watch_forks(void)
 {
 	static const char name[] = "__register_atfork";
 	const struct loaded_namespace *first = dlsym(RTLD_DEFAULT, "_r_debug");
-	const void *own = dlsym(RTLD_DEFAULT, name), *found = NULL;
+	const void *own = dlsym(RTLD_DEFAULT, name);
+	const void *found = first ? loader_find_in(first, "libc.so.6", name) : NULL;
 	lifecycle_register_atfork_func function;
 
-	for (const struct link_map *map = first ? first->debug.r_map : NULL; map && !found;
-			map = map->l_next) {
-		struct loaded_object object = loaded_read(map);
-
-		if (object.soname && !strcmp(object.soname, "libc.so.6"))
-			found = loaded_find(&object, name);
-	}
 	memcpy(&function, &found, sizeof(function));
 	loader_is_apart = found && found != own;
 	if (loader_is_apart)
@@ -235,21 +245,16 @@ static void loader_watch_forks(void)
 
 /*
  * The function of the process's agent, which may be in another namespace, or loaded with
- * RTLD_LOCAL. This constructor runs with the lock of the loader, or before the process has threads,
- * so the lists do not change. NULL: there is no agent.
+ * RTLD_LOCAL. NULL: there is no agent.
  */
 static const void *loader_find_agent(void)
 {
 	const struct loaded_namespace *space = dlsym(RTLD_DEFAULT, "_r_debug");
+	const void *found = NULL;
 
-	for (; space; space = loaded_next(space))
-		for (const struct link_map *map = space->debug.r_map; map; map = map->l_next) {
-			struct loaded_object object = loaded_read(map);
-
-			if (object.soname && !strcmp(object.soname, AGENT))
-				return loaded_find(&object, "side_agent_note_copy");
-		}
-	return NULL;
+	for (; space && !found; space = loaded_next(space))
+		found = loader_find_in(space, AGENT, "side_agent_note_copy");
+	return found;
 }
 
 /*
