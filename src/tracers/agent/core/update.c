@@ -303,7 +303,16 @@ static uint32_t take_requests(uint64_t ret_keys[AGENT_SESSIONS_MAX])
 	return nr;
 }
 
-/* The same where nothing can be waited for. False: some have to be asked for once more. */
+/* Not with the lock, which a dump that runs may want. */
+static void request_dumps(const uint64_t *keys, uint32_t nr)
+{
+	if (nr)
+		agent_instances_dump();
+	while (nr)
+		side_tracer_statedump_request(keys[--nr]);
+}
+
+/* As take_requests(), where nothing can be waited for. False: some have to be asked for once more. */
 static bool try_requests(void)
 {
 	struct agent_session *session;
@@ -416,11 +425,7 @@ static int agent_update_apply(
 	agent_bases_dump();
 	agent_occasion_ends(begun);
 	side_tracer_unlock();
-	/* Not with the lock, which a dump that runs may want. */
-	if (nr_keys)
-		agent_instances_dump();
-	while (nr_keys)
-		side_tracer_statedump_request(keys[--nr_keys]);
+	request_dumps(keys, nr_keys);
 	if (may_wait && *ret_grace)
 		wait_for_calls(ret_grace);
 	return ret;
@@ -494,10 +499,7 @@ static int complete(int ret)
 	if (!grace)
 		agent_over_free();
 	side_tracer_unlock();
-	if (nr_keys)
-		agent_instances_dump();
-	while (nr_keys)
-		side_tracer_statedump_request(keys[--nr_keys]);
+	request_dumps(keys, nr_keys);
 	if (grace)
 		wait_for_calls(&grace);
 	return ret;
