@@ -405,31 +405,49 @@ static int trace_check_started(void *user, struct session *session)
 
 /* ---- the verb ---- */
 
-static int trace_start_program(
-		struct tracing *tracing, const struct parsed *parsed, char **args, size_t count)
+/* What a recording of probes records: the channels refer to the rule beside them. */
+struct trace_channels {
+	struct session_rule rule;
+	struct session_channel items[2];
+};
+
+/* Returns the number of channels. */
+static size_t trace_make_channels(const struct tracing *tracing, const struct record_options *asked,
+		struct trace_channels *ret_channels)
 {
 	/* Without a rule, the session would record all events. No started program has this one. */
 	static const char *const nothing[] = {"side:uprobes"};
+
+	*ret_channels = (struct trace_channels){
+			.rule = {.patterns = tracing->is_unreachable
+							? nothing
+							: (const char *const *)tracing->patterns,
+					.nr_patterns = tracing->is_unreachable
+							? 1
+							: tracing->nr_patterns,
+					.filter = asked->filter},
+			.items = {{.name = SESSION_CHANNEL_NAME,
+						  .ring_size = asked->buffer_size,
+						  .rules = &ret_channels->rule,
+						  .nr_rules = 1,
+						  .contexts = tracing->others.items,
+						  .nr_contexts = tracing->others.count},
+					session_symbols_channel}};
+	return 1 + asked->symbols;
+}
+
+static int trace_start_program(
+		struct tracing *tracing, const struct parsed *parsed, char **args, size_t count)
+{
 	struct trace_kernel kernel;
-	const struct session_rule rule = {.patterns = tracing->is_unreachable
-					? nothing
-					: (const char *const *)tracing->patterns,
-			.nr_patterns = tracing->is_unreachable ? 1 : tracing->nr_patterns,
-			.filter = parsed->options.record.filter};
-	const struct session_channel channels[] = {
-			{.name = SESSION_CHANNEL_NAME,
-					.ring_size = parsed->options.record.buffer_size,
-					.rules = &rule,
-					.nr_rules = 1,
-					.contexts = tracing->others.items,
-					.nr_contexts = tracing->others.count},
-			session_symbols_channel};
+	struct trace_channels channels;
+	const size_t nr_channels = trace_make_channels(tracing, &parsed->options.record, &channels);
 	const struct session_options options = {.mode = SESSION_RECORD,
 			.output = parsed->options.record.output,
 			.force = parsed->options.record.force,
 			.wait_all = parsed->options.record.wait_all,
-			.channels = channels,
-			.nr_channels = 1 + parsed->options.record.symbols,
+			.channels = channels.items,
+			.nr_channels = nr_channels,
 			.probes = tracing->tables,
 			.nr_probes = tracing->nr_tables,
 			.helper = trace_kernel_helper(
@@ -444,25 +462,16 @@ static int trace_start_program(
 static int start_running(struct tracing *tracing, const struct parsed *parsed)
 {
 	const struct record_options *asked = &parsed->options.record;
-	const struct session_rule rule = {.patterns = (const char *const *)tracing->patterns,
-			.nr_patterns = tracing->nr_patterns,
-			.filter = parsed->options.record.filter};
-	const struct session_channel channels[] = {
-			{.name = SESSION_CHANNEL_NAME,
-					.ring_size = parsed->options.record.buffer_size,
-					.rules = &rule,
-					.nr_rules = 1,
-					.contexts = tracing->others.items,
-					.nr_contexts = tracing->others.count},
-			session_symbols_channel};
+	struct trace_channels channels;
+	const size_t nr_channels = trace_make_channels(tracing, asked, &channels);
 	const struct attach_options options = {.pid = asked->pid,
 			.output = asked->output,
 			.force = asked->force,
 			.duration = asked->duration,
 			.in_sandbox = asked->in_sandbox,
 			.print = asked->print};
-	const struct attach_recording recording = {.channels = channels,
-			.nr_channels = 1 + asked->symbols,
+	const struct attach_recording recording = {.channels = channels.items,
+			.nr_channels = nr_channels,
 			.probes = tracing->tables,
 			.nr_probes = tracing->nr_tables,
 			.kernel = tracing->kernel,
