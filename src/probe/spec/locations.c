@@ -105,23 +105,16 @@ static int spec_location_search_later(struct location_search *search, const char
 	return ret;
 }
 
-/* Search the libraries that LIB: names. */
-static int spec_location_search_library(struct location_search *search, spec_search_fn *visit)
+/* Search the files that `library` names; those that are loaded later only if there are no others. */
+static int spec_location_search_named(struct location_search *search, const char *library,
+		spec_search_fn *visit, bool *ret_found)
 {
-	const char *library = search->spec->library;
-	struct nearest nearest;
 	bool found = false;
 	int ret = 0;
-	char hint[NEAREST_TEXT_SIZE], name[160];
-	size_t used;
 
-	nearest_begin(&nearest, library);
 	for (size_t i = 0; i < search->resolve->nr_modules && !ret; i++) {
 		struct resolve_module *module = &search->resolve->modules[i];
 
-		short_name(module, name, sizeof(name));
-		nearest_offer(&nearest, name);
-		nearest_offer(&nearest, module->name);
 		if (!module_is(module, library))
 			continue;
 		found = true;
@@ -129,17 +122,40 @@ static int spec_location_search_library(struct location_search *search, spec_sea
 	}
 	if (!found && !ret)
 		ret = spec_location_search_later(search, library, visit, &found);
+	*ret_found = found;
+	return ret;
+}
+
+/* Search the libraries that LIB: names. */
+static int spec_location_search_library(struct location_search *search, spec_search_fn *visit)
+{
+	const struct resolve *resolve = search->resolve;
+	const char *library = search->spec->library;
+	struct nearest nearest;
+	bool found;
+	int ret;
+	char hint[NEAREST_TEXT_SIZE], name[160];
+	size_t used;
+
+	/* Before the search, which can add files that it cannot read. */
+	nearest_begin(&nearest, library);
+	for (size_t i = 0; i < resolve->nr_modules; i++) {
+		short_name(&resolve->modules[i], name, sizeof(name));
+		nearest_offer(&nearest, name);
+		nearest_offer(&nearest, resolve->modules[i].name);
+	}
+	ret = spec_location_search_named(search, library, visit, &found);
 	if (found || ret)
 		return ret;
 	if (!nearest_text(&nearest, "", hint, sizeof(hint))) {
-		list_libraries(search->resolve, hint, 320);
+		list_libraries(resolve, hint, 320);
 		used = strlen(hint);
-		if (search->resolve->later)
+		if (resolve->later)
 			snprintf(hint + used, sizeof(hint) - used,
 					"\nif the program loads it later, name its file: `/DIRECTORY/LIBRARY:NAME`");
 	}
 	return error_set(search->error, -ENOENT, hint, "%s has not loaded `%.128s`",
-			program_name(search->resolve), library);
+			program_name(resolve), library);
 }
 
 /* Search the program, then all libraries. Only one library may have the function. */
@@ -744,24 +760,15 @@ static int find_library_markers(struct location_search *search, const char *libr
 	const char *inner = whole->name, *colon = strchr(inner, ':');
 	struct marker_query query = {.location_text = inner, .name = colon ? colon + 1 : NULL};
 	char *provider = colon ? strndup(inner, (size_t)(colon - inner)) : NULL;
-	bool found = false;
-	int ret = 0;
+	bool found;
+	int ret;
 
 	if (!provider)
 		return colon ? error_set_no_memory(search->error) : 0;
 	query.provider = provider;
 	nearest_begin(&query.nearest, inner);
 	search->markers = &query;
-	for (size_t i = 0; i < search->resolve->nr_modules && !ret; i++) {
-		struct resolve_module *module = &search->resolve->modules[i];
-
-		if (!module_is(module, library))
-			continue;
-		found = true;
-		ret = spec_location_search_module(search, module, find_module_markers);
-	}
-	if (!found && !ret)
-		ret = spec_location_search_later(search, library, find_module_markers, &found);
+	ret = spec_location_search_named(search, library, find_module_markers, &found);
 	if (search->locations->count)
 		search->locations->marker = inner;
 	if (found)
