@@ -398,27 +398,22 @@ static void probe_list_print_leftovers(const struct probe_listing *listing)
 /* Reports that the glob selects no function, or that no function is known. */
 static int list_nothing(const struct probe_listing *listing, const char *what, const char *glob)
 {
-	char hint[ERROR_HINT_SIZE], package[DEBUG_PACKAGE_HINT_SIZE];
+	char hint[ERROR_HINT_SIZE];
+	const char *reason = "";
 	bool has_similar;
 
 	if (!glob)
 		return message_error(COMMAND_FAILED, "addresses can be probed (--probe 0xADDR)",
 				"%s has neither symbols nor .eh_frame, so none of its functions is known",
 				what);
-	has_similar = nearest_text(
-			&listing->nearest, listing->prefix, hint, sizeof(hint) - sizeof(package));
-	if (listing->stripped) {
-		size_t used = strlen(hint);
-
-		debug_package_hint(listing->stripped, &listing->debug, package);
-		snprintf(hint + used, sizeof(hint) - used, "%s%s", used ? "\n" : "", package);
-	} else if (!has_similar) {
+	has_similar = nearest_text(&listing->nearest, listing->prefix, hint,
+			sizeof(hint) - DEBUG_PACKAGE_HINT_SIZE);
+	if (listing->stripped)
+		reason = debug_package_hint(listing->stripped, &listing->debug, hint, sizeof(hint));
+	else if (!has_similar)
 		snprintf(hint, sizeof(hint), "`side probe list` without a GLOB lists all");
-	}
 	return message_error(COMMAND_FAILED, hint, "%s has no function that matches `%.128s`%s",
-			what, glob,
-			listing->stripped ? ": it is stripped, and its debug file is not installed"
-					  : "");
+			what, glob, reason);
 }
 
 static int probe_list_conclude(const struct probe_listing *listing, bool markers, const char *what,

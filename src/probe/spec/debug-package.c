@@ -87,21 +87,31 @@ static const char *debug_package_server_hint(const struct code_debug_file *debug
 			: "or add `--debuginfod`, which gets it from the servers in DEBUGINFOD_URLS";
 }
 
-void debug_package_hint(const char *path, const struct code_debug_file *debug,
-		char text[DEBUG_PACKAGE_HINT_SIZE])
+static void debug_package_write_hint(
+		const char *path, const struct code_debug_file *debug, char *text, size_t size)
 {
 	char package[DEBUG_PACKAGE_NAME_SIZE], *whole = realpath(path, NULL);
 
 	if (debug_package_find(path, package) || (whole && debug_package_find(whole, package)))
-		snprintf(text, DEBUG_PACKAGE_HINT_SIZE,
-				"`apt install %s-%s` installs its debug file%s%s; %s", package,
+		snprintf(text, size, "`apt install %s-%s` installs its debug file%s%s; %s", package,
 				debug_package_suffix(package), *debug->path ? " " : "", debug->path,
 				debug_package_server_hint(debug));
 	else if (*debug->path)
-		snprintf(text, DEBUG_PACKAGE_HINT_SIZE, "install the debug file %s; %s",
-				debug->path, debug_package_server_hint(debug));
+		snprintf(text, size, "install the debug file %s; %s", debug->path,
+				debug_package_server_hint(debug));
 	else
-		snprintf(text, DEBUG_PACKAGE_HINT_SIZE,
+		snprintf(text, size,
 				"use a build of it that is not stripped; it has no build id, so its debug file cannot be found");
 	free(whole);
+}
+
+const char *debug_package_hint(
+		const char *path, const struct code_debug_file *debug, char *hint, size_t size)
+{
+	char text[DEBUG_PACKAGE_HINT_SIZE];
+	size_t used = strlen(hint);
+
+	debug_package_write_hint(path, debug, text, sizeof(text));
+	snprintf(hint + used, size - used, "%s%s", used ? "\n" : "", text);
+	return ": it is stripped, and its debug file is not installed";
 }

@@ -12,10 +12,12 @@
 #define DEBUG_PACKAGE_HINT_SIZE 512
 
 /*
- * Writes a hint for the file at `path`, whose debug file code_lacks_debug_file() describes. It
- * reads the lists of Debian's installed packages, if there are any, and runs no program.
+ * Adds a line to the hint for the file at `path`, whose debug file code_lacks_debug_file()
+ * describes. At least DEBUG_PACKAGE_HINT_SIZE bytes should be free. It reads the lists of Debian's
+ * installed packages, if there are any, and runs no program. Returns the end of the message: why a
+ * name was not found.
  */
-void debug_package_hint(const char *path, const struct code_debug_file *debug,
-		char text[DEBUG_PACKAGE_HINT_SIZE]);
+const char *debug_package_hint(
+		const char *path, const struct code_debug_file *debug, char *hint, size_t size);
 
 #endif /* SIDE_PROBE_SPEC_DEBUG_PACKAGE_H */

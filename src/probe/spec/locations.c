@@ -353,19 +353,14 @@ static int fail_unread(struct location_search *search)
 static const char *spec_location_stripped_reason(
 		const struct location_search *search, char *hint, size_t size)
 {
-	char package[DEBUG_PACKAGE_HINT_SIZE];
 	struct code_debug_file debug;
 
 	for (size_t i = 0; i < search->resolve->nr_modules; i++) {
 		const struct resolve_module *module = &search->resolve->modules[i];
-		size_t used = strlen(hint);
 
-		if (!spec_location_module_is_selected(search, module) || !module->code ||
-				!code_lacks_debug_file(module->code, &debug))
-			continue;
-		debug_package_hint(module->path, &debug, package);
-		snprintf(hint + used, size - used, "%s%s", used ? "\n" : "", package);
-		return ": it is stripped, and its debug file is not installed";
+		if (spec_location_module_is_selected(search, module) && module->code &&
+				code_lacks_debug_file(module->code, &debug))
+			return debug_package_hint(module->path, &debug, hint, size);
 	}
 	return "";
 }

@@ -176,11 +176,15 @@ static bool played_lacks(const struct code_file *file, struct code_debug_file *r
 	return file->lacks_debug_file;
 }
 
-static void played_package_hint(const char *path, const struct code_debug_file *debug,
-		char text[DEBUG_PACKAGE_HINT_SIZE])
+static const char *played_package_hint(
+		const char *path, const struct code_debug_file *debug, char *hint, size_t size)
 {
+	size_t used = strlen(hint);
+
 	(void)debug;
-	(void)snprintf(text, DEBUG_PACKAGE_HINT_SIZE, "install the package of %s", path);
+	(void)snprintf(hint + used, size - used, "%sinstall the package of %s", used ? "\n" : "",
+			path);
+	return ": it is stripped, and its debug file is not installed";
 }
 
 #define code_lacks_debug_file played_lacks
