@@ -144,3 +144,14 @@ int probe_exe_find(const char *requested, struct probe_exe *ret_exe)
 	return probe_exe_is_same_file(requested, &file) ? COMMAND_DONE
 							: exe_missing(requested, -ENOENT);
 }
+
+int probe_has_other_root(pid_t pid)
+{
+	struct stat own, other;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
+	if (stat("/", &own) || stat(path, &other))
+		return -errno;
+	return own.st_dev != other.st_dev || own.st_ino != other.st_ino;
+}

@@ -18,5 +18,7 @@ struct probe_exe {
 
 /* 0 or an exit status; prints the error. */
 int probe_exe_find(const char *requested, struct probe_exe *ret_exe);
+/* 1: the process has another root directory than this one, 0: the same. Or a negative errno. */
+int probe_has_other_root(pid_t pid);
 
 #endif /* PROGRAMS_SIDE_PROBE_EXECUTABLE_H */

@@ -14,6 +14,7 @@
  */
 #include "kernel.h"
 
+#include "executable.h"
 #include "global.h"
 #include "base/error.h"
 #include "programs/common/message.h"
@@ -271,16 +272,6 @@ static void choose_all(struct probe_kernel_choice *choice)
 
 /* ---- the trial ---- */
 
-static bool sees_our_files(pid_t pid)
-{
-	struct stat own, others;
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
-	return !stat("/", &own) && !stat(path, &others) && own.st_dev == others.st_dev &&
-			own.st_ino == others.st_ino;
-}
-
 /*
  * Whether this path leads to the file that the process has loaded, not to one that has replaced it.
  */
@@ -434,7 +425,7 @@ static void kernel_decide(const struct probe_target *target, const char *refusal
 		struct probe_kernel_choice *choice)
 {
 	const char *why = refusal ? refusal
-			: target->pid && !sees_our_files(target->pid)
+			: target->pid && probe_has_other_root(target->pid)
 			? "the process has another root directory"
 			: NULL;
 

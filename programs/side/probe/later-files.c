@@ -3,6 +3,7 @@
  * Finds the files of a library that a program has not loaded yet, as its dynamic linker does, or in
  * the usual directories of plugins and extensions.
  */
+#include "executable.h"
 #include "spec-options.h"
 
 #include "base/io.h"
@@ -46,10 +47,8 @@ static void later_add_file(struct later_search *search, const char *path, bool m
 	if (!full)
 		return;
 	/* In another root directory, links were followed as seen from here: keep the path. */
-	ret = root ? resolve_add_later(search->resolve, path + root, path,
-				     must_be_library ? search->error : &ignored)
-		   : resolve_add_later(search->resolve, full, full,
-				     must_be_library ? search->error : &ignored);
+	ret = resolve_add_later(search->resolve, root ? path + root : full, root ? path : full,
+			must_be_library ? search->error : &ignored);
 	free(full);
 	/* A name may also be that of a linker script, or of a library for another machine. */
 	if (!ret || ret == -ENOMEM || (must_be_library && search->ret == -ENOENT))
@@ -155,15 +154,9 @@ static char *later_read_variable(pid_t pid)
 	static const char name[] = "LD_LIBRARY_PATH=";
 	char path[64], *text = malloc(ENVIRONMENT_MAX), *found = NULL;
 	ssize_t size;
-	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	size = text && fd >= 0 ? io_read(fd, text, ENVIRONMENT_MAX - 1) : -1;
-	if (fd >= 0)
-		close(fd);
-	if (size >= 0)
-		text[size] = '\0';
+	size = text ? io_read_text(path, text, ENVIRONMENT_MAX) : -1;
 	for (char *at = text; size > 0 && at < text + size && !found; at += strlen(at) + 1) {
 		if (!strncmp(at, name, sizeof(name) - 1))
 			found = strdup(at + sizeof(name) - 1);
@@ -219,14 +212,8 @@ static void later_add_names(struct later_search *search)
 static void later_find_root(struct later_search *search)
 {
 	pid_t pid = search->target->pid;
-	struct stat own, other;
-	char root[sizeof(search->root) + 2];
 
-	if (!pid)
-		return;
-	snprintf(root, sizeof(root), "/proc/%d/root/", (int)pid);
-	if (!stat("/", &own) && !stat(root, &other) &&
-			(own.st_dev != other.st_dev || own.st_ino != other.st_ino))
+	if (pid && probe_has_other_root(pid) > 0)
 		snprintf(search->root, sizeof(search->root), "/proc/%d/root", (int)pid);
 }
 
