@@ -63,8 +63,7 @@ static void later_add_paths(struct later_search *search)
 	char *pattern;
 	int ret;
 
-	if (asprintf(&pattern, "%s%s", *search->library == '/' ? search->root : "",
-			    search->library) < 0) {
+	if (asprintf(&pattern, "%s%s", search->root, search->library) < 0) {
 		search->ret = error_set_no_memory(search->error);
 		return;
 	}
@@ -226,10 +225,12 @@ int probe_find_later(void *user, struct resolve *resolve, const char *library, s
 			.ret = -ENOENT};
 
 	later_find_root(&search);
+	/* Another root directory has its own configuration of folders, and not our relative paths. */
+	if (*search.root && *library != '/')
+		return search.ret;
 	if (strchr(library, '/'))
 		later_add_paths(&search);
-	/* The folders of another root directory are configured there. */
-	else if (!*search.root)
+	else
 		later_add_names(&search);
 	return search.ret;
 }

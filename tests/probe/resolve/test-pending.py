@@ -279,6 +279,24 @@ def test_running():
         equal(len(read(output)), 16)
 
 
+def test_other_root():
+    """A process with another root directory: the path is that of the process; a relative path and a name are no file there."""
+    if os.geteuid():
+        skip("chroot needs root")
+    root = f"{FOLDER}/root"
+    os.mkdir(root)
+    build("root/waits", "#include <stdio.h>\nint main(void) { puts(\"\"); fflush(stdout); return getchar() == 'x'; }", "-static")
+    shutil.copy(PLUG, root)
+    with subprocess.Popen(["chroot", root, "/waits"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
+        program.stdout.readline()
+        for name, message in (("/libplug.so.1", "pending: /libplug.so.1 is not loaded yet"), (PLUG, f"has not loaded `{PLUG}`"),
+                              ("./plugs/libplug.so.1", "has not loaded `./plugs/libplug.so.1`"), ("libplug", "has not loaded `libplug`")):
+            result, _ = trace("-p", str(program.pid), "--function", f"{name}:work")
+            equal((name, result.status), (name, 1), result.err)
+            contains(result.err, message)
+        program.stdin.close()
+
+
 def test_session():
     """In a session: `--pid`, and `--exe` for programs that start later."""
     program = start(PLUG)
