@@ -105,18 +105,27 @@ static int exe_missing(const char *requested, int code)
 			strerror(-code));
 }
 
+/* The path as the process sees it, from the text after /proc/PID. NULL: not below its root. */
+static const char *exe_path_inside(const char *below)
+{
+	static const char link[] = "/root";
+	const size_t length = sizeof(link) - 1;
+
+	return !strncmp(below, link, length) && below[length] == '/' ? below + length : NULL;
+}
+
 int probe_exe_find(const char *requested, struct probe_exe *ret_exe)
 {
-	const char *below = "";
+	const char *below = "", *path;
 	char own[64], inner[PATH_MAX];
 	pid_t pid = exe_process(requested, &below);
-	bool is_inside = pid && !strncmp(below, "/root/", 6);
 	struct stat file = {.st_ino = 0};
 	int ret = 0;
 
 	*ret_exe = (struct probe_exe){.pid = 0};
-	if (is_inside)
-		ret = exe_stat_inside(pid, below + strlen("/root"), &file);
+	path = pid ? exe_path_inside(below) : NULL;
+	if (path)
+		ret = exe_stat_inside(pid, path, &file);
 	else if (stat(requested, &file))
 		ret = -errno;
 	if (ret)
@@ -128,8 +137,8 @@ int probe_exe_find(const char *requested, struct probe_exe *ret_exe)
 	if (!pid)
 		return exe_missing(requested, -errno);
 	snprintf(own, sizeof(own), "/proc/%d/exe", (int)pid);
-	if (is_inside) {
-		snprintf(inner, sizeof(inner), "%s", below + strlen("/root"));
+	if (path) {
+		snprintf(inner, sizeof(inner), "%s", path);
 	} else {
 		ssize_t length = readlink(own, inner, sizeof(inner) - 1);
 
