@@ -4,30 +4,9 @@
 #include <string.h>
 
 #include "abi/lint.h"
+#include "base/inside/utf8.h"
 
 /* ---- texts ---- */
-
-/* Returns the length of a well-formed UTF-8 character (RFC 3629, 4); 0 if it is invalid. */
-static unsigned int lint_text_character_length(const unsigned char *at)
-{
-	unsigned int nr = at[0] < 0x80 ? 1
-			: at[0] < 0xc2 ? 0
-			: at[0] < 0xe0 ? 2
-			: at[0] < 0xf0 ? 3
-			: at[0] < 0xf5 ? 4
-				       : 0;
-	unsigned int i;
-
-	for (i = 1; i < nr; i++) {
-		if ((at[i] & 0xc0) != 0x80)
-			return 0;
-	}
-	/* Overlong, a surrogate, or above U+10FFFF. */
-	if ((at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xed && at[1] > 0x9f) ||
-			(at[0] == 0xf0 && at[1] < 0x90) || (at[0] == 0xf4 && at[1] > 0x8f))
-		return 0;
-	return nr;
-}
 
 bool lint_is_utf8(const char *text)
 {
@@ -35,7 +14,8 @@ bool lint_is_utf8(const char *text)
 	unsigned int nr;
 
 	for (; at && *at; at += nr) {
-		nr = lint_text_character_length(at);
+		/* The text ends with a NUL, which continues no character. */
+		nr = utf8_length(at, UTF8_LENGTH_MAX);
 		if (!nr)
 			return false;
 	}

@@ -10,8 +10,6 @@
 #include "base/inside/utf8.h"
 #include "base/json-writer.h"
 
-#define UTF8_LENGTH_MAX 4
-
 void print_json_string(FILE *out, const char *text)
 {
 	struct json_writer json = {.write = json_write_to_file,

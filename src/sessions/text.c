@@ -4,45 +4,20 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/inside/utf8.h"
+
 #define ESCAPE_SIZE 6 /* \udcXX */
-
-size_t control_text_character(const unsigned char *text, size_t size)
-{
-	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-	size_t length = *text < 0x80   ? 1
-			: *text < 0xc2 ? 0
-			: *text < 0xe0 ? 2
-			: *text < 0xf0 ? 3
-			: *text < 0xf5 ? 4
-				       : 0;
-	uint32_t character;
-
-	if (length < 2)
-		return length;
-	if (length > size)
-		return 0;
-	character = *text & (0xffu >> (length + 1));
-	for (size_t i = 1; i < length; i++) {
-		if ((text[i] & 0xc0) != 0x80)
-			return 0;
-		character = character << 6 | (text[i] & 0x3fu);
-	}
-	return character < least[length] || character > 0x10ffff || character >> 11 == 0x1b
-			? 0
-			: length;
-}
 
 size_t control_text_bad(const char *text, size_t size)
 {
 	const unsigned char *bytes = (const unsigned char *)text;
 	size_t at = 0, length;
 
-	while (at < size && (length = control_text_character(bytes + at, size - at)))
+	while (at < size && (length = utf8_length(bytes + at, size - at)))
 		at += length;
 	return at;
 }

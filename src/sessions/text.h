@@ -21,14 +21,6 @@ struct control_text {
 int control_text_print(struct json_object *object, int flags, struct control_text *ret_text);
 void control_text_free(struct control_text *text);
 
-/*
- * Returns the bytes of the UTF-8 character at the beginning of the text, or 0 if it is invalid, as
- * overlong forms and surrogates are. For a text that ends with a NUL, `size` can be
- * CONTROL_TEXT_CHARACTER_MAX.
- */
-#define CONTROL_TEXT_CHARACTER_MAX 4
-size_t control_text_character(const unsigned char *text, size_t size);
-
 /* Returns the offset of the first byte that is not UTF-8; `size` if there is none. */
 size_t control_text_bad(const char *text, size_t size);
 

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "base/inside/utf8.h"
 #include "sessions/definition-change.h"
 #include "sessions/definition.h"
 #include "sessions/json.h"
@@ -307,8 +308,7 @@ static void test_characters(void **unused)
 						(unsigned char)second, third[i / 6], third[i % 6]};
 
 				for (size_t size = 1; size <= 4; size++)
-					if (control_text_character(bytes, size) !=
-							slow_character(bytes, size))
+					if (utf8_length(bytes, size) != slow_character(bytes, size))
 						fail_msg("%02x %02x %02x %02x, %zu bytes", first,
 								second, bytes[2], bytes[3], size);
 			}

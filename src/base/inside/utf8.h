@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define UTF8_LENGTH_MAX 4 /* bytes of a character */
+
 /*
  * Number of bytes of the character that the text begins with; 0 if it is not well-formed or cut.
  * `left` is at least 1.
