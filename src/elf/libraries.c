@@ -168,6 +168,9 @@ static char *elf_library_entry_folder(
 	int origin_length = slash ? (int)(slash - path) : 1;
 	char *folder;
 
+	/* The folder of a file in "/", if the entry does not continue with a slash of its own. */
+	if (prefix && slash == path && entry[prefix] != '/')
+		origin_length = 1;
 	if (asprintf(&folder, "%.*s%.*s", prefix ? origin_length : 0, origin,
 			    (int)(length - prefix), entry + prefix) >= 0)
 		return folder;

@@ -635,6 +635,28 @@ static void test_folders(void **unused)
 	library_search_close(search);
 }
 
+/* $ORIGIN of a program in the root directory. */
+static void test_origin_of_root(void **unused)
+{
+	struct library_search *search;
+	struct image *image;
+
+	(void)unused;
+	configuration = in_directory("missing");
+	search = library_search_open();
+	image = make_program("$ORIGIN:${ORIGIN}/lib", NULL);
+	*listed = '\0';
+	library_each_folder(search, image, "/p", list_folder, (void *)(uintptr_t) "/lib");
+	assert_string_equal(listed, "/ /lib ");
+	image_close(image);
+	image = make_program("$ORIGINlib:/r", NULL);
+	*listed = '\0';
+	library_each_folder(search, image, "/p", list_folder, (void *)(uintptr_t) "/r");
+	assert_string_equal(listed, "/lib /r ");
+	image_close(image);
+	library_search_close(search);
+}
+
 /* Libraries of another machine, size of pointers, or byte order are skipped. */
 static void test_fits(void **unused)
 {
@@ -784,6 +806,7 @@ int main(void)
 			cmocka_unit_test(test_order),
 			cmocka_unit_test(test_configuration),
 			cmocka_unit_test(test_folders),
+			cmocka_unit_test(test_origin_of_root),
 			cmocka_unit_test(test_fits),
 			cmocka_unit_test(test_errors),
 	};

@@ -785,6 +785,8 @@ static int find_markers(struct resolve *resolve, const char *location_text,
 	     hint[400];
 	int ret = 0;
 
+	if (colon && !provider)
+		return error_set_no_memory(error);
 	if (!provider)
 		return error_set(error, -EINVAL, "write PROVIDER:NAME",
 				"`%.128s` is not the name of a marker", location_text);

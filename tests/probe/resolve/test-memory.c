@@ -138,8 +138,36 @@ static unsigned int fail_each(bool separate)
 	return nr_errors;
 }
 
+/* A marker that the program does not have is reported as such, unless memory is missing. */
+static void fail_each_of_marker(void)
+{
+	const struct probe_spec request = {.kind = RESOLVE_MARKER, .location_text = "none:none"};
+	struct probe_table_writer *writer = probe_table_writer_new();
+	struct resolve *resolve = resolve_new();
+	struct error error = {.text = ""};
+
+	CHECK(writer && resolve && !resolve_add_file(resolve, "/proc/self/exe", &error));
+	CHECK(resolve_spec(resolve, &request, writer, refused, NULL, &error) == -ENOENT);
+	for (unsigned int number = 1;; number++) {
+		int ret;
+
+		error = (struct error){.text = ""};
+		failing_arm(number);
+		ret = resolve_spec(resolve, &request, writer, refused, NULL, &error);
+		if (!failing_has_failed())
+			break;
+		if (ret != -ENOENT)
+			check_error(ret, failing_name, &error);
+	}
+	CHECK(has(&error, "have no marker"));
+	probe_table_writer_free(writer);
+	resolve_free(resolve);
+}
+
 int main(void)
 {
+	fail_each_of_marker();
+
 	/* Some allocations are for names and notes only. */
 	CHECK(fail_each(false) > 50 && fail_each(true) > 50);
 	return 0;
