@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Hashes, searches, UTF-8, strings of JSON, and raw reads and writes. */
+/* Hashes, searches, UTF-8, strings of JSON, raw reads and writes, and tables of descriptors. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "base/inside/hash.h"
 #include "base/inside/json-escape.h"
+#include "base/inside/own-table.h"
 #include "base/inside/raw-io.h"
 #include "base/inside/search.h"
 
@@ -173,8 +176,77 @@ static void test_raw_io(void)
 	close(fd);
 }
 
+/* A POSIX lock of this process conflicts with one of an open file only. */
+static bool own_table_is_locked(int fd)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+	CHECK(!fcntl(fd, F_OFD_GETLK, &lock));
+	return lock.l_type != F_UNLCK;
+}
+
+struct own_table_visit {
+	const char *path;
+	long thread;
+	int nr;
+};
+
+static void own_table_visit(void *argument)
+{
+	struct own_table_visit *visit = argument;
+
+	visit->nr++;
+	visit->thread = raw_call(SYS_gettid);
+	close(open(visit->path, O_RDONLY | O_CLOEXEC));
+	errno = ELOOP;
+}
+
+/* What closes a file loses the locks on it, but not in a task with a table of its own. */
+static void test_own_table(void)
+{
+	int fd = memfd_create("test-inside", MFD_CLOEXEC), other;
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	char scratch[OWN_TABLE_TEXT], path[40];
+	struct own_table_visit visit = {.path = path};
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)getpid(), fd);
+	other = open(path, O_RDWR | O_CLOEXEC);
+	CHECK(fd >= 0 && other >= 0 && !own_table_has_locks(scratch));
+	CHECK(own_table_run(own_table_visit, &visit, scratch) && visit.nr == 1);
+	CHECK(visit.thread == getpid());
+	CHECK(!fcntl(fd, F_SETLK, &lock));
+	CHECK(own_table_has_locks(scratch) && own_table_is_locked(fd));
+#if defined(__x86_64__) && defined(__LP64__)
+	for (unsigned int i = 0; i < 100; i++) {
+		CHECK(own_table_run(own_table_visit, &visit, scratch) && visit.nr == 2 + (int)i);
+		CHECK(visit.thread != getpid() && own_table_is_locked(fd));
+		/* The task is no thread of the process any more. */
+		CHECK(syscall(SYS_tgkill, getpid(), visit.thread, 0) < 0 && errno == ESRCH);
+	}
+#else
+	CHECK(!own_table_run(own_table_visit, &visit, scratch) && visit.nr == 1);
+#endif
+	close(other);
+	CHECK(!own_table_is_locked(fd) && !own_table_has_locks(scratch));
+	close(fd);
+}
+
+static void test_lines_of_locks(void)
+{
+	CHECK(own_table_is_lock_of("1: POSIX  ADVISORY  WRITE 4711 fe:01:12 0 EOF\n", "4711", 4));
+	CHECK(!own_table_is_lock_of("1: POSIX  ADVISORY  WRITE 47112 fe:01:12 0 0\n", "4711", 4));
+	CHECK(!own_table_is_lock_of("1: FLOCK  ADVISORY  WRITE 4711 fe:01:12 0 EOF\n", "4711", 4));
+	CHECK(!own_table_is_lock_of("1: OFDLCK ADVISORY  READ  4711 fe:01:12 0 EOF\n", "4711", 4));
+	CHECK(own_table_is_lock_of("12: POSIX  MANDATORY READ  4711 fe:01:12 0 9\n", "4711", 4));
+	CHECK(!own_table_is_lock_of("1: -> POSIX  ADVISORY  WRITE 4711 fe:01:12 0 0\n", "4711", 4));
+	CHECK(!own_table_is_lock_of("1: POSIX\n2: POSIX  A  B 4711 x\n", "4711", 4));
+	CHECK(!own_table_is_lock_of("", "4711", 4));
+}
+
 int main(void)
 {
+	test_own_table();
+	test_lines_of_locks();
 	test_hashes();
 	test_search();
 	test_utf8();

@@ -153,6 +153,54 @@ int main(int argc, char **argv)
 }
 """
 
+# Holds POSIX locks on files, starts the last of them or executes itself, and prints which locks it then has.
+LOCKS = r"""
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* The locks of a process conflict with those of another one only. */
+static int held(const char *path)
+{
+	struct flock lock = {.l_type = F_WRLCK};
+	int status = 0;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(fcntl(open(path, O_RDONLY), F_GETLK, &lock) ? 9 : lock.l_type != F_UNLCK);
+	waitpid(pid, &status, 0);
+	return WEXITSTATUS(status);
+}
+
+int main(int argc, char **argv)
+{
+	struct flock lock = {.l_type = F_RDLCK};
+	char *args[] = {argv[argc - 1], NULL};
+	int status = 0;
+	pid_t pid;
+
+	if (strcmp(argv[1], "executed"))
+		for (int i = 2; i < argc; i++)
+			if (fcntl(open(argv[i], O_RDONLY), F_SETLK, &lock))
+				return 9;
+	if (!strcmp(argv[1], "execute")) {
+		argv[1] = "executed";
+		execv(argv[0], argv);
+	}
+	if (!strcmp(argv[1], "start") && !posix_spawn(&pid, args[0], NULL, NULL, args, environ))
+		waitpid(pid, &status, 0);
+	for (int i = 2; i < argc; i++)
+		printf("child: %d\n", held(argv[i]));
+	return status;
+}
+"""
+
 STATIC = "is statically linked, so the agent cannot be preloaded into it"
 SIZE = "has another word size (32 or 64 bits) than the installed agent"
 RIGHTS = "runs with more rights than its caller (set-user-ID, set-group-ID or file capabilities), so the loader does not preload the agent"
@@ -251,6 +299,72 @@ def test_matrix(programs):
             compare(verb, [program, glibc, program, glibc], [(program, "")], f"{kind} as parent and descendant")
 
 
+def test_unreadable():
+    """Environments that cannot be read, or end at a page that cannot be read; and such arguments. An environment at the end of a page works."""
+    code = r"""
+import ctypes, errno, mmap, os, sys
+library = ctypes.CDLL(None, use_errno=True)
+library.mmap.restype = ctypes.c_void_p
+library.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+library.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+page = library.mmap(None, 16384, 3, 0x22, -1, 0)
+library.mprotect(page + 4096, 4096, 0)
+library.mprotect(page + 12288, 4096, 0)
+arguments = (ctypes.c_char_p * 2)(b"x", None)
+pid, bad = ctypes.c_int(), ctypes.c_void_p(8)
+variables = [ctypes.c_char_p(b"SIDE_AGENT_SOCKET=" + os.environb.get(b"SIDE_AGENT_SOCKET", b"")), ctypes.c_char_p(b"LD_PRELOAD=" + sys.argv[1].encode())]
+
+def place(*pointers):
+    at = page + 4096 - 8 * len(pointers)
+    for i, pointer in enumerate(pointers):
+        ctypes.c_void_p.from_address(at + 8 * i).value = pointer
+    return ctypes.c_void_p(at)
+
+def text(value):
+    return ctypes.cast(value, ctypes.c_void_p).value
+
+def start(arguments, environment):
+    for function in (library.execve, library.execvpe):
+        function(b"/bin/true", arguments, environment)
+        print("child:", errno.errorcode[ctypes.get_errno()])
+    for function in (library.posix_spawn, library.posix_spawnp):
+        error = function(ctypes.byref(pid), b"/bin/true", None, None, arguments, environment)
+        print("child:", errno.errorcode[error] if error else os.waitstatus_to_exitcode(os.waitpid(pid.value, 0)[1]))
+
+unended = page + 12288 - 12
+ctypes.memmove(unended, b"LD_PRELOAD=/", 12)
+recorded = text(variables[0])
+start(arguments, bad)
+start(arguments, place(recorded, text(variables[1])))
+start(arguments, place(recorded, 16, 0))
+start(arguments, (ctypes.c_void_p * 3)(recorded, unended, None))
+library.execve(b"/bin/true", bad, (ctypes.c_void_p * 3)(recorded, text(variables[1]), None))
+print("child:", errno.errorcode[ctypes.get_errno()])
+sys.stdout.flush()
+if not os.fork():
+    library.execve(sys.executable.encode(), (ctypes.c_char_p * 4)(b"x", b"-c", b"print('child: executed')", None), place(recorded, text(variables[1]), 0))
+os.wait()
+"""
+    compare("record", [sys.executable, "-c", code, path("other.so")], [], "arrays that cannot be read")
+
+
+def test_locks():
+    """A program keeps its POSIX locks on what it executes: a script, its interpreter, a program, and itself."""
+    with open(path("locks.c"), "w", encoding="utf-8") as out:
+        out.write(LOCKS)
+    program = path("of-locks")
+    subprocess.run(["gcc", "-O1", "-o", program, path("locks.c")], check=True, timeout=60)
+    shutil.copy(shutil.which("true"), path("interpreter"))
+    with open(path("locked"), "w", encoding="utf-8") as out:
+        out.write(f"#!{path('interpreter')}\n")
+    os.chmod(path("locked"), 0o755)
+    expect_equal(run(program, "start", path("interpreter"), path("locked")).stdout, "child: 1\n" * 2, "locks without side")
+    for verb in ("record", "record -w", "leaks"):
+        compare(verb, [program, "start", path("interpreter"), path("locked")], [], "locks of a script")
+        compare(verb, [program, "start", path("interpreter")], [], "locks of a program")
+        compare(verb, [program, "execute", program], [], "locks of the program itself")
+
+
 def test_methods(programs):
     """The starter reports the file, however it starts it."""
     if "static" not in programs:
@@ -326,6 +440,8 @@ if "glibc" in built:
     test_matrix(built)
     test_methods(built)
     test_stacks(built)
+    test_unreadable()
+    test_locks()
     test_rights(built)
     test_preloaded(built)
 finish(", ".join(built), skipped="glibc" not in built)

@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/inside/own-table.h"
 #include "tracers/validate/bytes.h"
 #include "tracers/validate/debug-file.h"
 #include "tracers/validate/inflate.h"
@@ -464,23 +465,47 @@ static bool validate_line_search_file(int fd, const ElfW(Ehdr) * header, uint64_
 	return table.lines.size != 0;
 }
 
-bool validate_line_find(
-		const char *path, const void *base, uint64_t address, char to[VALIDATE_LINE_MAX])
+struct line_request {
+	const char *path;
+	const void *base;
+	uint64_t address;
+	char *to;
+	bool is_found;
+};
+
+static void validate_line_search(void *argument)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), other = -1;
+	struct line_request *request = argument;
+	int fd = open(request->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), other = -1;
 	ElfW(Ehdr) header;
-	bool found = false;
 
 	if (fd < 0)
-		return false;
-	if (validate_line_is_mapped(fd, base, &header) &&
-			!validate_line_search_file(fd, &header, address, to, &found))
-		other = validate_debug_file(fd, path, &header);
+		return;
+	if (validate_line_is_mapped(fd, request->base, &header) &&
+			!validate_line_search_file(fd, &header, request->address, request->to,
+					&request->is_found))
+		other = validate_debug_file(fd, request->path, &header);
 	if (other >= 0) {
 		if (pread(other, &header, sizeof(header), 0) == (ssize_t)sizeof(header))
-			(void)validate_line_search_file(other, &header, address, to, &found);
+			(void)validate_line_search_file(other, &header, request->address,
+					request->to, &request->is_found);
 		(void)close(other);
 	}
 	(void)close(fd);
-	return found;
+}
+
+/* The program may hold POSIX locks on its files. */
+bool validate_line_find(
+		const char *path, const void *base, uint64_t address, char to[VALIDATE_LINE_MAX])
+{
+	struct line_request request = {.path = path, .base = base, .address = address, .to = to};
+
+	char *scratch = raw_mmap(NULL, OWN_TABLE_TEXT, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1);
+
+	if (!scratch)
+		return false;
+	(void)own_table_run(validate_line_search, &request, scratch);
+	raw_munmap(scratch, OWN_TABLE_TEXT);
+	return request.is_found;
 }

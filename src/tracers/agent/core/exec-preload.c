@@ -14,7 +14,9 @@
 #include <spawn.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
+#include <sys/uio.h>
 
 #include "base/inside/raw.h"
 #include "protocol/protocol.h"
@@ -25,6 +27,7 @@
 /* Larger environments are passed on unchanged. */
 #define EXEC_VARIABLES_MAX 4096
 #define EXEC_STACK_MAX 4096   /* bytes of an environment that may be copied to the stack */
+#define EXEC_PAGE 4096        /* the smallest page */
 #define EXEC_PRELOAD_MAX 8192 /* bytes of LD_PRELOAD, with the name and the end */
 
 /* Side's libraries in the LD_PRELOAD that this program was started with. Written before main(). */
@@ -65,32 +68,122 @@ void exec_keep_preload(const char *list)
 	exec_preload[used] = '\0';
 }
 
-static char *const *exec_find_variable(char *const environment[], const char *name)
-{
-	const size_t size = strlen(name);
+/* ---- memory of the program ---- */
 
-	for (; *environment; environment++)
-		if (!strncmp(*environment, name, size) && (*environment)[size] == '=')
-			return environment;
-	return NULL;
+/*
+ * Reads memory that may be unreadable, for which the kernel lets the call fail (EFAULT). A page is
+ * probed by a system call when it is reached. In a sandbox, where such a call could end the
+ * program, none is.
+ */
+struct exec_reader {
+	uintptr_t page; /* that was read last, or EXEC_NO_PAGE */
+	bool is_sandboxed;
+};
+#define EXEC_NO_PAGE 1
+
+static bool exec_may_read(struct exec_reader *reader, const void *from, size_t size)
+{
+	const uintptr_t last = (uintptr_t)from + size - 1, page = last / EXEC_PAGE * EXEC_PAGE;
+	const bool is_first = page > (uintptr_t)from || page != reader->page;
+	char bytes[sizeof(char *)];
+	struct iovec local = {.iov_base = bytes, .iov_len = size};
+	struct iovec remote = {.iov_base = (void *)(uintptr_t)from, .iov_len = size};
+
+	if (!is_first || reader->is_sandboxed)
+		return true;
+	if (raw_call(SYS_process_vm_readv, raw_call(SYS_getpid), &local, 1L, &remote, 1L, 0L) !=
+			(long)size)
+		return false;
+	reader->page = page;
+	return true;
 }
 
+/* What exec_is_replaced() finds in an environment. */
+struct exec_variables {
+	char *const *preload;
+	size_t nr;
+	bool is_recorded;
+};
+
+/* Is it the variable? False, too, if it cannot be read; then `*ret_is_readable` is false. */
+static bool exec_is_variable(struct exec_reader *reader, const char *variable, const char *name,
+		bool *ret_is_readable)
+{
+	for (;; variable++, name++) {
+		if (!exec_may_read(reader, variable, 1)) {
+			*ret_is_readable = false;
+			return false;
+		}
+		if (!*name)
+			return *variable == '=';
+		if (*variable != *name)
+			return false;
+	}
+}
+
+/* False: the array or a variable cannot be read, or it is too large. */
+static bool exec_find_variables(char *const environment[], struct exec_reader *texts,
+		struct exec_variables *ret_variables)
+{
+	struct exec_reader array = {.page = EXEC_NO_PAGE, .is_sandboxed = texts->is_sandboxed};
+	bool is_readable = true;
+
+	for (; exec_may_read(&array, environment, sizeof(*environment)); environment++) {
+		if (!*environment)
+			return true;
+		if (++ret_variables->nr > EXEC_VARIABLES_MAX)
+			return false;
+		if (exec_is_variable(texts, *environment, WIRE_SOCKET_ENV, &is_readable))
+			ret_variables->is_recorded = true;
+		else if (is_readable && !ret_variables->preload &&
+				exec_is_variable(texts, *environment, "LD_PRELOAD", &is_readable))
+			ret_variables->preload = environment;
+		if (!is_readable)
+			return false;
+	}
+	return false;
+}
+
+static bool exec_is_readable_text(struct exec_reader *reader, const char *text)
+{
+	while (exec_may_read(reader, text, 1))
+		if (!*text++)
+			return true;
+	return false;
+}
+
+static bool exec_would_lose_agent(char *const environment[])
+{
+	struct exec_reader reader = {.page = EXEC_NO_PAGE, .is_sandboxed = agent_is_sandboxed()};
+	struct exec_variables variables = {0};
+	const char *value;
+
+	if (!exec_find_variables(environment, &reader, &variables) || !variables.is_recorded ||
+			!variables.preload || !exec_is_readable_text(&reader, *variables.preload))
+		return false;
+	value = *variables.preload + strlen("LD_PRELOAD=");
+	return *value && !strstr(value, "/libside-agent.so") &&
+			strlen(*variables.preload) + strlen(exec_preload) < EXEC_PRELOAD_MAX;
+}
+
+/* Keeps errno. */
 bool exec_is_replaced(char *const environment[])
 {
-	char *const *preload;
-	const char *value;
-	size_t nr = 0;
+	const int saved_errno = errno;
+	const bool ret = *exec_preload && environment && exec_would_lose_agent(environment);
 
-	if (!*exec_preload || !environment || !exec_find_variable(environment, WIRE_SOCKET_ENV))
-		return false;
-	preload = exec_find_variable(environment, "LD_PRELOAD");
-	if (!preload)
-		return false;
-	value = *preload + strlen("LD_PRELOAD=");
-	while (environment[nr])
-		nr++;
-	return *value && !strstr(value, "/libside-agent.so") && nr <= EXEC_VARIABLES_MAX &&
-			strlen(*preload) + strlen(exec_preload) < EXEC_PRELOAD_MAX;
+	errno = saved_errno;
+	return ret;
+}
+
+/* ---- the copy ---- */
+
+/* exec_is_replaced() has found the variable. */
+static char *const *exec_find_preload(char *const environment[])
+{
+	for (;; environment++)
+		if (*environment && !strncmp(*environment, "LD_PRELOAD=", strlen("LD_PRELOAD=")))
+			return environment;
 }
 
 /* Bytes of a copy of an environment for which exec_is_replaced() is true. */
@@ -100,15 +193,14 @@ static size_t exec_restored_size(char *const environment[])
 
 	while (environment[nr])
 		nr++;
-	return (nr + 1) * sizeof(*environment) +
-			strlen(*exec_find_variable(environment, "LD_PRELOAD")) +
+	return (nr + 1) * sizeof(*environment) + strlen(*exec_find_preload(environment)) +
 			strlen(exec_preload) + 1;
 }
 
 /* Copies the environment to that many bytes. */
 static char *const *exec_restore(void *copy, size_t size, char *const environment[])
 {
-	char *const *preload = exec_find_variable(environment, "LD_PRELOAD");
+	char *const *preload = exec_find_preload(environment);
 	char **variables = copy;
 	char *text = (char *)copy + size - strlen(*preload) - strlen(exec_preload) - 1;
 	size_t nr = 0;

@@ -32,6 +32,7 @@
 #include <unistd.h>
 
 #include "base/environment/environment.h"
+#include "base/inside/own-table.h"
 #include "base/inside/raw.h"
 #include "protocol/protocol.h"
 #include "tracers/agent/core/exec-preload.h"
@@ -76,6 +77,7 @@ static __attribute__((constructor(101))) void exec_find_all(void)
 struct exec_paths {
 	char searched[PATH_MAX], file[PATH_MAX];
 };
+_Static_assert(PATH_MAX >= OWN_TABLE_TEXT, "exec_check() lends the memory of a path");
 
 static bool exec_read(int fd, void *to, size_t size, uint64_t offset)
 {
@@ -172,10 +174,10 @@ static const char *exec_interpreter(char line[EXEC_LINE])
 	return name;
 }
 
-/* "/proc/self/fd/" and the number. */
+/* "/proc/thread-self/fd/" and the number. */
 static void exec_link(char ret_link[40], int fd)
 {
-	char digits[16], *end = stpcpy(ret_link, "/proc/self/fd/");
+	char digits[16], *end = stpcpy(ret_link, "/proc/thread-self/fd/");
 	int nr = 0;
 
 	do {
@@ -264,12 +266,31 @@ static void exec_search(const char *name, const char *sockets, struct exec_paths
 	}
 }
 
-/* Does nothing in a sandbox, where a system call could end the program. */
+struct exec_request {
+	const char *name, *sockets;
+	bool searches;
+	struct exec_paths *paths;
+};
+
+static void exec_check_file(void *argument)
+{
+	const struct exec_request *request = argument;
+
+	if (request->searches && !strchr(request->name, '/'))
+		exec_search(request->name, request->sockets, request->paths);
+	else
+		(void)exec_file(request->name, request->sockets, request->paths, false);
+}
+
+/*
+ * Does nothing in a sandbox, where a system call could end the program. The program may hold POSIX
+ * locks on the file, or on the interpreter of a script.
+ */
 static void exec_check(const char *name, bool searches)
 {
 	const char *sockets = environment_get(WIRE_SOCKET_ENV);
+	struct exec_request request = {.name = name, .sockets = sockets, .searches = searches};
 	const int saved_errno = errno;
-	struct exec_paths *paths;
 	struct agent_own own;
 
 	if (!name || !sockets || !*sockets || agent_is_sandboxed()) {
@@ -277,13 +298,11 @@ static void exec_check(const char *name, bool searches)
 		return;
 	}
 	agent_own_begin(&own);
-	paths = exec_map(sizeof(*paths));
-	if (paths && searches && !strchr(name, '/'))
-		exec_search(name, sockets, paths);
-	else if (paths)
-		(void)exec_file(name, sockets, paths, false);
-	if (paths)
-		raw_munmap(paths, sizeof(*paths));
+	request.paths = exec_map(sizeof(*request.paths));
+	if (request.paths) {
+		(void)own_table_run(exec_check_file, &request, request.paths->searched);
+		raw_munmap(request.paths, sizeof(*request.paths));
+	}
 	agent_own_end(&own);
 	errno = saved_errno;
 }

@@ -17,6 +17,7 @@
 #include <sys/uio.h>
 
 #include "tracers/agent/core/library-files.h"
+#include "base/inside/own-table.h"
 #include "base/inside/raw.h"
 
 #define NOTES_MAX 4096
@@ -86,7 +87,7 @@ static bool library_file_parse_note(
 /* With the event lock: not on the stack, which may be a signal handler's. */
 static union {
 	unsigned char notes[NOTES_MAX];
-	char names[NOTES_MAX];
+	char locks[OWN_TABLE_TEXT];
 } buffer;
 
 /* The first segment begins at a page, and the library's base is where that page is. */
@@ -183,28 +184,45 @@ bool base_find(const struct base_library *library, struct base_identity *ret_ide
 	return true;
 }
 
-void base_identify(const struct base_library *library, const char *path,
-		struct base_identity *ret_identity)
+struct library_identification {
+	const struct base_library *library;
+	const char *path;
+	struct base_identity *identity;
+	bool is_known; /* its build id */
+};
+
+static void library_file_read(void *argument)
 {
-	struct library_source memory = {.fd = -1, .base = library->base}, file = {.fd = -1};
-	bool known;
+	const struct library_identification *request = argument;
+	struct library_source file = {.fd = -1};
 	struct stat stat;
 
-	memset(ret_identity, 0, sizeof(*ret_identity));
-	known = library_file_read_build_id(&memory, ret_identity);
-	if (library->deleted)
-		return;
-	file.fd = (int)raw_call(SYS_openat, AT_FDCWD, path,
+	file.fd = (int)raw_call(SYS_openat, AT_FDCWD, request->path,
 			O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
 	if (file.fd < 0)
 		return;
 	/*
 	 * Not the device: what the kernel says of it here and there differs with some file systems.
 	 */
-	if (!fstat(file.fd, &stat) && S_ISREG(stat.st_mode) && stat.st_ino == library->inode) {
-		if (!known)
-			library_file_read_build_id(&file, ret_identity);
-		read_debug_link(&file, ret_identity);
+	if (!fstat(file.fd, &stat) && S_ISREG(stat.st_mode) &&
+			stat.st_ino == request->library->inode) {
+		if (!request->is_known)
+			library_file_read_build_id(&file, request->identity);
+		read_debug_link(&file, request->identity);
 	}
 	raw_close(file.fd);
+}
+
+void base_identify(const struct base_library *library, const char *path,
+		struct base_identity *ret_identity)
+{
+	struct library_source memory = {.fd = -1, .base = library->base};
+	struct library_identification request = {
+			.library = library, .path = path, .identity = ret_identity};
+
+	memset(ret_identity, 0, sizeof(*ret_identity));
+	request.is_known = library_file_read_build_id(&memory, ret_identity);
+	/* The program may hold POSIX locks on the file. */
+	if (!library->deleted)
+		(void)own_table_run(library_file_read, &request, buffer.locks);
 }
