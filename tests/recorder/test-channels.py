@@ -804,6 +804,12 @@ class Recovery(CommandLine):
             with self.subTest(path=path):
                 self.recover(path, status=1)
                 self.assertIn(part, self.messages)
+                # A directory of the user stays.
+                self.assertFalse(os.path.exists(self.recovered))
+                os.mkdir(self.recovered)
+                process = self.side("recover", "--json", "-o", self.recovered, path)
+                self.assertEqual(self.end(process), 1, self.err)
+                self.assertEqual(os.listdir(self.recovered), [])
 
 
 class Vandals(CommandLine):

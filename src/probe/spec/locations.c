@@ -132,7 +132,7 @@ static int spec_location_search_library(struct location_search *search, spec_sea
 	const struct resolve *resolve = search->resolve;
 	const char *library = search->spec->library;
 	struct nearest nearest;
-	bool found;
+	bool found, is_missing_file;
 	int ret;
 	char hint[NEAREST_TEXT_SIZE], name[160];
 	size_t used;
@@ -147,14 +147,18 @@ static int spec_location_search_library(struct location_search *search, spec_sea
 	ret = spec_location_search_named(search, library, visit, &found);
 	if (found || ret)
 		return ret;
+	/* The search for a file that the program loads later has found none. */
+	is_missing_file = resolve->later && *library == '/';
 	if (!nearest_text(&nearest, "", hint, sizeof(hint))) {
 		list_libraries(resolve, hint, 320);
 		used = strlen(hint);
-		if (resolve->later)
+		if (resolve->later && !is_missing_file)
 			snprintf(hint + used, sizeof(hint) - used,
 					"\nif the program loads it later, name its file: `/DIRECTORY/LIBRARY:NAME`");
 	}
-	return error_set(search->error, -ENOENT, hint, "%s has not loaded `%.128s`",
+	return error_set(search->error, -ENOENT, hint,
+			is_missing_file ? "%s has not loaded `%.128s`, and there is no such file"
+					: "%s has not loaded `%.128s`",
 			program_name(resolve), library);
 }
 

@@ -77,15 +77,14 @@ bool operand_is_named(const char *text)
 {
 	char plain[OPERAND_TEXT_MAX] = "";
 	const char *at;
+	size_t length;
 
 	if (!operand_copy_text(plain, text))
 		return false;
 	at = operand_skip_name(plain);
-	if (!strncmp(at, "string(", 7))
-		at += 7;
-	else if (!strncmp(at, "bytes(", 6))
-		at += 6;
-	return operand_span(at);
+	/* Of any name: a misspelled one is no variable. */
+	length = operand_name_length(at);
+	return operand_span(length && at[length] == '(' ? at + length + 1 : at);
 }
 
 static int operand_set_error(struct operand_parser *parser, const char *what)
@@ -196,7 +195,12 @@ static int operand_parse(struct operand_parser *parser, struct value *value)
 	bool is_text = !strncmp(parser->at, "string(", 7);
 
 	if (!is_text && strncmp(parser->at, "bytes(", 6) != 0) {
-		const struct value *operand = operand_parse_name(parser);
+		const size_t length = operand_name_length(parser->at);
+		const struct value *operand;
+
+		if (length && parser->at[length] == '(')
+			return operand_set_error(parser, "operands have no such form");
+		operand = operand_parse_name(parser);
 
 		if (!operand)
 			return -EINVAL;

@@ -86,6 +86,8 @@ def test_errors():
                               ("bytes(arg1)", "the number of bytes is missing in `bytes(arg1)`"),
                               ("string(arg1, 0)", "the length is not a number"), ("string(arg1", "a parenthesis is missing"),
                               ("arg1.x", "there is text after the operand"), ("string(arg1, x)", "there is no operand"),
+                              ("strng(arg1)", "operands have no such form in `strng(arg1)`\nhint: write argN, `string(argN)`"),
+                              ("text=byts(arg1, 4)", "operands have no such form in `text=byts(arg1, 4)`"),
                               ("x=" + "string(arg1)" + " " * 3 + ")" * 200, "there is text after the operand")):
         done = side("trace", "-o", FOLDER + "/never", "--sdt", "shop:sold", "--arg", argument, "-c", PROGRAM, env=ENV)
         equal(done.status, 1, done)

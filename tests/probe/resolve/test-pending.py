@@ -246,7 +246,7 @@ def test_refused():
     with open(f"{FOLDER}/plugs/libtext.so", "w", encoding="utf-8") as file:
         file.write("INPUT(libplug.so.1)\n")
     for location, message in ((f"{FOLDER}/plugs/libtext.so:work", "libtext.so"), ("libplug:worm", "did you mean `work`?"),
-                              (f"{FOLDER}/none.so:work", "has not loaded"), ("libtext:work", "has not loaded `libtext`")):
+                              (f"{FOLDER}/none.so:work", f"has not loaded `{FOLDER}/none.so`, and there is no such file"), ("libtext:work", "has not loaded `libtext`")):
         result, _ = trace("--function", location, command=f"{OPENS} now {PLUG}")
         equal((location, result.status), (location, 1), result.err)
         contains(result.err, message)

@@ -429,7 +429,10 @@ static void test_later(void **state)
 	expect_error(find("./libpot.so:boi"), -ENOENT, "./libpot.so has no function `boi`",
 			"did you mean `boil`?");
 	later_result = -ENOENT;
-	expect_error(find("/plugs/x:boil"), -ENOENT, "kitchen has not loaded `/plugs/x`",
+	expect_error(find("/plugs/x:boil"), -ENOENT,
+			"kitchen has not loaded `/plugs/x`, and there is no such file",
+			"the loaded ones are libstove, ld-linux-x86-64");
+	expect_error(find("./x:boil"), -ENOENT, "kitchen has not loaded `./x`",
 			"the loaded ones are libstove, ld-linux-x86-64\nif the program loads it later, name its file: `/DIRECTORY/LIBRARY:NAME`");
 	later_result = -ENOMEM;
 	expect_error(find("x:boil"), -ENOMEM, "cannot search x", "the hint");
