@@ -56,6 +56,13 @@ enum names_copy names_copy(const char *symbol, size_t *ret_length)
 	return *ret_length ? found : NAMES_NO_COPY;
 }
 
+bool names_is_cold(const char *symbol)
+{
+	const char *dot = strstr(symbol, ".cold");
+
+	return dot && (!dot[5] || dot[5] == '.');
+}
+
 char *names_without_copy(const char *symbol)
 {
 	size_t length;

@@ -10,6 +10,7 @@
  *   copies.c          recognizes copies and pieces that compilers make of a function
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -31,6 +32,8 @@ enum names_copy {
 
 /* Classify a symbol. `*ret_length` is the length of the function's name in it. */
 enum names_copy names_copy(const char *symbol, size_t *ret_length);
+/* True for the seldom-used part of a function (foo.cold): only jumps of the function lead there. */
+bool names_is_cold(const char *symbol);
 /* Returns the symbol without the suffixes of a copy or a piece; free() it. NULL: out of memory. */
 char *names_without_copy(const char *symbol);
 

@@ -8,8 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define UNITS_MAX 200000
-
 /* The directories of debug files, as libdwfl expects them. NULL: libdwfl's default. */
 static char *spec_debug_folders;
 
@@ -137,7 +135,8 @@ int debug_units(struct debug *debug, int (*each)(void *user, Dwarf_Die *unit), v
 	Dwarf_Die unit;
 	int ret = 0;
 
-	for (unsigned int i = 0; i < UNITS_MAX && !ret && debug_next_unit(debug, &offset, &unit);
+	for (unsigned int i = 0;
+			i < DEBUG_UNITS_MAX && !ret && debug_next_unit(debug, &offset, &unit);
 			i++) {
 		debug_whole_unit(&unit);
 		ret = each(user, &unit);
@@ -299,53 +298,8 @@ int debug_lines(struct debug *debug, const char *source, int line,
 	Dwarf_Die unit;
 	int ret = 0;
 
-	for (unsigned int i = 0; i < UNITS_MAX && !ret && debug_next_unit(debug, &offset, &unit);
-			i++)
+	for (unsigned int i = 0;
+			i < DEBUG_UNITS_MAX && !ret && debug_next_unit(debug, &offset, &unit); i++)
 		ret = search_unit(&unit, &search);
 	return ret;
-}
-
-/* ---- inlined functions ---- */
-
-struct inlined_search {
-	const char *name;
-	int (*each)(void *user, uint64_t address);
-	void *user;
-	int result;
-};
-
-static int spec_debug_visit_piece(Dwarf_Die *piece, void *user)
-{
-	struct inlined_search *search = user;
-	Dwarf_Addr address;
-
-	if (!dwarf_entrypc(piece, &address))
-		search->result = search->each(search->user, address);
-	return search->result ? DWARF_CB_ABORT : DWARF_CB_OK;
-}
-
-static int spec_debug_visit_inlined(Dwarf_Die *function, void *user)
-{
-	struct inlined_search *search = user;
-	const char *name = dwarf_diename(function);
-
-	if (name && !strcmp(name, search->name) && dwarf_func_inline(function))
-		(void)dwarf_func_inline_instances(function, spec_debug_visit_piece, search);
-	return search->result ? DWARF_CB_ABORT : DWARF_CB_OK;
-}
-
-int debug_inlined(struct debug *debug, const char *name, int (*each)(void *user, uint64_t address),
-		void *user)
-{
-	struct inlined_search search = {.name = name, .each = each, .user = user};
-	Dwarf_Off offset = 0;
-	Dwarf_Die unit;
-
-	for (unsigned int i = 0;
-			i < UNITS_MAX && !search.result && debug_next_unit(debug, &offset, &unit);
-			i++) {
-		debug_whole_unit(&unit);
-		(void)dwarf_getfuncs(&unit, spec_debug_visit_inlined, &search, 0);
-	}
-	return search.result;
 }

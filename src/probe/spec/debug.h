@@ -32,6 +32,7 @@ struct debug *module_debug(struct resolve_module *module);
 int debug_failed(const struct resolve_module *module, struct error *error);
 void debug_close(struct debug *debug);
 
+#define DEBUG_UNITS_MAX 200000
 /* Step to the next unit. Begin with `*offset` 0. Returns false after the last one. */
 bool debug_next_unit(struct debug *debug, Dwarf_Off *offset, Dwarf_Die *ret_unit);
 /*
@@ -85,11 +86,18 @@ bool debug_type(struct debug *debug, Dwarf_Die *declared, Dwarf_Die *ret_type);
 int debug_lines(struct debug *debug, const char *source, int line,
 		int (*each)(void *user, uint64_t address), void *user, int *ret_nearest);
 
+/* The name of one function that is searched, or of several: symbols, or names that a user wrote. */
+struct inlined_query {
+	const char *const *names;
+	size_t nr_names;
+	uint64_t most_bytes; /* the bytes of debug information that are searched; 0: all */
+};
+
 /*
- * Call each() for each address where an inlined copy of the function begins. Stops when it does not
- * return 0, and returns its result.
+ * inlined.c: call each() for each address where a copy of the function is inlined. Stops when each()
+ * does not return 0, and returns its result; or -E2BIG if there are more than `most_bytes`.
  */
-int debug_inlined(struct debug *debug, const char *name, int (*each)(void *user, uint64_t address),
-		void *user);
+int debug_inlined(struct debug *debug, const struct inlined_query *query,
+		int (*each)(void *user, uint64_t address, Dwarf_Die *copy), void *user);
 
 #endif /* SIDE_PROBE_SPEC_DEBUG_H */

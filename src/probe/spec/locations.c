@@ -582,13 +582,14 @@ static int find_address(struct location_search *search)
 
 /* ---- inlined functions ---- */
 
-static int spec_location_add_address(void *user, uint64_t address)
+static int spec_location_add_inlined(void *user, uint64_t address, Dwarf_Die *copy)
 {
 	struct location_search *search = user;
 	struct locations *locations = search->locations;
 	size_t before = locations->count;
 	int ret = add_address(search, search->module, address);
 
+	(void)copy;
 	if (!ret && locations->count > before) {
 		locations->items[before].entry = false;
 		locations->items[before].inlined = true;
@@ -598,9 +599,11 @@ static int spec_location_add_address(void *user, uint64_t address)
 
 static int find_pieces(struct location_search *search)
 {
+	const char *name = search->spec->name;
+	const struct inlined_query query = {.names = &name, .nr_names = 1};
 	struct debug *debug = module_debug(search->module);
 
-	return debug ? debug_inlined(debug, search->spec->name, spec_location_add_address, search)
+	return debug ? debug_inlined(debug, &query, spec_location_add_inlined, search)
 		     : debug_failed(search->module, search->error);
 }
 
@@ -851,6 +854,9 @@ int locations_find(struct resolve *resolve, const struct probe_spec *spec,
 					"`%.128s` is not the start of a function",
 					spec->location_text);
 	}
+	if (!ret && spec->kind == RESOLVE_FUNCTION && locations->one_name &&
+			!locations->items[0].inlined)
+		locations_count_inlined(locations);
 	spec_free(&parsed);
 	return ret;
 }

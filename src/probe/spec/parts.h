@@ -72,7 +72,10 @@ struct locations {
 	struct location piece;
 	/* PROVIDER:NAME in the text of the spec, if LIB: is before it; otherwise NULL */
 	const char *marker;
-	bool is_glob;  /* the spec selects all functions that match */
+	/* calls of the functions that the compiler inlined, and which are no locations */
+	uint64_t nr_inlined;
+	bool is_inlined_unknown; /* there may be more: not all debug information was searched */
+	bool is_glob;            /* the spec selects all functions that match */
 	bool one_name; /* all functions have the same name: copies, or functions of several files */
 };
 
@@ -162,6 +165,8 @@ int module_markers(struct resolve_module *module,
 
 int locations_find(struct resolve *resolve, const struct probe_spec *spec,
 		struct locations *locations, struct error *error);
+/* inlined.c: counts the inlined calls of the functions. */
+void locations_count_inlined(struct locations *locations);
 /* Writes the hint with the option that probes this piece, and returns `text`. */
 const char *piece_hint(const struct location *piece, char *text, size_t size);
 

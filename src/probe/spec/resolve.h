@@ -12,6 +12,7 @@
  * 	spelling.c      the spellings of a name with types in it
  * 	ifunc.c       indirect functions, which select another function when the program is loaded
  * 	imports.c     the names that a program imports
+ * 	inlined.c     where the compiler inlined a function
  * 	locations.c    the locations of a spec
  * 	fetch.c        operations that compute a value
  * 	typed-values.c values by register and offset: TYPE:NAME:ADDR
@@ -191,5 +192,24 @@ bool resolve_operand_type(const char **at, char ret_type[RESOLVE_TYPE_SIZE]);
 /* Call each() for each marker. Stops when each() does not return 0, and returns its result. */
 int resolve_markers(struct resolve *resolve,
 		int (*each)(void *user, const struct resolve_marker *marker), void *user);
+
+/* A place where the compiler inlined a function. */
+struct resolve_inlined {
+	const char *module;
+	const char *inside; /* the function that contains it; "": unknown */
+	const char *file;   /* the source file of the call; NULL: unknown */
+	uint64_t line;
+	uint64_t address;
+	const struct probe_site *site; /* how it can be probed; NULL: its code cannot be read */
+	bool loaded;                   /* in a process; `runtime` is the address there */
+	uint64_t runtime;
+};
+
+/*
+ * Calls each() for each place where a function of this name is inlined, in the files that the glob
+ * `library` selects (NULL: all). Stops when each() does not return 0, and returns its result.
+ */
+int resolve_inlined(struct resolve *resolve, const char *library, const char *name,
+		int (*each)(void *user, const struct resolve_inlined *inlined), void *user);
 
 #endif /* SIDE_PROBE_SPEC_RESOLVE_H */

@@ -226,13 +226,6 @@ int locations_add(struct locations *locations, const struct location *location)
 	return 0;
 }
 
-static bool is_cold(const char *name)
-{
-	const char *dot = strstr(name, ".cold");
-
-	return dot && (!dot[5] || dot[5] == '.');
-}
-
 /*
  * Linkers and debuggers write NAME@VERSION also for the default version, whose symbol is
  * NAME@@VERSION.
@@ -348,7 +341,7 @@ static bool spec_name_matches_symbol(const struct parsed_spec *spec, const char 
 	size_t length;
 	bool found;
 
-	if (is_cold(name))
+	if (names_is_cold(name))
 		return false;
 	if (spec->imports)
 		return module_imports_has(spec->imports, name);

@@ -857,6 +857,33 @@ static void report_piece(const struct table_builder *builder)
 				piece_hint(piece, hint, sizeof(hint)), RESOLVE_LEFT_OUT);
 }
 
+/* Report the inlined calls of a function, which are not recorded. */
+static void report_inlined(const struct table_builder *builder)
+{
+	const struct locations *locations = &builder->locations;
+	const struct location *location = &locations->items[0];
+	char *symbol = locations->nr_inlined ? names_without_copy(location->name) : NULL;
+	char *readable = symbol ? names_readable(symbol) : NULL;
+	const char *name = readable ? readable : symbol;
+	bool is_one = locations->nr_inlined == 1 && !locations->is_inlined_unknown;
+	char text[512], hint[768];
+
+	if (name) {
+		snprintf(text, sizeof(text),
+				"`%.128s` is also inlined at %" PRIu64
+				"%s location%s of %.128s, where it is not recorded",
+				name, locations->nr_inlined,
+				locations->is_inlined_unknown ? " or more" : "", is_one ? "" : "s",
+				location->module->name);
+		snprintf(hint, sizeof(hint),
+				"`side probe list %.300s '%.300s'` lists them; `--probe 0xADDR` records one",
+				location->module->path, name);
+		refuse_with_hint(builder, location, text, hint, RESOLVE_NOTE);
+	}
+	free(readable);
+	free(symbol);
+}
+
 /* Report each file of the table that the program has not loaded, once for all specs. */
 static void report_later(const struct table_builder *builder)
 {
@@ -902,6 +929,8 @@ static int spec_table_make_all(struct table_builder *builder)
 		report_later(builder);
 	if (!ret && builder->added)
 		report_piece(builder);
+	if (!ret && builder->added)
+		report_inlined(builder);
 	/* The error is that of the last location. */
 	if (!ret && !builder->added)
 		ret = -ENOTSUP;

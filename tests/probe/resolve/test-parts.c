@@ -83,8 +83,8 @@ static void versions(void)
 	CHECK(!spec_name_fits_pattern("f@V1", false, "g@@V1") &&
 			!spec_name_fits_pattern("f@V1", true, "f@@V1") &&
 			!spec_name_fits_pattern("ff@V1", false, "f@@V1"));
-	CHECK(is_cold("f.cold") && is_cold("f.cold.1") && !is_cold("f.colder") && !is_cold("f") &&
-			!is_cold("cold"));
+	CHECK(names_is_cold("f.cold") && names_is_cold("f.cold.1") && !names_is_cold("f.colder") &&
+			!names_is_cold("f") && !names_is_cold("cold"));
 	CHECK(spec_name_ends_with("a::b", "b") && spec_name_ends_with("a::b::c", "b::c") &&
 			!spec_name_ends_with("ab", "b") && !spec_name_ends_with("::b", "b"));
 	CHECK(!spec_name_ends_with("a:b", "b") && !spec_name_ends_with("a::b", "c") &&

@@ -37,6 +37,7 @@ static size_t capacity;     /* locations that can be added */
 static int add_error;       /* the result of adding one more */
 static struct resolve_choices chosen;
 static bool has_debug, is_inlined;
+static unsigned int nr_inlined_counts; /* calls of locations_count_inlined() */
 static int debug_error;
 static int nearest_line;
 static struct resolve_marker the_marker;
@@ -138,13 +139,20 @@ static struct debug *played_debug(struct resolve_module *module)
 	return has_debug ? (struct debug *)module : NULL;
 }
 
-static int played_inlined(struct debug *debug, const char *name,
-		int (*each)(void *user, uint64_t address), void *user)
+static int played_inlined(struct debug *debug, const struct inlined_query *query,
+		int (*each)(void *user, uint64_t address, Dwarf_Die *copy), void *user)
 {
 	const struct resolve_module *module = (const void *)debug;
 
-	called("inlined %s in %s\n", name, module->name);
-	return is_inlined && module->executable ? each(user, 0x1110) : 0;
+	assert_int_equal(query->nr_names, 1);
+	assert_int_equal(query->most_bytes, 0);
+	called("inlined %s in %s\n", query->names[0], module->name);
+	return is_inlined && module->executable ? each(user, 0x1110, NULL) : 0;
+}
+
+static void played_count_inlined(struct locations *locations)
+{
+	locations->nr_inlined = 100 * nr_inlined_counts++ + locations->count;
 }
 
 /* Two statements in each of two functions, and one outside of functions. */
@@ -200,6 +208,7 @@ static const char *played_package_hint(
 #define ifunc_note played_choose_text
 #define module_debug played_debug
 #define debug_inlined played_inlined
+#define locations_count_inlined played_count_inlined
 #define debug_lines played_lines
 #define module_markers played_markers
 #include "probe/spec/locations.c"
@@ -613,7 +622,16 @@ static void test_pieces(void **state)
 	assert_true(locations.items[0].inlined);
 	assert_int_equal(locations.count, 1);
 	assert_called("open kitchen\nopen libstove.so.1\nopen libpot.so\nopen kitchen\ninlined stir in kitchen\n");
+	nr_inlined_counts = 1;
 	assert_int_equal(find_kind(RESOLVE_FUNCTION, "stir"), 0);
+	assert_int_equal(locations.nr_inlined, 0);
+	/* Inlined calls of a function are counted for its name only, and if it is probed itself. */
+	assert_int_equal(find_kind(RESOLVE_LOCATION, "cook"), 0);
+	assert_int_equal(locations.nr_inlined, 0);
+	assert_int_equal(find_kind(RESOLVE_FUNCTION, "c*k"), 0);
+	assert_int_equal(locations.nr_inlined, 0);
+	assert_int_equal(find_kind(RESOLVE_FUNCTION, "cook"), 0);
+	assert_int_equal(locations.nr_inlined, 101);
 	expect_error(find("stir+4"), -ENOENT, "kitchen has no function `stir`",
 			"`side probe list` lists its functions");
 	capacity = 0;

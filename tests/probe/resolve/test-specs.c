@@ -43,7 +43,9 @@ static int result_errors[80];
 static size_t nr_operands_of[4]; /* of the text "a", "b", ... */
 static int64_t added_result;
 static const char *failing_add;
-static unsigned int failing; /* the allocation that fails; 0: none */
+static unsigned int failing;   /* the allocation that fails; 0: none */
+static uint64_t nr_inlined_of; /* calls that are no locations */
+static bool is_unknown_inlined;
 
 static int played_find(struct resolve *resolve, const struct probe_spec *request,
 		struct locations *locations, struct error *error)
@@ -57,6 +59,8 @@ static int played_find(struct resolve *resolve, const struct probe_spec *request
 	locations->count = nr_places;
 	locations->note = has_reported ? strdup("told of them") : NULL;
 	locations->one_name = has_one_name;
+	locations->nr_inlined = nr_inlined_of;
+	locations->is_inlined_unknown = is_unknown_inlined;
 	locations->piece = (struct location){
 			.module = &the_module, .name = piece_name, .address = 0x4444};
 	return 0;
@@ -510,6 +514,25 @@ static void test_several(void **state)
 			true);
 	assert_null(strstr(calls, "refused 1 kitchen _start"));
 	*calls = '\0';
+	/* Calls that are inlined are reported, with the name without the suffix of a copy. */
+	begin();
+	for (size_t i = 0; i < 3; i++) {
+		static const char *const wanted[] = {"is also inlined at 1 location of kitchen, ",
+				"is also inlined at 2 locations of kitchen, ",
+				"is also inlined at 2 or more locations of kitchen, "};
+		char text[512];
+
+		nr_inlined_of = i ? 2 : 1;
+		is_unknown_inlined = i == 2;
+		places_of[0].name = "cook.isra.0";
+		assert_int_equal(make(), 0);
+		snprintf(text, sizeof(text),
+				"refused 2 kitchen cook.isra.0 fa0: `cook` %swhere it is not recorded; `side probe list /bin/kitchen 'cook'` lists them; `--probe 0xADDR` records one\n",
+				wanted[i]);
+		assert_non_null(strstr(calls, text));
+		*calls = '\0';
+	}
+	nr_inlined_of = 0;
 	/* Inlined code contains the start, so no piece is missing. */
 	begin();
 	piece_name = "cook.part.0";

@@ -315,6 +315,9 @@ static int played_address(Dwarf_Line *line, Dwarf_Addr *address)
 
 /* ---- inlined functions ---- */
 
+static size_t inlined_scopes[8], nr_inlined_scopes; /* of each function; the first is itself */
+static bool is_reference_lost;
+
 static int played_entry(Dwarf_Die *die, Dwarf_Addr *address)
 {
 	*address = tree_of(die)->begin;
@@ -329,6 +332,24 @@ static const char *played_name(Dwarf_Die *die)
 static int played_inline(Dwarf_Die *die)
 {
 	return tree_of(die)->inlined;
+}
+
+static int played_scopes(Dwarf_Die *die, Dwarf_Die **scopes)
+{
+	size_t count = nr_inlined_scopes;
+
+	*scopes = malloc((count + 1) * sizeof(**scopes));
+	assert_non_null(*scopes);
+	(*scopes)[0] = *die;
+	for (size_t i = 1; i < count; i++)
+		(*scopes)[i] = die_of(inlined_scopes[i]);
+	return (int)count;
+}
+
+static Dwarf_Die *played_reference(Dwarf_Attribute *attribute, Dwarf_Die *die)
+{
+	*die = die_of((size_t)((struct tree *)(void *)attribute->valp - trees));
+	return is_reference_lost ? NULL : die;
 }
 
 /* Its children are its instances. */
@@ -367,6 +388,7 @@ static ptrdiff_t played_functions(Dwarf_Die *unit, int (*each)(Dwarf_Die *, void
 	played_unit_info(unit, version, type, split)
 #define dwarf_tag played_tag
 #define dwarf_attr played_attribute
+#define dwarf_attr_integrate played_attribute
 #define dwarf_formstring played_text
 #define dwarf_child played_child
 #define dwarf_siblingof played_sibling
@@ -383,11 +405,14 @@ static ptrdiff_t played_functions(Dwarf_Die *unit, int (*each)(Dwarf_Die *, void
 #define dwarf_lineendsequence played_sequence
 #define dwarf_lineaddr played_address
 #define dwarf_entrypc played_entry
+#define dwarf_getscopes_die played_scopes
+#define dwarf_formref_die played_reference
 #define dwarf_diename played_name
 #define dwarf_func_inline played_inline
 #define dwarf_func_inline_instances played_instances
 #define dwarf_getfuncs(unit, each, user, offset) played_functions(unit, each, user)
 #include "probe/spec/debug.c"
+#include "probe/spec/inlined.c"
 #undef dup
 #undef close
 #undef calloc
@@ -668,6 +693,20 @@ static int note_address(void *user, uint64_t address)
 	return each_result;
 }
 
+static int note_copy(void *user, uint64_t address, Dwarf_Die *copy)
+{
+	assert_int_equal(tree_of(copy)->tag, DW_TAG_inlined_subroutine);
+	return note_address(user, address);
+}
+
+static int inlined_of(const char *name, uint64_t most_bytes)
+{
+	const struct inlined_query query = {
+			.names = &name, .nr_names = 1, .most_bytes = most_bytes};
+
+	return debug_inlined(&debug_of, &query, note_copy, &each_result);
+}
+
 static int find_line(const char *source, int line)
 {
 	int nearest = 0;
@@ -781,13 +820,100 @@ static void test_inlined(void **state)
 	function = add(two, DW_TAG_subprogram, "stir");
 	trees[function].inlined = 3;
 	trees[add(function, DW_TAG_inlined_subroutine, "piece")].begin = 0x500;
-	assert_int_equal(debug_inlined(&debug_of, "stir", note_address, &each_result), 0);
+	assert_int_equal(inlined_of("stir", 0), 0);
 	assert_called("functions of one 100 102 functions of two 500 ");
 	each_result = 9;
-	assert_int_equal(debug_inlined(&debug_of, "stir", note_address, &each_result), 9);
+	assert_int_equal(inlined_of("stir", 0), 9);
 	assert_called("functions of one 100 ");
-	assert_int_equal(debug_inlined(&debug_of, "cook", note_address, &each_result), 0);
+	assert_int_equal(inlined_of("cook", 0), 0);
 	assert_called("functions of one functions of two ");
+	/* The units end at 200 and 300. */
+	each_result = 0;
+	assert_int_equal(inlined_of("stir", headers[1].next), 0);
+	assert_called("functions of one 100 102 functions of two 500 ");
+	assert_int_equal(inlined_of("stir", headers[1].next - 1), -E2BIG);
+	assert_called("functions of one 100 102 ");
+	/* A symbol, or the readable name with and without parameters. */
+	trees[function].part = "_ZN3pot4stirEi";
+	trees[function].part_attribute = DW_AT_linkage_name;
+	for (size_t i = 0; i < 5; i++) {
+		static const char *const names[] = {"_ZN3pot4stirEi", "pot::stir", "pot::stir(int)",
+				"pot::stir(long)", "pan::stir"};
+
+		assert_int_equal(inlined_of(names[i], 0), 0);
+		assert_called(i < 3 ? "functions of one functions of two 500 "
+				    : "functions of one functions of two ");
+	}
+	/*
+	 * Without a symbol, the scopes of its declaration are compared; one has no name. At last,
+	 * the declaration of the second function cannot be read.
+	 */
+	trees[function].part_attribute = DW_AT_specification;
+	nr_inlined_scopes = 5;
+	inlined_scopes[1] = add(0, DW_TAG_class_type, "Stove");
+	inlined_scopes[2] = add(0, DW_TAG_namespace, NULL);
+	inlined_scopes[3] = add(0, DW_TAG_namespace, "pan");
+	inlined_scopes[4] = one;
+	for (size_t i = 0; i < 9; i++) {
+		static const char *const names[] = {"pan::Stove::stir", "Stove::stir",
+				"an::Stove::stir", "ppan::Stove::stir", "pan::stir",
+				"pan:Stove::stir", "pan::Stove:stir", "a::pan::Stove::stir",
+				"pan::Stove::stir"};
+
+		is_reference_lost = i == 8;
+		assert_int_equal(inlined_of(names[i], 0), 0);
+		assert_called(!i ? "functions of one 100 102 functions of two 500 "
+						: i == 8
+						? "functions of one 100 102 functions of two "
+						: "functions of one functions of two ");
+	}
+	is_reference_lost = false;
+	nr_inlined_scopes = 0;
+	assert_int_equal(inlined_of("pan::Stove::stir", 0), 0);
+	assert_called("functions of one functions of two ");
+}
+
+/* The functions of a spec are counted by their names without the suffixes of copies. */
+static void test_count_inlined(void **state)
+{
+	struct resolve_module module = {.debug = &debug_of, .debug_tried = true};
+	struct location items[] = {{.module = &module, .name = "stir.constprop.0"},
+			{.module = &module, .name = ""}, {.module = &module, .name = "cook"}};
+	struct locations locations = {.items = items, .count = 3};
+	size_t function;
+
+	(void)state;
+	begin();
+	function = add(add_unit("one"), DW_TAG_subprogram, "stir");
+	trees[function].inlined = 1;
+	for (size_t i = 0; i < 3; i++)
+		trees[add(function, DW_TAG_inlined_subroutine, "piece")].begin = 0x100 + i;
+	locations_count_inlined(&locations);
+	assert_called("functions of one ");
+	assert_int_equal(locations.nr_inlined, 3);
+	assert_false(locations.is_inlined_unknown);
+	/* The unit ends after the limit. */
+	for (size_t i = 0; i < 2; i++) {
+		headers[0].next = INLINED_BYTES_MAX + i;
+		locations.nr_inlined = 0;
+		locations_count_inlined(&locations);
+		assert_called(i ? "" : "functions of one ");
+		assert_int_equal(locations.nr_inlined, i ? 0 : 3);
+		assert_int_equal(locations.is_inlined_unknown, i);
+	}
+	/* No more than INLINED_NAMES_MAX names are compared. */
+	headers[0].next = 200;
+	for (size_t i = 0; i < 2; i++) {
+		struct location many[INLINED_NAMES_MAX + 1];
+
+		for (size_t j = 0; j <= INLINED_NAMES_MAX; j++)
+			many[j] = (struct location){.module = &module, .name = "cook"};
+		many[INLINED_NAMES_MAX - 1 + i].name = "stir";
+		locations = (struct locations){.items = many, .count = INLINED_NAMES_MAX + 1};
+		locations_count_inlined(&locations);
+		assert_called("functions of one ");
+		assert_int_equal(locations.nr_inlined, i ? 0 : 3);
+	}
 }
 
 int main(void)
@@ -795,6 +921,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 			cmocka_unit_test(test_open),
 			cmocka_unit_test(test_units),
+			cmocka_unit_test(test_count_inlined),
 			cmocka_unit_test(test_missing_part),
 			cmocka_unit_test(test_scopes),
 			cmocka_unit_test(test_sources),
