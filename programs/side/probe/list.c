@@ -27,14 +27,19 @@ struct probe_listing {
 	char *library;    /* glob of files; NULL: all */
 	char prefix[128]; /* "LIBRARY:", or "" */
 	const char *function;
-	struct nearest nearest;  /* names that are similar to `function` */
-	pid_t process;           /* 0: a file */
-	struct resolve *resolve; /* of the process; NULL: not opened yet */
-	uint64_t count, by_method[PROBE_METHODS];
-	char *stripped; /* the first of the selected files that has no debug file; NULL: none */
+	struct nearest nearest;                   /* names that are similar to `function` */
+	pid_t process;                            /* 0: a file */
+	struct resolve *resolve;                  /* of the process; NULL: not opened yet */
+	uint64_t nr_rows;                         /* that were printed */
+	uint64_t count, by_method[PROBE_METHODS]; /* of functions, without parts */
+	bool has_wildcards; /* `function` selects by a pattern: neither parts nor inlined code */
+	char *stripped;     /* the first of the selected files that has no debug file; NULL: none */
 	struct code_debug_file debug;
 	bool is_first_known; /* the first file was read */
 };
+
+/* Only the name of the function itself lists its parts, which `--function` does not probe. */
+enum probe_list_part { LIST_WHOLE, LIST_PIECE, LIST_COLD };
 
 /* A line of output: a function, by one of its names, and how it can be probed. */
 struct probe_list_row {
@@ -44,6 +49,7 @@ struct probe_list_row {
 	/* the indirect function (IFUNC) that selects it; NULL: none */
 	const struct code_function *chooser;
 	bool chosen; /* the process has selected it */
+	enum probe_list_part part;
 };
 
 static const char *list_base_name(const char *path)
@@ -58,6 +64,11 @@ static bool fits_readable(const char *glob, const char *name)
 	char *readable = names_readable(name);
 	bool fits = readable && !fnmatch(glob, readable, 0);
 
+	/* `--function` also selects by the name without parameters. */
+	if (readable && !fits) {
+		readable[strcspn(readable, "(")] = '\0';
+		fits = *readable && !fnmatch(glob, readable, 0);
+	}
 	free(readable);
 	return fits;
 }
@@ -74,20 +85,44 @@ static bool fits_copy(const char *glob, const char *name)
 	return fits;
 }
 
+/* Whether the symbol is of a part of the function: NAME.part.0, NAME.cold. */
+static enum probe_list_part list_part(const struct probe_listing *listing, const char *name)
+{
+	bool is_cold = names_is_cold(name);
+	char *whole = is_cold ? strndup(name, (size_t)(strstr(name, ".cold") - name))
+			      : strdup(name);
+	char *original = whole ? names_without_copy(whole) : NULL;
+	size_t length;
+	enum probe_list_part part = LIST_WHOLE;
+
+	if (original && !listing->has_wildcards &&
+			(is_cold || names_copy(name, &length) == NAMES_PIECE) &&
+			(!fnmatch(listing->function, original, 0) ||
+					fits_readable(listing->function, original)))
+		part = is_cold ? LIST_COLD : LIST_PIECE;
+	free(original);
+	free(whole);
+	return part;
+}
+
 /*
  * Returns the name that the glob selects, or the best one; NULL: no name. `*ret_selected`: whether
  * the glob selects one.
  */
 static const char *select_name(struct probe_listing *listing, const struct code_file *code,
-		const struct code_function *function, bool *ret_selected)
+		const struct code_function *function, bool *ret_selected,
+		enum probe_list_part *ret_part)
 {
 	*ret_selected = true;
+	*ret_part = LIST_WHOLE;
 	if (!listing->function)
 		return code_name(code, function, 0);
 	for (size_t i = 0; i < function->nr_names; i++) {
 		const char *name = code_name(code, function, i);
 
-		if (!fnmatch(listing->function, name, 0) ||
+		/* First: the readable name of a part is that of the function, with a suffix. */
+		*ret_part = list_part(listing, name);
+		if (*ret_part != LIST_WHOLE || !fnmatch(listing->function, name, 0) ||
 				fits_readable(listing->function, name) ||
 				fits_copy(listing->function, name))
 			return name;
@@ -108,6 +143,17 @@ static void print_chooser(const struct probe_module *module, const struct probe_
 	if (own && strcmp(own, row->name) != 0)
 		printf(": %s", format_printable(own, text, sizeof(text)));
 	putchar(')');
+}
+
+static void print_part(const struct probe_list_row *row)
+{
+	char text[512];
+
+	if (row->part == LIST_COLD)
+		fputs("  (its seldom-used part: not the beginning of a call)", stdout);
+	if (row->part == LIST_PIECE)
+		printf("  (a piece, whose beginning is inlined in callers: `--function '%s'` probes it)",
+				format_printable(row->name, text, sizeof(text)));
 }
 
 /*
@@ -166,6 +212,7 @@ static void probe_list_print_text(const struct probe_listing *listing,
 		printf("%s:", format_printable(list_base_name(module->path), text, sizeof(text)));
 	fputs(format_printable(name ? name : unnamed, text, sizeof(text)), stdout);
 	print_chooser(module, row);
+	print_part(row);
 	probe_list_print_reason(site);
 	if (no_exit(site))
 		printf("  (returns not recorded: %s)", no_exit(site));
@@ -233,6 +280,8 @@ static void probe_list_print_json(
 	if (row->chooser)
 		printf(",\"chooser\":%" PRIu64 ",\"chosen\":%s", row->chooser->address,
 				row->chosen ? "true" : "false");
+	if (row->part != LIST_WHOLE)
+		printf(",\"part\":\"%s\"", row->part == LIST_COLD ? "cold" : "piece");
 	if (site->reason) {
 		fputs(",\"reason\":", stdout);
 		print_json_string(stdout, site->reason);
@@ -270,9 +319,12 @@ static int print_row(struct probe_listing *listing, const struct probe_module *m
 		row->site.method = PROBE_NONE;
 		row->site.reason = chooses;
 	}
-	if (!listing->count++ && !output_is_json())
+	if (!listing->nr_rows++ && !output_is_json())
 		printf("%-10s %-18s %5s %s\n", "METHOD", "ADDRESS", "BYTES", "FUNCTION");
-	listing->by_method[method_of(&row->site)]++;
+	if (row->part == LIST_WHOLE) {
+		listing->count++;
+		listing->by_method[method_of(&row->site)]++;
+	}
 	if (output_is_json())
 		probe_list_print_json(module, row);
 	else
@@ -347,7 +399,7 @@ static int list_module(void *user, const struct probe_module *module)
 		struct probe_list_row row = {.function = &functions[i]};
 		bool selected;
 
-		row.name = select_name(listing, module->code, &functions[i], &selected);
+		row.name = select_name(listing, module->code, &functions[i], &selected, &row.part);
 		if (!selected)
 			continue;
 		ret = functions[i].chooses ? list_choices(listing, module, &functions[i], row.name)
@@ -416,24 +468,27 @@ static int list_nothing(const struct probe_listing *listing, const char *what, c
 			what, glob, reason);
 }
 
-static int probe_list_conclude(const struct probe_listing *listing, bool markers, const char *what,
-		const char *glob)
+static int probe_list_conclude(const struct probe_listing *listing, bool has_others,
+		const char *what, const char *glob)
 {
 	const uint64_t *by = listing->by_method;
-	char kernel[40] = "";
+	char kernel[40] = "", parts[48] = "";
 
-	if (!listing->count && markers)
+	if (!listing->nr_rows && has_others)
 		return output_flush(stdout);
-	if (!listing->count)
+	if (!listing->nr_rows)
 		return list_nothing(listing, what, glob);
 	probe_list_print_leftovers(listing);
 	if (by[PROBE_KERNEL])
 		snprintf(kernel, sizeof(kernel), ", %" PRIu64 " " PROBE_UPROBE_NAME,
 				by[PROBE_KERNEL]);
+	if (listing->nr_rows > listing->count)
+		snprintf(parts, sizeof(parts), "; %" PRIu64 " parts of functions",
+				listing->nr_rows - listing->count);
 	message_note("%" PRIu64 " functions: %" PRIu64 " jump, %" PRIu64 " padding, %" PRIu64
-		     " short, %" PRIu64 " punned%s, %" PRIu64 " breakpoint, %" PRIu64 " none",
+		     " short, %" PRIu64 " punned%s, %" PRIu64 " breakpoint, %" PRIu64 " none%s",
 			listing->count, by[PROBE_JUMP], by[PROBE_PADDING], by[PROBE_SHORT],
-			by[PROBE_PUNNED], kernel, by[PROBE_BREAKPOINT], by[PROBE_NONE]);
+			by[PROBE_PUNNED], kernel, by[PROBE_BREAKPOINT], by[PROBE_NONE], parts);
 	return output_flush(stdout);
 }
 
@@ -455,6 +510,17 @@ pid_t probe_list_process(const char *what)
 	return *what && !*end && pid > 0 && pid <= INT32_MAX ? (pid_t)pid : 0;
 }
 
+/* Lists markers, and places where the function is inlined. Returns whether there are some. */
+static bool list_others(const struct probe_listing *listing, const struct probe_target *target,
+		const char *glob)
+{
+	bool has_inlined = listing->function && !listing->has_wildcards &&
+			probe_list_inlined(target, listing->library, listing->function,
+					listing->nr_rows, listing->count);
+
+	return probe_list_markers(target, glob) || has_inlined;
+}
+
 int probe_list(const char *what, const char *glob)
 {
 	struct probe_listing listing = {.function = glob};
@@ -472,11 +538,13 @@ int probe_list(const char *what, const char *glob)
 		if (!listing.library)
 			return message_error(COMMAND_FAILED, NULL, "out of memory");
 	}
+	listing.has_wildcards = listing.function && strpbrk(listing.function, "*?[");
 	nearest_begin(&listing.nearest, listing.function ? listing.function : "");
 	ret = listing.process ? probe_process(listing.process, list_module, &listing)
 			      : probe_list_file(&listing, what);
 	if (!ret)
-		ret = probe_list_conclude(&listing, probe_list_markers(&target, glob), what, glob);
+		ret = probe_list_conclude(
+				&listing, list_others(&listing, &target, glob), what, glob);
 	resolve_free(listing.resolve);
 	free(listing.library);
 	free(listing.stripped);

@@ -33,6 +33,8 @@ int cmd_probe(const struct parsed *parsed)
 #ifdef SIDE_HAS_PROBES
 	if (parsed->options.probe.debuginfod)
 		code_use_server(fetch_debug_file);
+	else
+		unsetenv("DEBUGINFOD_URLS"); /* libdwfl would ask these servers */
 	if (parsed->options.probe.sdt)
 		return probe_list_sdt(parsed->operands[1],
 				parsed->operands[1] ? parsed->operands[2] : NULL);

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: MIT
 """
 Copies of functions (NAME.constprop.0) are recorded by the function's name: the events of programs with known numbers of calls, through
-each command that takes --function. Pieces (NAME.part.0) are not calls: a note gives their pattern.
+each command that takes --function. Pieces (NAME.part.0) are not calls: a note gives their pattern. Inlined calls are listed.
 """
 import atexit
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -108,6 +109,71 @@ listed = json_lines(side("probe", "list", "--json", PROGRAM, "scale", env=ENV).o
 equal({line["function"] for line in listed if line["type"] == "probe_site"}, {"scale.constprop.0", "scale"})
 found, err = traced(PROGRAM, "--probe", "scale+0")
 equal(len(found), COUNT + TIMES, err)
+
+# Inlined calls are no events of the name: a note counts them, and the list has each. addr2line names the innermost function at an address.
+PLACES = "is also inlined at 4 locations of "
+
+
+def innermost(path, address):
+    command = ["addr2line", "-f", "-i", "-e", path, hex(address)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[0]
+
+
+for path, name, written in ((PROGRAM, "check", "check"), (CXX, "_ZN6copied5checkEi", "copied::check(int)")):
+    err = traced(path, "--function", written)[1]
+    true(f"`{written}` {PLACES}{os.path.basename(path)}, where it is not recorded" in err, err)
+    (hint,) = re.findall(r"hint: `side (probe list \S+ '[^']*')` lists them", err)
+    done = side(*shlex.split(hint), "--json", env=ENV)
+    equal(done.status, 0, done.err)
+    true("inlined at 4 locations, where `--function` does not record it" in done.err, done.err)
+    listed = json_lines(done.out)
+    places = [line for line in listed if line["type"] == "probe_inlined"]
+    equal([(line["function"], line["module"], innermost(path, line["address"])) for line in places], [(written, path, name)] * 4)
+    source = open(f"{SOURCES}/copied.c", encoding="utf-8").read().splitlines()
+    true(all("check(value) + check(value - 1)" in source[line["line"] - 1] for line in places), places)
+    equal({line["file"] for line in places}, {f"{SOURCES}/copied.c"})
+    equal(sorted(re.sub(r"\W.*", "", line["inside"].replace("_ZN6copied7callersEi", "callers")) for line in places),
+          ["callers"] * 2 + ["main"] * 2)
+    equal({line["function"].replace("check", ""): line.get("part") for line in listed if line["type"] == "probe_site"}.get(
+        name.replace("check", "") + ".part.0"), "piece")
+    # As many calls as main() makes.
+    options = [word for line in places for word in ("--probe", hex(line["address"]))]
+    equal(len(traced(path, *options)[0]), 2 * COUNT)
+    text = side(*shlex.split(hint), env=ENV).out
+    equal(len(re.findall(r"  \(inlined in (?:main|\S*callers\S*), copied.c:\d+\)$", text, re.M)), 4, text)
+    equal(len(re.findall(r"  \(a piece, whose beginning is inlined in callers: `--function '\S+'` probes it\)$", text, re.M)), 1, text)
+for path, written in ((PROGRAM, "scale"), (PROGRAM, "chec[k]"), (STRIPPED, "check")):
+    err = traced(path, "--function", written)[1]
+    true("also inlined" not in err, err)
+
+# A function that is inlined everywhere: each place is an event, of C++ by its readable name.
+SMALL = f"{FOLDER}/small"
+with open(SMALL + ".cc", "w", encoding="utf-8") as file:
+    file.write("""#include <stdlib.h>
+volatile int sink;
+namespace small { static inline __attribute__((always_inline)) void note(int value) { sink = value; } }
+__attribute__((noinline, cold)) void fail(int value) { sink = -value; abort(); }
+__attribute__((noinline)) void work(int value) { small::note(value); if (value < 0) fail(value); }
+int main(int argc, char **argv) { for (int i = 0; i < atoi(argv[1]); i++) work(i); small::note(argc); }
+""")
+subprocess.run(["g++", "-g", "-O2", SMALL + ".cc", "-o", SMALL], check=True)
+for written in ("note", "small::note"):
+    equal(sum(counts(traced(SMALL, "--function", written)[0]).values()), COUNT + 1, written)
+    done = side("probe", "list", SMALL, written, env=ENV)
+    equal((done.status, done.out.count("(inlined in ")), (0, 2), done.out + done.err)
+    true("inlined at 2 locations, where `--function` records it" in done.err, done.err)
+# The list has the seldom-used part, by the name of the function only.
+cold = {name.split(" [")[0] for name in symbols(SMALL) if ".cold" in name}
+for name in cold:
+    listed = json_lines(side("probe", "list", "--json", SMALL, name, env=ENV).out)
+    equal([line.get("part") for line in listed if line["type"] == "probe_site"].count("cold"), 1, listed)
+    done = side("probe", "list", SMALL, name, env=ENV)
+    true("(its seldom-used part: not the beginning of a call)" in done.out, done.out)
+true("work(int)" in cold, cold)
+done = side("probe", "list", SMALL, "work", env=ENV)
+true("work(int)\n" in done.out and "its seldom-used part" in done.out, done.out)
+done = side("probe", "list", SMALL, "wor[k]*", env=ENV)
+true("seldom-used" not in done.out, done.out)
 
 # A session of the daemon, in a running program.
 atexit.register(end_daemon, ENV)
