@@ -95,14 +95,14 @@ static void test_libraries(void)
 			 "7000-8000 r-xp 00000000 fe:01 80 /m (deleted)\n") == 2);
 	CHECK(is_library(0, "/l", 0x1000, 0x5000, 77) && is_library(1, "/m", 0x7000, 0x8000, 80));
 	CHECK(parsed.libraries[1].deleted);
-	/* Another device, another file, an offset without a beginning, an empty mapping. */
+	/* Another device, another file, the first page again (lld), an empty mapping. */
 	CHECK(parse_text("1000-2000 r--p 00000000 fe:01 77 /l\n2000-3000 r-xp 00001000 fe:02 77 /l\n") ==
 			0);
 	CHECK(parse_text("1000-2000 r--p 00000000 fe:01 77 /l\n2000-3000 r-xp 00001000 fe:01 78 /l\n") ==
 			0);
 	CHECK(parse_text("1000-2000 r--p 00000000 fe:01 77 /l\n2000-3000 r-xp 00000000 fe:01 77 /l\n") ==
 			1);
-	CHECK(is_library(0, "/l", 0x2000, 0x3000, 77));
+	CHECK(is_library(0, "/l", 0x1000, 0x3000, 77));
 	CHECK(parse_text("2000-2000 r-xp 00000000 fe:01 77 /l\n") == 0);
 	CHECK(parse_text("1000-2000 r-xp 00000000 fe:01 77 /l\n1800-3000 rw-p 00001000 fe:01 77 /l\n") ==
 					1 &&

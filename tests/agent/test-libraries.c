@@ -481,6 +481,27 @@ static void test_short_lines(void **unused)
 	assert_true(parsed.libraries[0].deleted);
 }
 
+/* The code of a small file is in its first page, which is mapped twice. */
+static void test_first_page(void **unused)
+{
+
+	(void)unused;
+	reset();
+	assert_libraries("1000-2000 r--p 0 fe:01 7 /l\n2000-3000 r-xp 0 fe:01 7 /l\n",
+			"load /l 1000-3000\n");
+	assert_libraries("1000-2000 r--p 0 fe:01 7 /l\n2000-3000 r-xp 0 fe:01 7 /l\n"
+			 "3000-4000 r--p 0 fe:01 7 /l\n4000-5000 rw-p 0 fe:01 7 /l\n",
+			"load /l 1000-3000\n");
+	/* Two copies of the library, and another file, or a gap between the mappings. */
+	assert_libraries("1000-2000 r--p 0 fe:01 7 /l\n2000-3000 r-xp 0 fe:01 7 /l\n"
+			 "3000-4000 r--p 0 fe:01 7 /l\n4000-5000 r-xp 0 fe:01 7 /l\n",
+			"load /l 1000-3000\nload /l 3000-5000\n");
+	assert_libraries("1000-2000 r--p 0 fe:01 7 /l\n2000-3000 r-xp 0 fe:01 8 /m\n",
+			"load /m 2000-3000\n");
+	assert_libraries("1000-2000 r--p 0 fe:01 7 /l\n2001-3000 r-xp 0 fe:01 7 /l\n",
+			"load /l 2001-3000\n");
+}
+
 /* ---- the events ---- */
 
 static void test_events(void **unused)
@@ -555,6 +576,7 @@ int main(void)
 			cmocka_unit_test(test_dump),
 			cmocka_unit_test(test_start),
 			cmocka_unit_test(test_short_lines),
+			cmocka_unit_test(test_first_page),
 			cmocka_unit_test(test_events),
 			cmocka_unit_test(test_long_paths),
 	};

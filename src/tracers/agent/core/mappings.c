@@ -112,10 +112,17 @@ static bool agent_mappings_parse_line(const char **at, struct line *ret_line)
 	return ret_line->path_size && ret_line->path[0] == '/' && ret_line->begin < ret_line->end;
 }
 
-static bool belongs(const struct base_library *library, const struct line *line)
+/*
+ * Whether the mapping continues the library. lld does not align segments in the file, so the code
+ * of a small file is in its first page, which is mapped again: before any code, that is no second
+ * copy of the library.
+ */
+static bool belongs(const struct base_library *library, bool has_code, const struct line *line)
 {
-	return line->offset && library->device == line->device && library->inode == line->inode &&
-			library->end <= line->begin;
+	bool follows = line->offset ? library->end <= line->begin
+				    : library->end == line->begin && !has_code;
+
+	return follows && library->device == line->device && library->inode == line->inode;
 }
 
 static void drop_suffix(struct base_library *library)
@@ -167,7 +174,7 @@ static void agent_mappings_parse_all(struct mappings_snapshot *new)
 		}
 		if (!of_file)
 			continue;
-		if (!library || !belongs(library, &line)) {
+		if (!library || !belongs(library, executable, &line)) {
 			new->count += library &&executable;
 			library = NULL;
 			executable = false;
