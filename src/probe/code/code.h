@@ -13,6 +13,7 @@
  *	frames.c		function starts and exception handlers from the unwind data
  *	rows.h			the unwind data of a function, row by row (cursor.c, cie.c, rows.c)
  *	functions.c		the functions, from all of these sources
+ *	plt.c			entries of the PLT, which call functions of other files
  *	kept.c			bytes that no probe may change or execute elsewhere
  *	sequences.c		of these bytes, restartable sequences
  *	reached.c		instructions of files that name no function
@@ -90,6 +91,17 @@ bool code_name_version(const struct code_file *file, const struct code_function 
 		size_t index, bool (*fits)(const void *user, const char *name), const void *user);
 /* Returns the function that contains the address, or NULL. */
 const struct code_function *code_function_at(const struct code_file *file, uint64_t address);
+
+/*
+ * PLT entries, which call functions of other files. They are not among code_functions(), and
+ * code_name() is NAME@plt, as in debuggers and disassemblers. Returns their number; they belong to
+ * the file.
+ */
+#define CODE_PLT_SUFFIX "@plt"
+size_t code_plt(const struct code_file *file, const struct code_function **ret_entries);
+bool code_is_plt(const struct code_file *file, const struct code_function *function);
+/* Returns the name of the function that the entry calls. */
+const char *code_plt_name(const struct code_file *file, const struct code_function *entry);
 
 /*
  * Finds the starts of the functions that a resolver chooses from, as far as its code shows them.

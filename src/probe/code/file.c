@@ -225,7 +225,8 @@ static int code_file_read_headers(struct code_file *file, struct error *error)
 		return ret;
 	if (read_sections(file, &header) || code_read_symbols(file) || code_read_go(file) ||
 			code_read_frames(file) || code_read_start(file) ||
-			code_read_sequences(file) || code_make_functions(file))
+			code_read_sequences(file) || code_make_functions(file) ||
+			code_read_plt(file))
 		return error_set(error, -ENOMEM, NULL,
 				"out of memory: cannot read the functions of %s", file->path);
 	return 0;
@@ -321,6 +322,7 @@ void code_close(struct code_file *file)
 	free(file->names);
 	free(file->frames);
 	free(file->functions);
+	code_free_plt(file);
 	free(file->landings);
 	free(file->labels);
 	free(file->springboards);

@@ -125,13 +125,16 @@ size_t code_functions(const struct code_file *file, const struct code_function *
 const char *code_name(
 		const struct code_file *file, const struct code_function *function, size_t index)
 {
-	return index < function->nr_names ? file->names[function->first_name + index].name : NULL;
+	if (index >= function->nr_names)
+		return NULL;
+	return code_is_plt(file, function) ? code_plt_full_name(file, function)
+					   : file->names[function->first_name + index].name;
 }
 
 bool code_name_is_former(
 		const struct code_file *file, const struct code_function *function, size_t index)
 {
-	return index < function->nr_names &&
+	return index < function->nr_names && !code_is_plt(file, function) &&
 			file->names[function->first_name + index].is_old_version;
 }
 

@@ -52,8 +52,16 @@ struct code_relocation {
 	uint64_t address;
 	unsigned int bytes;
 	uint64_t target; /* the address that is written, if it is one of this file */
+	uint32_t type;
+	const char *name; /* of the function that a slot is for; NULL: unknown, or another type */
 };
 typedef int code_relocation_fn(void *user, const struct code_relocation *relocation);
+
+/* The name of a function that a PLT entry calls. */
+struct code_plt_name {
+	const char *plain; /* belongs to the file */
+	char *full;        /* with CODE_PLT_SUFFIX */
+};
 
 /* A springboard between functions, and the site that uses it. */
 struct code_springboard {
@@ -88,6 +96,9 @@ struct code_file {
 	uint64_t embedded_code, embedded_size;
 	struct code_function *functions;
 	size_t nr_functions;
+	struct code_function *plt;       /* entries of the PLT, in the order of its sections */
+	struct code_plt_name *plt_names; /* of each */
+	size_t nr_plt, plt_capacity, plt_names_capacity;
 	uint64_t *landings; /* addresses where exceptions land */
 	size_t nr_landings, landings_capacity;
 	/* code addresses of symbols without a type: a branch or an access may lead there */
@@ -222,6 +233,14 @@ int code_read_start(struct code_file *file);
  */
 int code_read_go(struct code_file *file);
 bool code_is_go(const struct code_file *file, uint64_t address);
+
+/* ---- plt.c ---- */
+
+/* Finds the PLT entries. The functions must be known. Returns 0 or -ENOMEM. */
+int code_read_plt(struct code_file *file);
+void code_free_plt(struct code_file *file);
+/* Returns the name with CODE_PLT_SUFFIX. */
+const char *code_plt_full_name(const struct code_file *file, const struct code_function *entry);
 
 int code_read_symbols(struct code_file *file);
 /* Adds names: a symbol table, which is copied, and their texts, which must remain valid. */

@@ -14,9 +14,10 @@
 #define TAG_PACKED 36      /* DT_RELR */
 #define PACKED_WORDS 63    /* words that one word of bits describes */
 #define SYMBOLS_MAX 0x1000000u
+#define NAME_BYTES 4096 /* a longer name is unknown */
 
 struct relocation_tables {
-	uint64_t plain, plain_size, calls, calls_size, packed, packed_size, symbols;
+	uint64_t plain, plain_size, calls, calls_size, packed, packed_size, symbols, names;
 };
 
 static void relocation_read_tags(const struct code_file *file, struct relocation_tables *ret_tables)
@@ -37,6 +38,7 @@ static void relocation_read_tags(const struct code_file *file, struct relocation
 		case TAG_PACKED: ret_tables->packed = entry.d_un.d_ptr; break;
 		case TAG_PACKED_SIZE: ret_tables->packed_size = entry.d_un.d_val; break;
 		case DT_SYMTAB: ret_tables->symbols = entry.d_un.d_ptr; break;
+		case DT_STRTAB: ret_tables->names = entry.d_un.d_ptr; break;
 		default: break;
 		}
 	}
@@ -60,6 +62,21 @@ static unsigned int relocation_width(uint64_t type)
 	}
 }
 
+static bool relocation_read_symbol(const struct code_file *file, uint64_t symbols, uint64_t index,
+		Elf64_Sym *ret_symbol)
+{
+	size_t size;
+	const uint8_t *bytes;
+
+	if (!symbols || !index || index > SYMBOLS_MAX)
+		return false;
+	bytes = code_bytes(file, symbols + index * sizeof(*ret_symbol), &size);
+	if (!bytes || size < sizeof(*ret_symbol))
+		return false;
+	memcpy(ret_symbol, bytes, sizeof(*ret_symbol));
+	return true;
+}
+
 /*
  * Returns the symbol's address in this file, or 0 if another file defines it or the data is
  * damaged.
@@ -68,21 +85,31 @@ static uint64_t relocation_symbol_address(
 		const struct code_file *file, uint64_t symbols, uint64_t index)
 {
 	Elf64_Sym symbol;
-	size_t size;
-	const uint8_t *bytes;
 
-	if (!symbols || !index || index > SYMBOLS_MAX)
+	if (!relocation_read_symbol(file, symbols, index, &symbol))
 		return 0;
-	bytes = code_bytes(file, symbols + index * sizeof(symbol), &size);
-	if (!bytes || size < sizeof(symbol))
-		return 0;
-	memcpy(&symbol, bytes, sizeof(symbol));
 	return symbol.st_shndx != SHN_UNDEF && symbol.st_shndx < SHN_LORESERVE ? symbol.st_value
 									       : 0;
 }
 
-static int relocation_each_plain(struct code_file *file, uint64_t table, uint64_t table_size,
-		uint64_t symbols, code_relocation_fn *each, void *user)
+/* Returns the name of the symbol, or NULL. */
+static const char *relocation_symbol_name(const struct code_file *file,
+		const struct relocation_tables *tables, uint64_t index)
+{
+	Elf64_Sym symbol;
+	size_t size = 0;
+	const uint8_t *bytes = NULL;
+
+	if (tables->names && relocation_read_symbol(file, tables->symbols, index, &symbol) &&
+			symbol.st_name)
+		bytes = code_bytes(file, tables->names + symbol.st_name, &size);
+	if (size > NAME_BYTES)
+		size = NAME_BYTES;
+	return bytes && *bytes && memchr(bytes, '\0', size) ? (const char *)bytes : NULL;
+}
+
+static int relocation_each_plain(struct code_file *file, const struct relocation_tables *tables,
+		uint64_t table, uint64_t table_size, code_relocation_fn *each, void *user)
 {
 	size_t size;
 	const uint8_t *bytes = table ? code_bytes(file, table, &size) : NULL;
@@ -97,9 +124,13 @@ static int relocation_each_plain(struct code_file *file, uint64_t table, uint64_
 		memcpy(&raw, bytes + i, sizeof(raw));
 		relocation = (struct code_relocation){.address = raw.r_offset,
 				.bytes = relocation_width(ELF64_R_TYPE(raw.r_info)),
-				.target = relocation_symbol_address(
-							  file, symbols, ELF64_R_SYM(raw.r_info)) +
-						(uint64_t)raw.r_addend};
+				.target = relocation_symbol_address(file, tables->symbols,
+							  ELF64_R_SYM(raw.r_info)) +
+						(uint64_t)raw.r_addend,
+				.type = (uint32_t)ELF64_R_TYPE(raw.r_info)};
+		if (relocation.type == R_X86_64_JUMP_SLOT || relocation.type == R_X86_64_GLOB_DAT)
+			relocation.name = relocation_symbol_name(
+					file, tables, ELF64_R_SYM(raw.r_info));
 		ret = each(user, &relocation);
 		if (ret)
 			return ret;
@@ -156,10 +187,9 @@ int code_each_relocation(struct code_file *file, code_relocation_fn *each, void 
 	int ret;
 
 	relocation_read_tags(file, &tables);
-	ret = relocation_each_plain(
-			file, tables.plain, tables.plain_size, tables.symbols, each, user);
+	ret = relocation_each_plain(file, &tables, tables.plain, tables.plain_size, each, user);
 	if (!ret)
 		ret = relocation_each_plain(
-				file, tables.calls, tables.calls_size, tables.symbols, each, user);
+				file, &tables, tables.calls, tables.calls_size, each, user);
 	return ret ? ret : relocation_each_packed(file, &tables, each, user);
 }

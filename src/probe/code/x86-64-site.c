@@ -30,6 +30,7 @@ static const char of_go[] =
 		"it is Go code, and the Go runtime moves stacks and resumes goroutines anywhere";
 static const char no_stack[] =
 		"the stack pointer may point to data there, and a hit stores below it";
+static const char forwards[] = "it is a PLT entry, which only forwards the call";
 static const char not_followed[] = "its function has an indirect jump whose target is unknown";
 
 /* The code at a location. */
@@ -525,7 +526,8 @@ int code_entry(struct code_file *file, const struct code_function *function,
 	ret = site_find_method(file, address, false, ret_site);
 	ret_site->begins = !ret;
 	if (!ret && ret_site->method != PROBE_NONE)
-		ret_site->no_exit = code_no_exit(file, function);
+		ret_site->no_exit = code_is_plt(file, function) ? forwards
+								: code_no_exit(file, function);
 	return ret;
 }
 
