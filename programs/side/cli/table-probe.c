@@ -194,6 +194,9 @@ const struct term table_probes_terms[] = {
 		"A function of a file that is loaded now or later." },
 	{ "'libc:$imports'",
 		"The functions of a library that the program's executable imports." },
+	{ "plt:open",
+		"Calls of `open` by the program, at its PLT entry; the same as `open@plt`. `libfoo:plt:open` is an entry of a library. "
+		"There is no `--exit`." },
 	{ "net::Server::read(int)",
 		"A name as in C++ or Rust, with or without parameters." },
 	{ "handle_request+0x1c",
@@ -253,6 +256,7 @@ const char *const table_probe_paragraphs[] = {
 	"FILE is read, not run. "
 	"PID is a running process: the functions of all its mapped files are listed, with their addresses; its memory is only read, and differences from the files are reported. "
 	"GLOB selects functions by any of their names; LIBRARY:GLOB selects those of some files. "
+	"plt:GLOB or GLOB@plt selects PLT entries. "
 	"A name without wildcards also lists what `--function` leaves out: the parts of the function (NAME.cold, NAME.part.0; JSON: part), and, with debug information, where it is inlined (JSON: probe_inlined).",
 	"METHOD is jump (five bytes are replaced by a jump), padding (the same, partly behind the end of a short function), short (two bytes are replaced by a jump to a nearby jump), punned (a jump that reuses some of the original bytes), uprobe (in a single process the kernel watches it, if that is permitted; with `--exe` it is a breakpoint), breakpoint (much slower), or none. "
 	"Everything but a jump has a reason. "

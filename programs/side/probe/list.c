@@ -24,14 +24,15 @@ static const char chooses[] =
 		"it is a resolver (IFUNC): it selects another function when the program is loaded";
 
 struct probe_listing {
-	char *library;    /* glob of files; NULL: all */
-	char prefix[128]; /* "LIBRARY:", or "" */
-	const char *function;
+	const char *library;                      /* glob of files; NULL: all */
+	char prefix[128];                         /* "LIBRARY:", or "" */
+	char *function;                           /* NULL: all */
 	struct nearest nearest;                   /* names that are similar to `function` */
 	pid_t process;                            /* 0: a file */
 	struct resolve *resolve;                  /* of the process; NULL: not opened yet */
 	uint64_t nr_rows;                         /* that were printed */
 	uint64_t count, by_method[PROBE_METHODS]; /* of functions, without parts */
+	bool plt;           /* only PLT entries, which call functions of the name `function` */
 	bool has_wildcards; /* `function` selects by a pattern: neither parts nor inlined code */
 	char *stripped;     /* the first of the selected files that has no debug file; NULL: none */
 	struct code_debug_file debug;
@@ -385,6 +386,26 @@ static void note_stripped(struct probe_listing *listing, const struct probe_modu
 		listing->stripped = strdup(module->path);
 }
 
+/* Lists the PLT entries that call functions of the name. */
+static int list_plt(struct probe_listing *listing, const struct probe_module *module)
+{
+	const struct code_function *entries;
+	size_t count = code_plt(module->code, &entries);
+	int ret = 0;
+
+	for (size_t i = 0; i < count && !ret; i++) {
+		struct probe_list_row row = {.function = &entries[i],
+				.name = code_name(module->code, &entries[i], 0)};
+		const char *name = code_plt_name(module->code, &entries[i]);
+
+		if (!fnmatch(listing->function, name, 0) || fits_readable(listing->function, name))
+			ret = print_row(listing, module, &row);
+		else
+			nearest_offer_function(&listing->nearest, name);
+	}
+	return ret;
+}
+
 static int list_module(void *user, const struct probe_module *module)
 {
 	struct probe_listing *listing = user;
@@ -394,6 +415,8 @@ static int list_module(void *user, const struct probe_module *module)
 
 	if (listing->library && fnmatch(listing->library, list_base_name(module->path), 0) != 0)
 		return 0;
+	if (listing->plt)
+		return list_plt(listing, module);
 	note_stripped(listing, module);
 	for (size_t i = 0; i < count && !ret; i++) {
 		struct probe_list_row row = {.function = &functions[i]};
@@ -447,6 +470,19 @@ static void probe_list_print_leftovers(const struct probe_listing *listing)
 					   : "");
 }
 
+/* Reports that the glob selects no PLT entry. */
+static int list_no_plt(const struct probe_listing *listing, const char *what)
+{
+	char hint[ERROR_HINT_SIZE], prefix[sizeof(listing->prefix) + 8];
+
+	snprintf(prefix, sizeof(prefix), "%splt:", listing->prefix);
+	if (!nearest_text(&listing->nearest, prefix, hint, sizeof(hint)))
+		snprintf(hint, sizeof(hint),
+				"`side probe list FILE 'plt:*'` lists the PLT entries");
+	return message_error(COMMAND_FAILED, hint, "%s has no PLT entry that matches `%.128s`",
+			what, listing->function);
+}
+
 /* Reports that the glob selects no function, or that no function is known. */
 static int list_nothing(const struct probe_listing *listing, const char *what, const char *glob)
 {
@@ -477,7 +513,8 @@ static int probe_list_conclude(const struct probe_listing *listing, bool has_oth
 	if (!listing->nr_rows && has_others)
 		return output_flush(stdout);
 	if (!listing->nr_rows)
-		return list_nothing(listing, what, glob);
+		return listing->plt ? list_no_plt(listing, what)
+				    : list_nothing(listing, what, glob);
 	probe_list_print_leftovers(listing);
 	if (by[PROBE_KERNEL])
 		snprintf(kernel, sizeof(kernel), ", %" PRIu64 " " PROBE_UPROBE_NAME,
@@ -514,30 +551,63 @@ pid_t probe_list_process(const char *what)
 static bool list_others(const struct probe_listing *listing, const struct probe_target *target,
 		const char *glob)
 {
-	bool has_inlined = listing->function && !listing->has_wildcards &&
+	bool has_inlined = listing->function && !listing->has_wildcards && !listing->plt &&
 			probe_list_inlined(target, listing->library, listing->function,
 					listing->nr_rows, listing->count);
 
 	return probe_list_markers(target, glob) || has_inlined;
 }
 
+/* Not `plt::name`, which is a name in a namespace. */
+static bool list_begins_with_plt(const char *text)
+{
+	return !strncmp(text, "plt:", 4) && text[4] != ':';
+}
+
+/* Recognizes plt:NAME and NAME@plt in `function`. */
+static void list_take_plt(struct probe_listing *listing)
+{
+	size_t length, end = strlen(CODE_PLT_SUFFIX);
+
+	if (list_begins_with_plt(listing->function)) {
+		listing->plt = true;
+		listing->function += strlen("plt:");
+	}
+	length = strlen(listing->function);
+	if (length <= end || strcmp(listing->function + length - end, CODE_PLT_SUFFIX) != 0)
+		return;
+	listing->plt = true;
+	listing->function[length - end] = '\0';
+}
+
+/* Splits [LIBRARY:]GLOB, a copy of what the user wrote. */
+static void list_take_glob(struct probe_listing *listing, char *glob)
+{
+	const char *colon = find_colon(glob);
+
+	listing->function = glob;
+	if (colon && !list_begins_with_plt(glob)) {
+		size_t length = (size_t)(colon - glob);
+
+		glob[length] = '\0';
+		listing->library = glob;
+		listing->function = glob + length + 1;
+		snprintf(listing->prefix, sizeof(listing->prefix), "%s:", listing->library);
+	}
+	list_take_plt(listing);
+}
+
 int probe_list(const char *what, const char *glob)
 {
-	struct probe_listing listing = {.function = glob};
-	const char *colon = glob ? find_colon(glob) : NULL;
-	struct probe_target target;
+	struct probe_listing listing = {.process = probe_list_process(what)};
+	const struct probe_target target = {.pid = listing.process, .exe = what};
+	char *text = glob ? strdup(glob) : NULL;
 	int ret;
 
-	listing.process = probe_list_process(what);
-	target = (struct probe_target){.pid = listing.process, .exe = what};
-	if (colon) {
-		listing.library = strndup(glob, (size_t)(colon - glob));
-		listing.function = colon + 1;
-		snprintf(listing.prefix, sizeof(listing.prefix), "%.*s", (int)(colon + 1 - glob),
-				glob);
-		if (!listing.library)
-			return message_error(COMMAND_FAILED, NULL, "out of memory");
-	}
+	if (glob && !text)
+		return message_error(COMMAND_FAILED, NULL, "out of memory");
+	if (text)
+		list_take_glob(&listing, text);
 	listing.has_wildcards = listing.function && strpbrk(listing.function, "*?[");
 	nearest_begin(&listing.nearest, listing.function ? listing.function : "");
 	ret = listing.process ? probe_process(listing.process, list_module, &listing)
@@ -546,7 +616,7 @@ int probe_list(const char *what, const char *glob)
 		ret = probe_list_conclude(
 				&listing, list_others(&listing, &target, glob), what, glob);
 	resolve_free(listing.resolve);
-	free(listing.library);
+	free(text);
 	free(listing.stripped);
 	return ret;
 }

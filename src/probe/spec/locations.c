@@ -173,7 +173,8 @@ static int spec_location_search_all_modules(struct location_search *search, spec
 			ret = spec_location_search_module(
 					search, &search->resolve->modules[i], visit);
 	}
-	if (ret || search->locations->count || search->spec->glob)
+	/* Without LIB:, PLT entries are those of the program: most libraries have the same ones. */
+	if (ret || search->locations->count || search->spec->glob || search->spec->plt)
 		return ret;
 	for (size_t i = 0; i < search->resolve->nr_modules && !ret; i++) {
 		struct resolve_module *module = &search->resolve->modules[i];
@@ -218,9 +219,11 @@ static int spec_location_check_added(
 
 static int spec_location_find_names(struct location_search *search)
 {
-	return spec_location_check_added(search,
-			spec_find_functions(search->module, search->spec, search->locations),
-			"functions");
+	int ret = search->spec->plt
+			? spec_find_plt(search->module, search->spec, search->locations)
+			: spec_find_functions(search->module, search->spec, search->locations);
+
+	return spec_location_check_added(search, ret, "functions");
 }
 
 static void spec_location_suggest_names(struct resolve_module *module, struct nearest *nearest)
@@ -427,6 +430,80 @@ static int no_symbol(struct location_search *search)
 	return spec_location_unknown(search, &nearest);
 }
 
+/* Whether a file that the spec names imports a function of this name, for a call or its address. */
+static const struct resolve_module *spec_location_importer(const struct location_search *search)
+{
+	for (size_t i = 0; i < search->resolve->nr_modules; i++) {
+		struct resolve_module *module = &search->resolve->modules[i];
+		struct module_imports imports = {.names = NULL};
+		bool has;
+
+		if (!spec_location_module_is_selected(search, module) || module->refused)
+			continue;
+		has = !module_imports_read(module, &imports) &&
+				module_imports_has(&imports, search->spec->name);
+		module_imports_free(&imports);
+		if (has)
+			return module;
+	}
+	return NULL;
+}
+
+/* Returns the number of PLT entries in the files that the spec names. */
+static size_t spec_location_suggest_plt(
+		const struct location_search *search, struct nearest *nearest)
+{
+	size_t known = 0;
+
+	for (size_t i = 0; i < search->resolve->nr_modules; i++) {
+		const struct resolve_module *module = &search->resolve->modules[i];
+		const struct code_function *entries;
+		size_t count;
+
+		if (!spec_location_module_is_selected(search, module) || !module->code)
+			continue;
+		count = code_plt(module->code, &entries);
+		known += count;
+		for (size_t j = 0; j < count && !search->spec->glob; j++)
+			nearest_offer_function(nearest, code_plt_name(module->code, &entries[j]));
+	}
+	return known;
+}
+
+/* Sets the error for a name that no PLT entry has. */
+static int no_plt(struct location_search *search)
+{
+	const struct parsed_spec *spec = search->spec;
+	const char *where = spec->library ? spec->library : program_name(search->resolve);
+	const struct resolve_module *importer;
+	char hint[NEAREST_TEXT_SIZE];
+	struct nearest nearest;
+	size_t known;
+	int ret = fail_unread(search);
+
+	if (ret)
+		return ret;
+	importer = spec->glob ? NULL : spec_location_importer(search);
+	if (importer)
+		return error_set(search->error, -ENOENT,
+				"`--function LIBRARY:NAME` records the calls of all files",
+				"%s has no PLT entry for `%.128s`: it uses the address of the function instead, as with -fno-plt",
+				importer->name, spec->name);
+	nearest_begin(&nearest, spec->name);
+	known = spec_location_suggest_plt(search, &nearest);
+	if (!known)
+		return error_set(search->error, -ENOENT,
+				"`--function LIBRARY:NAME` records the calls of all files",
+				"%s has no PLT entries", where);
+	if (!nearest_text(&nearest, SPEC_PLT, hint, sizeof(hint)))
+		snprintf(hint, sizeof(hint),
+				"`side probe list FILE 'plt:*'` lists its PLT entries");
+	return error_set(search->error, -ENOENT, hint,
+			spec->glob ? "%s has no PLT entry that matches `%.128s`"
+				   : "%s has no PLT entry for `%.128s`",
+			where, spec->name);
+}
+
 /* Apply an offset to the only function found. */
 static int add_offset(struct location_search *search)
 {
@@ -613,6 +690,8 @@ static int find_symbol(struct location_search *search)
 
 	search->locations->is_glob = search->spec->glob;
 	search->locations->one_name = !search->spec->glob;
+	if (!ret && search->spec->plt)
+		return search->locations->count ? 0 : no_plt(search);
 	if (!ret && !search->locations->count && !search->spec->glob && !search->spec->number) {
 		ret = spec_location_search_whole(search, find_pieces);
 		if (ret || search->locations->count)
@@ -854,7 +933,7 @@ int locations_find(struct resolve *resolve, const struct probe_spec *spec,
 					"`%.128s` is not the start of a function",
 					spec->location_text);
 	}
-	if (!ret && spec->kind == RESOLVE_FUNCTION && locations->one_name &&
+	if (!ret && spec->kind == RESOLVE_FUNCTION && locations->one_name && !parsed.plt &&
 			!locations->items[0].inlined)
 		locations_count_inlined(locations);
 	spec_free(&parsed);

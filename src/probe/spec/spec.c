@@ -12,6 +12,8 @@
  * the whole name, without parameters, or without the return type; at last the end of the name. A
  * call of a piece is not a call of the function. The seldom-used part (foo.cold) is never probed.
  * Other pieces (foo.part.0) are probed only by their own symbol or by a pattern that matches it.
+ *
+ * PLT entries are searched only for plt:NAME and NAME@plt.
  */
 #include "spec.h"
 
@@ -153,11 +155,48 @@ static int spec_parse_symbol(const char *text, struct parsed_spec *ret_spec, str
 	return 0;
 }
 
+/* Not `plt::name`, which is a name in a namespace. */
+static bool spec_begins_with_plt(const char *text)
+{
+	size_t length = strlen(SPEC_PLT);
+
+	return !strncmp(text, SPEC_PLT, length) && text[length] != ':';
+}
+
+static bool spec_ends_with_plt(const char *text)
+{
+	size_t length = strlen(text), end = strlen(CODE_PLT_SUFFIX);
+
+	return length >= end && !strcmp(text + length - end, CODE_PLT_SUFFIX);
+}
+
+/* Parses NAME after `plt:`, or NAME@plt. */
+static int spec_parse_plt(const char *text, struct parsed_spec *ret_spec, struct error *error)
+{
+	size_t length = strlen(text);
+
+	ret_spec->plt = true;
+	if (spec_ends_with_plt(text))
+		length -= strlen(CODE_PLT_SUFFIX);
+	if (!length)
+		return error_set(error, -EINVAL, "write plt:NAME or NAME" CODE_PLT_SUFFIX,
+				"missing name of the function that the PLT entry calls");
+	if (spec_store_text(&ret_spec->name, text, length, error))
+		return -ENOMEM;
+	ret_spec->glob = spec_is_glob(ret_spec->name);
+	return 0;
+}
+
 /* Parses what follows LIB:, or the whole text. */
 static int spec_parse_location(const char *text, struct parsed_spec *ret_spec, struct error *error)
 {
-	const char *colon = spec_find_colon(text);
+	const char *colon;
 
+	if (spec_begins_with_plt(text))
+		return spec_parse_plt(text + strlen(SPEC_PLT), ret_spec, error);
+	colon = spec_find_colon(text);
+	if (!colon && spec_ends_with_plt(text))
+		return spec_parse_plt(text, ret_spec, error);
 	if (colon && spec_is_source(text, (size_t)(colon - text)))
 		return spec_parse_line(text, colon, ret_spec, error);
 	if (*text >= '0' && *text <= '9') {
@@ -184,7 +223,7 @@ int spec_parse(const char *text, struct parsed_spec *ret_spec, struct error *err
 		return error_set(error, -EINVAL, "",
 				"the specification of the location is too long");
 	colon = spec_find_colon(text);
-	if (!colon || spec_is_source(text, (size_t)(colon - text)))
+	if (!colon || spec_is_source(text, (size_t)(colon - text)) || spec_begins_with_plt(text))
 		return spec_parse_location(text, ret_spec, error);
 	if (colon == text)
 		return error_set(error, -EINVAL, "write LIBRARY:SYMBOL",
@@ -489,5 +528,45 @@ int spec_find_functions(struct resolve_module *module, const struct parsed_spec 
 		ret = spec_name_find(module, spec, MATCH_READABLE, locations);
 	if (!ret && locations->count == before && !spec->glob)
 		ret = spec_name_find(module, spec, MATCH_END, locations);
+	return ret;
+}
+
+/* ---- PLT entries by name ---- */
+
+static bool spec_plt_fits(const struct parsed_spec *spec, const char *wanted, const char *name)
+{
+	char *readable;
+	bool fits;
+
+	if (spec_name_fits_pattern(spec->name, spec->glob, name))
+		return true;
+	readable = names_readable(name);
+	fits = readable && readable_fits(spec, wanted, readable, true);
+	free(readable);
+	return fits;
+}
+
+int spec_find_plt(struct resolve_module *module, const struct parsed_spec *spec,
+		struct locations *locations)
+{
+	const struct code_function *entries;
+	size_t count = code_plt(module->code, &entries);
+	char *wanted = strdup(spec->name);
+	int ret = wanted ? 0 : -ENOMEM;
+
+	if (wanted)
+		spelling_normalize(wanted);
+	for (size_t i = 0; i < count && !ret; i++) {
+		const char *name = code_plt_name(module->code, &entries[i]);
+		struct location location = {.module = module,
+				.function = &entries[i],
+				.address = entries[i].address,
+				.name = code_name(module->code, &entries[i], 0),
+				.entry = true};
+
+		if (spec_plt_fits(spec, wanted, name))
+			ret = locations_add(locations, &location);
+	}
+	free(wanted);
 	return ret;
 }

@@ -14,6 +14,8 @@ struct resolve_module;
 #define SPEC_TEXT_MAX 4096
 /* Instead of a function: the functions of a library that the program's executable imports. */
 #define SPEC_IMPORTS "$imports"
+/* Before the name of a function: its PLT entry. The same as CODE_PLT_SUFFIX after the name. */
+#define SPEC_PLT "plt:"
 
 enum spec_kind {
 	SPEC_ADDRESS,
@@ -26,6 +28,7 @@ struct parsed_spec {
 	char *library; /* a glob, or the beginning of a name; NULL: not given */
 	char *name;    /* of the symbol or source file */
 	bool glob;     /* the name can select several functions: a glob, or SPEC_IMPORTS */
+	bool plt;      /* PLT entries, which call functions of this name in other files */
 	/* for SPEC_IMPORTS: the names; set by locations_find(). NULL: the name is not SPEC_IMPORTS */
 	const struct module_imports *imports;
 	uint64_t number; /* address, offset or line */
@@ -42,6 +45,12 @@ void spec_free(struct parsed_spec *spec);
 
 /* Adds the functions of the module that the spec names. Returns 0, -ENOMEM or -E2BIG. */
 int spec_find_functions(struct resolve_module *module, const struct parsed_spec *spec,
+		struct locations *locations);
+/*
+ * Adds the PLT entries of the module that call functions of this name. Returns 0, -ENOMEM or
+ * -E2BIG.
+ */
+int spec_find_plt(struct resolve_module *module, const struct parsed_spec *spec,
 		struct locations *locations);
 /* Adds a location, unless the list has it. Returns 0, -ENOMEM or -E2BIG. */
 int locations_add(struct locations *locations, const struct location *location);

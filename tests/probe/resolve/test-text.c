@@ -371,9 +371,9 @@ static void show_spec(const char *text)
 	if (ret)
 		show_error(ret, &error);
 	else
-		sprintf(shown, "%u %s %s %d %llu", spec.kind, spec.library ? spec.library : "-",
+		sprintf(shown, "%u %s %s %d %llu%s", spec.kind, spec.library ? spec.library : "-",
 				spec.name ? spec.name : "-", spec.glob,
-				(unsigned long long)spec.number);
+				(unsigned long long)spec.number, spec.plt ? " plt" : "");
 	spec_free(&spec);
 	assert_null(spec.name);
 	assert_null(spec.library);
@@ -436,6 +436,22 @@ static const struct case_of specs[] = {
 		{"operator+", "1 - operator+ 0 0"},
 		{"x:y", "1 x y 0 0"},
 		{"(a:b)", "1 - (a:b) 0 0"},
+		{"plt:open", "1 - open 0 0 plt"},
+		{"open@plt", "1 - open 0 0 plt"},
+		{"plt:open@plt", "1 - open 0 0 plt"},
+		{"plt:o*n", "1 - o*n 1 0 plt"},
+		{"libc:plt:open", "1 libc open 0 0 plt"},
+		{"libc:open@plt", "1 libc open 0 0 plt"},
+		{"plt:a::b(int)", "1 - a::b(int) 0 0 plt"},
+		{"a::b(int)@plt", "1 - a::b(int) 0 0 plt"},
+		{"plt:", "-22 missing name of the function that the PLT entry calls"},
+		{"@plt", "-22 missing name of the function that the PLT entry calls"},
+		{"libc:plt:", "-22 missing name of the function that the PLT entry calls"},
+		{"plt::open", "1 - plt::open 0 0"},
+		{"plt.so:open", "1 plt.so open 0 0"},
+		{"xplt:open", "1 xplt open 0 0"},
+		{"open@plt+4", "1 - open@plt 0 4"},
+		{"open@pl", "1 - open@pl 0 0"},
 };
 
 /* Each ending of a source file, and other endings. */
