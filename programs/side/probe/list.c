@@ -140,7 +140,9 @@ static void print_chooser(const struct probe_module *module, const struct probe_
 
 	if (!row->chooser)
 		return;
-	printf("  (%s", row->chosen ? "selected for this processor" : "one that it can select");
+	printf("  (%s by the resolver at 0x%" PRIx64,
+			row->chosen ? "selected for this processor" : "one that can be selected",
+			row->chooser->address + (module->memory >= 0 ? module->bias : 0));
 	if (own && strcmp(own, row->name) != 0)
 		printf(": %s", format_printable(own, text, sizeof(text)));
 	putchar(')');

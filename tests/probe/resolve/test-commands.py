@@ -480,9 +480,30 @@ def test_trace_of_all_functions():
     equal(done.status, 7, done.err)
 
 
+def symbol_address(path, name):
+    done = subprocess.run(["nm", path], capture_output=True, text=True, check=True)
+    return int(re.search(rf"^([0-9a-f]+) [iT] {name}$", done.stdout, re.M)[1], 16)
+
+
+def first_mapping(pid, path):
+    """The difference between addresses in the process and in the file."""
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as file:
+        return next(int(line.split("-")[0], 16) for line in file if line.rstrip().endswith(path))
+
+
+def slot_value(pid, path, name, bias):
+    """The address that the loader has written to the slot of the function, which readelf finds."""
+    done = subprocess.run(["readelf", "-rW", path], capture_output=True, text=True, check=True)
+    (offset,) = re.findall(rf"^([0-9a-f]+) .* R_X86_64_(?:JUMP_SLOT|GLOB_DAT|JUMP_SLO) .* {name}(?:@\S+)? \+ 0$", done.stdout, re.M) or \
+        re.findall(rf"^([0-9a-f]+) .* R_X86_64_IRELATIV\w* +{symbol_address(path, name):x}$", done.stdout, re.M)
+    with open(f"/proc/{pid}/mem", "rb", 0) as memory:
+        memory.seek(bias + int(offset, 16))
+        return int.from_bytes(memory.read(8), "little")
+
+
 def test_functions_that_are_chosen():
     """IFUNC: the chosen function is probed, and each call of it is seen."""
-    path = compiled("choosers.c", "-O1", "-fno-builtin")
+    path = compiled("choosers.c", "-O1", "-fno-builtin", "-Wl,-z,now")
     trace = FOLDER + "/chosen"
     done = good("trace", "-o", trace, "-c", f"{path} {ROUNDS}", "--function", "chosen_way", "--arg", "s32:n:%edi",
                 "--function", "libc:strlen", "--arg", "string:text:%rdi")
@@ -498,10 +519,20 @@ def test_functions_that_are_chosen():
         done = good("enable-event", name, "-u", "--pid", program.pid, "--function", function, "--arg", argument, "-s", session.name)
         true("which it has selected" in done.err, done.err)
     equal(program.go(), "done")
+    resolver = symbol_address(path, "chosen_way")
+    bias = first_mapping(program.pid, path)
     listed = good("probe", "list", program.pid, "choosers:chosen_way").out
-    true("selected for this processor: fast_way" in listed, listed)
+    true(f"selected for this processor by the resolver at {resolver + bias:#x}: fast_way" in listed, listed)
     listed = good("probe", "list", path, "chosen_way").out
-    equal(listed.count("one that it can select"), 2, listed)
+    equal(listed.count(f"one that can be selected by the resolver at {resolver:#x}"), 2, listed)
+    # The program calls what the loader has written to its slots.
+    libc = os.path.realpath("/lib/x86_64-linux-gnu/libc.so.6")
+    for name, library in (("strlen", libc), ("memcpy", libc), ("chosen_way", path)):
+        glob = f"{os.path.basename(library)}:{name}"
+        # libc also has an old memcpy, which is no IFUNC.
+        (row,) = [line for line in json_lines(good("probe", "list", "--json", program.pid, glob).out) if line.get("chosen")]
+        slot = slot_value(program.pid, path, name, bias)
+        true(row["runtime"] - slot in (0, 4), (name, row, hex(slot)))
     program.end()
     events = session.end()
     equal([f["n"] for f in of(events, "probe:way")], [str(n) for n in range(ROUNDS)])
