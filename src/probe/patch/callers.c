@@ -415,6 +415,25 @@ static void patch_callers_clear(uint32_t mapping)
 	}
 }
 
+/* The file whose mappings are read. */
+struct callers_file {
+	uint64_t base; /* 0: not known */
+	uint64_t end;
+	unsigned long inode;
+	bool has_code;
+};
+
+/*
+ * lld does not align segments in the file: the code of a small file is in its first page, which is
+ * mapped again directly behind the begin. Before any code, that is no second copy of the file.
+ */
+static bool patch_callers_is_first_again(
+		const struct callers_file *file, uint64_t start, unsigned long inode, bool is_code)
+{
+	return is_code && !file->has_code && file->base && file->inode == inode &&
+			file->end == start;
+}
+
 /*
  * Writable shared mappings of files are not read: JIT compilers use these to write code at one
  * address and execute it at another. Mappings that are gone are cleared last, so a mapping that
@@ -423,8 +442,7 @@ static void patch_callers_clear(uint32_t mapping)
 void patch_callers_scan(void)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
-	uint64_t base = 0;
-	unsigned long base_inode = 0;
+	struct callers_file file = {0};
 	char *line = NULL;
 	size_t size = 0;
 
@@ -436,22 +454,28 @@ void patch_callers_scan(void)
 		unsigned long long start, end, offset;
 		char permissions[5];
 		unsigned long inode;
+		bool is_code;
 
 		if (sscanf(line, "%llx-%llx %4s %llx %*s %lu", &start, &end, permissions, &offset,
 				    &inode) != 5 ||
 				!inode || permissions[3] != 'p')
 			continue;
+		is_code = permissions[2] == 'x';
 		/* In small files, data may be in the same page of the file. */
-		if (!offset && permissions[1] != 'w') {
-			base = permissions[0] == 'r' ? start : 0;
-			base_inode = inode;
-		}
+		if (!offset && permissions[1] != 'w' &&
+				!patch_callers_is_first_again(&file, start, inode, is_code))
+			file = (struct callers_file){
+					.base = permissions[0] == 'r' ? start : 0, .inode = inode};
+		if (inode == file.inode)
+			file.end = end;
 		/* A small program may have only one mapping. */
-		if (permissions[2] == 'x')
+		if (is_code) {
 			patch_callers_add_mapping(start, end, inode,
-					inode == base_inode      ? base
+					inode == file.inode      ? file.base
 							: offset ? 0
 								 : start);
+			file.has_code = true;
+		}
 	}
 	free(line);
 	fclose(maps);

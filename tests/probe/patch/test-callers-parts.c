@@ -524,6 +524,16 @@ static void next_check(const char *permissions, unsigned int offset, unsigned in
 	check(lines);
 }
 
+/* A mapping of the image, and then the first page of a file as code. */
+static void next_first_page(const char *permissions, uint64_t start, unsigned int inode)
+{
+	char line[64];
+
+	snprintf(line, sizeof(line), "%lx-%lx r-xp 00000000 08:01 %u /a\n", start, start + 0x1000,
+			inode);
+	next_check(permissions, 0, 7, line);
+}
+
 static void test_lines(void)
 {
 	const uint64_t base = (uint64_t)(uintptr_t)&image;
@@ -538,7 +548,18 @@ static void test_lines(void)
 			mappings[0].inode == 7);
 	next_check("r-xp", 0, 7, "");
 	CHECK(nr_ranges == 1 && is_range(0, base, 0x1000));
-	/* Code of another file, whose begin is not known. */
+	/*
+	 * The first page of a small file that lld has linked is mapped twice. Behind code, at a
+	 * distance, or of another file, it is a begin of its own, which is no ELF file here.
+	 */
+	next_first_page("r--p", base + 0x1000, 7);
+	CHECK(nr_ranges == 1 && is_range(0, base + 0x1000, 0x1000) && nr_mappings == 1);
+	next_first_page("r-xp", base + 0x1000, 7);
+	CHECK(nr_ranges == 1 && is_range(0, base, 0x1000) && nr_mappings == 2);
+	next_first_page("r--p", base + 0x2000, 7);
+	CHECK(!nr_ranges && nr_mappings == 1);
+	next_first_page("r--p", base + 0x1000, 8);
+	CHECK(!nr_ranges && nr_mappings == 1);
 	next_check("r--p", 0, 7, "5000-6000 r-xp 00001000 08:01 8 /b\n");
 	CHECK(!nr_ranges && nr_mappings == 1 && mappings[0].inode == 8);
 	/* The begin is writable, or cannot be read. */
