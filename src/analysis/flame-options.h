@@ -31,6 +31,7 @@ struct flame_options {
 	bool across;            /* a key means the same in all processes */
 	int weight;             /* enum flame_weight */
 	int by;                 /* enum flame_by: the outermost level of the tree */
+	bool in_order;          /* keep calls in the order of time, without `weight` and `by` */
 	bool debuginfod;        /* servers may be asked for symbols */
 };
 

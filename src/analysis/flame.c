@@ -95,6 +95,9 @@ int flame_open(struct flame *flame, struct error *error)
 	flame->walk.free_user_data = flame_class_free;
 	flame->walk.user = flame;
 	flame->calls.gaps = &flame->gaps;
+	if (flame->options->in_order && flame->options->weight == FLAME_WEIGHT_AUTO &&
+			flame->options->by == FLAME_BY_NOTHING)
+		flame_slices_collect(&flame->slices, &flame->calls);
 	if (!ret && gaps_read(&flame->gaps, flame->walk.options.dir))
 		ret = error_set_no_memory(error);
 	return ret;
@@ -239,6 +242,36 @@ static void flame_add_other_calls(struct flame *flame)
 		flame->unknown_cpu_ns += self;
 }
 
+void flame_slice_name(
+		const struct flame *flame, const struct calls_slice *slice, char *text, size_t size)
+{
+	char name[512];
+
+	identity_text(&flame->identity, slice->process, name, sizeof(name));
+	if (slice->thread < 0)
+		snprintf(text, size, "%s, unknown thread %" PRIu32, name, slice->part);
+	else
+		snprintf(text, size, "%s, thread %" PRId64, name, slice->thread);
+}
+
+/* Pairs and stacks have the weights of the tree only. */
+static int flame_sort_slices(struct flame *flame)
+{
+	struct flame_slices *slices = &flame->slices;
+
+	if (!flame->is_calls)
+		flame_slices_free(slices);
+	for (size_t i = 0; i < slices->nr; i++) {
+		struct calls_slice *slice = &slices->items[i];
+
+		slice->function = flame_function_frame(flame, slice->function);
+		if (slice->function == KEYS_NONE)
+			return -ENOMEM;
+	}
+	flame_slices_sort(slices);
+	return 0;
+}
+
 static int flame_make_tree(struct flame *flame)
 {
 	int ret = flame_tree_init(&flame->tree);
@@ -332,6 +365,8 @@ int flame_read(struct flame *flame, struct error *error)
 		flame_choose_weight(flame);
 		ret = flame_make_tree(flame);
 	}
+	if (!ret)
+		ret = flame_sort_slices(flame);
 	for (uint32_t i = 0; i < flame->wait_keys.count; i++)
 		flame->unfinished += flame->waits[i].is_open;
 	if (ret)
@@ -349,6 +384,7 @@ void flame_free(struct flame *flame)
 	flame_tree_free(&flame->tree);
 	symbols_free(flame->symbols);
 	calls_free(&flame->calls);
+	flame_slices_free(&flame->slices);
 	gaps_free(&flame->gaps);
 	switches_free(&flame->switches);
 	pairs_free(&flame->pairs);

@@ -20,6 +20,7 @@
 #define SIDE_ANALYSIS_FLAME_H
 
 #include "analysis/flame-options.h"
+#include "analysis/flame-slices.h"
 #include "analysis/flame-tree.h"
 #include "analysis/report-calls.h"
 #include "analysis/report-gaps.h"
@@ -81,6 +82,8 @@ struct flame {
 
 	/* Set by flame_read(). */
 	struct flame_tree tree;
+	/* With options->in_order, of a call trace. Their functions are frames of `tree`. */
+	struct flame_slices slices;
 	enum flame_weight weight; /* not FLAME_WEIGHT_AUTO */
 	int64_t first_ns, last_ns;
 	uint64_t events;                      /* events with a weight in the tree */
@@ -104,6 +107,9 @@ int flame_open(struct flame *flame, struct error *error);
  */
 int flame_read(struct flame *flame, struct error *error);
 void flame_free(struct flame *flame);
+/* "server:5, thread 12": the name of the thread of a call. */
+void flame_slice_name(const struct flame *flame, const struct calls_slice *slice, char *text,
+		size_t size);
 
 /* Whether the unit of the weight is ns; otherwise bytes, or a number of events or calls. */
 bool flame_weight_is_time(enum flame_weight weight);

@@ -15,6 +15,23 @@ def folded(text):
     return result
 
 
+def evented(profile, names):
+    """{path: time without callees} of a profile of events, which must be balanced and in the order of time."""
+    result, stack, now = {}, [], profile["startValue"]
+    for event in profile["events"]:
+        assert set(event) == {"type", "frame", "at"} and event["at"] >= now, event
+        if stack:
+            path = tuple(names[i] for i in stack)
+            result[path] = result.get(path, 0) + event["at"] - now
+        now = event["at"]
+        if event["type"] == "O":
+            stack.append(event["frame"])
+        else:
+            assert event["type"] == "C" and stack.pop() == event["frame"], event
+    assert not stack and now <= profile["endValue"] and profile["unit"] == "nanoseconds"
+    return {path: weight for path, weight in result.items() if weight}
+
+
 def speedscope(path):
     """{name of a profile: {path: weight}}"""
     with open(path, encoding="utf-8") as file:
@@ -22,6 +39,10 @@ def speedscope(path):
     names = [frame["name"] for frame in content["shared"]["frames"]]
     result = {}
     for profile in content["profiles"]:
+        assert profile["name"] not in result
+        if profile["type"] == "evented":
+            result[profile["name"]] = evented(profile, names)
+            continue
         assert profile["type"] == "sampled"
         assert len(profile["samples"]) == len(profile["weights"])
         assert profile["endValue"] == sum(profile["weights"])

@@ -45,7 +45,7 @@ def folded(trace, *args, err=""):
 def all_formats(trace, *args):
     """The weights, the same ones in each format; and the counts that pprof has."""
     weights = folded(trace, *args)
-    scope = profiles.speedscope(export(trace, "speedscope", *args))
+    scope = profiles.speedscope(export(trace, "speedscope", *(args or ("--weight", "time"))))
     equal(len(scope), 1)
     equal(list(scope.values())[0], weights)
     types, samples, _ = profiles.pprof(export(trace, "pprof", *args))
@@ -114,6 +114,65 @@ def test_threads_and_processes_apart():
     equal(folded(trace, "--by", "process"), {("server:5", *names): weight for names, weight in Model.merged(model.weights).items()})
     scope = profiles.speedscope(export(trace, "speedscope", "--by", "thread"))
     equal({(name, *names): weight for name, samples in scope.items() for names, weight in samples.items()}, wanted)
+
+
+def test_calls_in_the_order_of_time():
+    """A profile for each thread. The tables of its paths are those of the model; and the intervals of each function."""
+    for seed in range(3):
+        model = Model(seed)
+        trace = call_trace.write(path(f"order{seed}"), model.events, threads=True)
+        out = export(trace, "speedscope")
+        wanted = {}
+        for (thread, names), weight in model.weights.items():
+            if weight:
+                wanted.setdefault(f"server:5, thread {thread}", {})[names] = weight
+        equal(profiles.speedscope(out), wanted)
+        begin, opened, calls = min(event[0] for event in model.events), {}, []
+        with open(out, encoding="utf-8") as file:
+            content = json.load(file)
+        for profile in content["profiles"]:
+            for event in profile["events"]:
+                name = content["shared"]["frames"][event["frame"]]["name"]
+                if event["type"] == "O":
+                    opened.setdefault(profile["name"], []).append((name, event["at"]))
+                else:
+                    calls.append((profile["name"], *opened[profile["name"]].pop(), event["at"]))
+        equal(sorted(calls), sorted(model_calls(model, begin)))
+
+
+def model_calls(model, begin):
+    """(thread, function, begin, end), as the entries and returns of the trace have them."""
+    opened = {}
+    for now, thread, event in model.events:
+        number, fields = event
+        if number == enter("", 0)[0]:
+            opened.setdefault(thread, []).append((fields[:fields.index(0)].decode(), now))
+        else:
+            name, at = opened[thread].pop()
+            yield f"server:5, thread {thread}", name, at - begin, now - begin
+
+
+def test_calls_out_of_order():
+    """Calls without a return, and durations that do not fit: the profile is balanced."""
+    trace = call_trace.write(path("disorder"), [
+        (100, enter("out", 1)), (200, enter("mid", 2)), (300, enter("in", 3)), (700, leave("mid", 2, 5 << 60)), (800, enter("in", 4)),
+        (900, leave("in", 4, 100)), (900, enter("in", 5)), (900, leave("in", 5, 0)), (1000, leave("late", 9, 50)), (1100, leave("out", 1, 1000))])
+    equal(profiles.speedscope(export(trace, "speedscope", err=None)),
+          {"server:5, unknown thread 0": {("out",): 250, ("out", "mid"): 600, ("out", "in"): 100, ("out", "late"): 50}})
+
+
+def test_many_calls():
+    """Beyond the limit, the calls of speedscope are weights. The last call is left out by its time."""
+    count = 500001
+    events = [(2 * i, enter("a", i)) if n == 0 else (2 * i + 1, leave("a", i, 1)) for i in range(1, count + 1) for n in range(2)]
+    trace = call_trace.write(path("calls"), events)
+    out = export(trace, "speedscope", err=None)
+    equal(profiles.speedscope(out), {"time": {("a",): count}})
+    contains(side("export", trace, "--format", "speedscope", "-o", path("again")).err, "more than 500,000 calls")
+    out = export(trace, "speedscope", "--to", "+1ms", err=None)
+    with open(out, encoding="utf-8") as file:
+        text = file.read()
+    equal((text.count('"type":"evented"'), text.count('"type":"O"'), text.count('"type":"C"')), (1, count - 1, count - 1))
 
 
 def test_calls_without_an_end_or_a_begin():
@@ -198,7 +257,7 @@ def test_hostile_names():
     weights = folded(trace)
     longest = max(weights, key=len)
     equal(longest, ("a:b", "line?feed ?[31m", "with space 7", "</script>\"'", "ü", "x" * 4095, ":", " "))
-    scope = profiles.speedscope(export(trace, "speedscope"))["time"]
+    scope = profiles.speedscope(export(trace, "speedscope", "--weight", "time"))["time"]
     equal(max(scope, key=len), tuple(name[:4095] for name in names))
     _, samples, _ = profiles.pprof(export(trace, "pprof"))
     equal(max(samples, key=len), tuple(name[:4095] for name in names))
@@ -210,7 +269,7 @@ def test_invalid_bytes_of_names():
     trace = call_trace.write(path("bytes"), events)
     equal(folded(trace), {("\xff\xfe",): 200})
     equal(profiles.pprof(export(trace, "pprof"))[1], {("\xff\xfe",): [1, 200]})
-    equal(profiles.speedscope(export(trace, "speedscope")), {"time": {("\xff\xfe",): 200}})
+    equal(profiles.speedscope(export(trace, "speedscope", "--weight", "time")), {"time": {("\xff\xfe",): 200}})
 
 
 def test_depth():
@@ -352,7 +411,7 @@ def test_go_reads_the_profiles():
 def test_schema_of_speedscope():
     model = Model(13)
     trace = call_trace.write(path("schema"), model.events, threads=True)
-    files = [export(trace, "speedscope", *args) for args in ((), ("--weight", "count"), ("--by", "thread"))]
+    files = [export(trace, "speedscope", *args) for args in ((), ("--weight", "time"), ("--weight", "count"), ("--by", "thread"))]
     files.append(export(recorded(), "speedscope", "--weight", "bytes"))
     _, missing = npm.install(FOLDER, "ajv/package.json", "speedscope@1.25.0", "ajv@8.17.1")
     if missing:

@@ -38,6 +38,9 @@ static void flame_notes_print_limits(const struct flame *flame)
 				FLAME_GROUPS_MAX);
 	if (flame->tree.node_keys.refused || flame->tree.frame_keys.refused)
 		message_note("call paths beyond the limit of %u are `(others)`", FLAME_NODES_MAX);
+	if (flame->slices.is_full)
+		message_note("more than %s calls are not written in the order of time, but as weights of call paths",
+				format_number(FLAME_SLICES_MAX, number));
 	if (flame->tree.too_deep)
 		message_note("functions deeper than %u count for their caller", FLAME_DEPTH_MAX);
 	if (flame->wait_keys.refused)

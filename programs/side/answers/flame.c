@@ -123,14 +123,15 @@ static int flame_answer(const struct parsed *parsed, const char *dir)
 {
 	const struct flame_arguments *options = &parsed->options.flame;
 	const struct analysis_listener listener = command_listener("analyse");
+	struct flame_options answer = options->answer;
 	struct flame flame = {0}, base = {0};
 	struct error error = {.code = 0};
-	int ret = flame_prepare(&flame, &options->answer, "analyse", dir, &listener, &error);
-	int status = COMMAND_DONE;
+	int ret, status = COMMAND_DONE;
 
+	answer.in_order = options->format == FLAME_ANSWER_SPEEDSCOPE;
+	ret = flame_prepare(&flame, &answer, "analyse", dir, &listener, &error);
 	if (!ret && options->base)
-		ret = flame_prepare(&base, &options->answer, "analyse", options->base, &listener,
-				&error);
+		ret = flame_prepare(&base, &answer, "analyse", options->base, &listener, &error);
 	if (ret)
 		status = message_library_error(&error);
 	confine_readers(dir, options->base);

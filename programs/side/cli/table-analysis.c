@@ -299,10 +299,10 @@ const char *const command_export_paragraphs[] = {
 	"jsonl: one JSON object a line, the same as `side view --json`.",
 	"ctf1, ctf2: a trace in CTF 1.8 or CTF 2 with the selected events; the bytes of the records do not change.",
 	"folded: a line for each call path, `main;outer;inner 12`, for flamegraph.pl, inferno and other programs. "
-	"speedscope: a file for https://www.speedscope.app. "
+	"speedscope: a file for https://www.speedscope.app; without `--weight` and `--by`, calls are in the order of time, a profile for each thread. "
 	"pprof: a file for `go tool pprof` and others. "
 	"svg: a picture, for a browser, a wiki or print. "
-	"These have no times of events. "
+	"folded, pprof and svg have no times of events. "
 	"A path comes from the calls of a call trace, otherwise from the stack of each event. "
 	"The stack is the context backtrace, a field caller, or the context ip.",
 	"In perfetto and chrome, calls of functions (`side trace --exit`) are slices with the name of the function, nested in the track of their thread. "

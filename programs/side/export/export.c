@@ -129,6 +129,7 @@ static int export_flame(
 			.across = options->across,
 			.weight = options->weight,
 			.by = options->by,
+			.in_order = format == FLAME_FORMAT_SPEEDSCOPE,
 			.debuginfod = options->debuginfod};
 	const struct analysis_listener listener = command_listener("export");
 	struct output_file output = OUTPUT_FILE_NONE;
