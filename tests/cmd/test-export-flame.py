@@ -4,6 +4,7 @@
 
 The first argument is a directory for the packages of npm, the second a program with stacks. Without npm or a network, speedscope's schema is skipped.
 """
+import gzip
 import random
 import shutil
 
@@ -406,6 +407,32 @@ def test_go_reads_the_profiles():
             value = lines[0].pop(0)
             found[tuple(line[0] for line in reversed(lines))] = float(value.removesuffix("ns"))
     equal(found, {names: float(weight) for names, weight in Model.merged(model.weights).items()})
+
+
+def test_names_of_rust():
+    """Names as rustc mangles them, in its present form and in the previous one."""
+    source = path("rust.c")
+    with open(source, "w", encoding="ascii") as file:
+        file.write("""#include <stdlib.h>
+            __attribute__((noinline)) void *legacy(int size) __asm__("_ZN7canteen5stove4boil17h0123456789abcdefE");
+            __attribute__((noinline)) void *modern(int size) __asm__("_RINvNtCs1234_7canteen5stove3fryhEB4_");
+            void *legacy(int size) { void *block = malloc(size); __asm__ volatile("" : : "r"(block)); return block; }
+            void *modern(int size) { void *block = legacy(size); __asm__ volatile("" : : "r"(block)); return block; }
+            int main(void) { free(modern(100)); return 0; }""")
+    run("gcc", "-O1", "-g", "-o", path("rust"), source)
+    for name, command in (("stacks", ("record", "-q", "-w", "libc", "--context", "backtrace")),
+                          ("probes", ("trace", "-q", "--function", "canteen::stove::*", "--exit"))):
+        trace = path("rust-" + name)
+        done = side(*command, "-o", trace, "--", path("rust"))
+        equal(done.status, 0, done.err)
+        for to in ("folded", "speedscope", "pprof", "svg"):
+            out = export(trace, to, err=None)
+            with (gzip.open if to == "pprof" else open)(out, "rb") as file:
+                text = file.read()
+            for word in (b"canteen::stove::boil", b"canteen::stove::fry"):
+                contains(text, word, to)
+            for word in (b"_ZN7canteen", b"_RINv", b"17h0123456789abcdef"):
+                equal((to, word in text), (to, False))
 
 
 def test_schema_of_speedscope():

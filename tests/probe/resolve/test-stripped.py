@@ -175,9 +175,25 @@ def test_server():
         done = side("probe", "list", "--debuginfod", other, "serve_order", env=env)
         contains(done.err, "; the servers in DEBUGINFOD_URLS have no debug file for it, or DEBUGINFOD_URLS is not set")
         check_enabled(program, env)
+        check_exported(env)
     finally:
         server.shutdown()
         server.server_close()
+
+
+def check_exported(env):
+    """`side export` asks the servers for the names of callers, only with `--debuginfod`."""
+    program, debug, _ = build("exported")
+    trace = path("exported", "trace")
+    Server.files[f"/buildid/{digits(program)}/debuginfo"] = debug
+    done = side("trace", "-q", "--debuginfod", "--function", "serve_order", "--arg", "$backtrace", "-o", trace, "--", program, "3", env=env)
+    equal(done.status, 0, done)
+    shutil.rmtree(path("cache"))
+    Server.requests.clear()
+    for options in ((), ("--debuginfod",)):
+        done = side("export", trace, "--format", "folded", *options, env=env)
+        equal((done.status, "main" in re.split("[; \n]", done.out)), (0, bool(options)), done)
+        equal(f"/buildid/{digits(program)}/debuginfo" in Server.requests, bool(options), Server.requests)
 
 
 def check_enabled(program, env):
