@@ -124,6 +124,16 @@ static int see_piece(
 	return 0;
 }
 
+/* The gate of a watched return leads to another address. */
+static uint64_t play_return_address(uint64_t address)
+{
+	uint64_t changed = address;
+
+	if (!memcmp(&address, "gategate", sizeof(address)))
+		memcpy(&changed, "returnto", sizeof(changed));
+	return changed;
+}
+
 #define section_epoch(sections) ((void)(sections), &epoch_word)
 #define section_enter(sections, epoch, several) play_enter(epoch, several)
 #define section_leave(epoch) ((void)(epoch), called("leave\n"))
@@ -136,6 +146,7 @@ static int see_piece(
 #define agent_record_is_callback play_is_callback
 #define probe_hit_by_arguments play_by_arguments
 #define patch_hit_scratch play_scratch
+#define patch_return_address play_return_address
 #define recording_begin play_begin
 #define recording_end play_end
 #define probe_fetch_value play_value
@@ -248,8 +259,11 @@ static void test_start(void **unused)
 
 static void test_pieces(void **unused)
 {
+	uint64_t top;
+
 	(void)unused;
 	reset();
+	memcpy(&top, "qrstuvwx", sizeof(top));
 	entry.piece = leave.piece = traced.timed_size = 8;
 	entry.from = leave.from = offsetof(struct patch_hit, registers.rax);
 	traced.publish_timed = see_piece;
@@ -263,6 +277,14 @@ static void test_pieces(void **unused)
 	entry.piece = traced.timed_size = 16;
 	entry.second = offsetof(struct patch_hit, registers.rdx);
 	happen(false, "enter\npiece of 6 \"abcdefghijklmnop\" at 1000\nleave\n");
+	/* A word of the hit, and the return address, which may be watched. */
+	entry.second = 0;
+	entry.second_is_top = true;
+	one_hit.stack = &top;
+	happen(false, "enter\npiece of 6 \"abcdefghqrstuvwx\" at 1000\nleave\n");
+	memcpy(&top, "gategate", sizeof(top));
+	happen(false, "enter\npiece of 6 \"abcdefghreturnto\" at 1000\nleave\n");
+	entry.second_is_top = false;
 	/* Another size, no function, a child of vfork(), no rings. */
 	entry.piece = 8;
 	one_hit.call = 0;

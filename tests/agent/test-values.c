@@ -462,6 +462,9 @@ static const struct probe_fetch_op reg8_op = {.code = PROBE_FETCH_REGISTER, .reg
 				   reg9_op = {.code = PROBE_FETCH_REGISTER, .reg = 9},
 				   load_ops[] = {{.code = PROBE_FETCH_REGISTER},
 						   {.code = PROBE_FETCH_LOAD, .size = 8}},
+				   top_ops[] = {{.code = PROBE_FETCH_REGISTER,
+								.reg = PROBE_STACK_POINTER},
+						   {.code = PROBE_FETCH_LOAD, .size = 8}},
 				   name_op = {.code = PROBE_FETCH_FUNCTION},
 				   site_op = {.code = PROBE_FETCH_SITE},
 				   call_op = {.code = PROBE_FETCH_CALL},
@@ -502,6 +505,18 @@ static void test_one_step(void **state)
 					false},
 			{{.type = PROBE_FIELD_UNSIGNED, .size = 2}, {load_ops, 2},
 					{PROBES_STEP_VALUE, 2, 0}, {PROBES_STEP_VALUE, 2, 0}, 2,
+					true},
+			{{.type = PROBE_FIELD_HEX, .size = 8}, {top_ops, 2},
+					{PROBES_STEP_TOP, 8, 0}, {PROBES_STEP_VALUE, 8, 0}, 8,
+					true},
+			{{.type = PROBE_FIELD_HEX, .size = 8, .guarded = true}, {top_ops, 2},
+					{PROBES_STEP_VALUE, 8, 1}, {PROBES_STEP_VALUE, 8, 1}, 9,
+					true},
+			{{.type = PROBE_FIELD_UNSIGNED, .size = 4}, {top_ops, 2},
+					{PROBES_STEP_VALUE, 4, 0}, {PROBES_STEP_VALUE, 4, 0}, 4,
+					true},
+			{{.type = PROBE_FIELD_HEX, .size = 8}, {load_ops, 2},
+					{PROBES_STEP_VALUE, 8, 0}, {PROBES_STEP_VALUE, 8, 0}, 8,
 					true},
 			{{.type = PROBE_FIELD_FLOAT, .size = 8}, {&long_op, 1},
 					{PROBES_STEP_VALUE, 8, 0}, {PROBES_STEP_VALUE, 8, 0}, 8,
@@ -582,7 +597,8 @@ static void test_ways(void **state)
 	const struct probe_fetch registers[] = {rax, r9, rax, r9, rax, r9, rax},
 				 named[] = {name, rax, r9, rax, r9, rax},
 				 next[] = {{&rsi, 1}, {&rdi, 1}}, mixed[] = {site, name, call},
-				 loads[] = {{load_ops, 2}};
+				 loads[] = {{load_ops, 2}},
+				 freed[] = {{&rdi, 1}, {top_ops, 2}, rax};
 	const uint16_t at_rax = offsetof(struct patch_hit, registers.rax),
 		       at_r9 = offsetof(struct patch_hit, registers.r9);
 	struct probes_table table = {0};
@@ -616,6 +632,16 @@ static void test_ways(void **state)
 			offsetof(struct patch_hit, registers.rdi) == made->from + 8u
 					? 0
 					: offsetof(struct patch_hit, registers.rdi));
+	assert_false(made->second_is_top);
+	made = variants(&table, &event, freed, "88");
+	assert_int_equal(made->piece, 16);
+	assert_int_equal(made->from, offsetof(struct patch_hit, registers.rdi));
+	assert_true(made->second_is_top);
+	made = variants(&table, &event, freed, "888");
+	assert_int_equal(made->piece, PROBES_NO_PIECE);
+	assert_false(made->second_is_top);
+	made = variants(&table, &event, freed, "48");
+	assert_int_equal(made->piece, PROBES_NO_PIECE);
 	made = variants(&table, &event, registers, "84");
 	assert_int_equal(made->piece, PROBES_NO_PIECE);
 	assert_int_equal(made->nr_words, 1);

@@ -426,6 +426,20 @@ static void name_values(struct probe_table_field *field, const struct value *val
 		field->labels = item_labels(&enumeration);
 }
 
+/*
+ * Whether it is the word at the stack pointer, `%rsp+0`: at the begin of a function, its return
+ * address. The agent reads it directly; the kernel may fail to read it.
+ */
+static bool is_top_of_stack(const struct table_builder *builder, const struct value *value)
+{
+	const struct fetch *fetch = &value->fetch;
+
+	return builder->spec->kind == RESOLVE_FUNCTION && !builder->spec->kernel && !value->limit &&
+			fetch->nr_ops == 2 && fetch->ops[0].code == PROBE_FETCH_REGISTER &&
+			fetch->ops[0].reg == PROBE_STACK_POINTER &&
+			fetch->ops[1].code == PROBE_FETCH_LOAD;
+}
+
 /* Registers and the stack can be read; memory behind a pointer may be unmapped. */
 static bool is_guarded(const struct value *value)
 {
@@ -465,7 +479,8 @@ static int spec_table_add_event(struct table_builder *builder, const char *provi
 				.type = values->items[i].type,
 				.size = values->items[i].size,
 				.limit = values->items[i].limit,
-				.guarded = is_guarded(&values->items[i])};
+				.guarded = is_guarded(&values->items[i]) &&
+						!is_top_of_stack(builder, &values->items[i])};
 		name_values(&fields[i], &values->items[i]);
 	}
 	added = probe_table_add_event(builder->writer, &event);

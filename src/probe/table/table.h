@@ -250,6 +250,8 @@ enum probe_fetch_sum {
 	PROBE_SUM_GREATER_EQUAL,
 };
 
+#define PROBE_STACK_POINTER 7 /* the register rsp, in the numbering of `reg` */
+
 struct probe_fetch_op {
 	uint8_t code; /* enum probe_fetch_code */
 	uint8_t size;

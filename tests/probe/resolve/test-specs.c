@@ -768,6 +768,32 @@ static void test_same_fields(void **state)
 	}
 }
 
+/* The return address of a function that the agent watches; the kernel may fail to read it. */
+static void test_top_of_stack(void **state)
+{
+	struct probe_spec spec = {.kind = RESOLVE_FUNCTION};
+	const struct table_builder builder = {.spec = &spec};
+	struct value value = {.type = PROBE_FIELD_HEX, .size = 8, .guarded = true};
+
+	(void)state;
+	(void)fetch_op(&value.fetch, PROBE_FETCH_REGISTER, PROBE_STACK_POINTER, 0, 0);
+	assert_false(is_top_of_stack(&builder, &value));
+	(void)fetch_op(&value.fetch, PROBE_FETCH_LOAD, 0, 8, 0);
+	assert_true(is_top_of_stack(&builder, &value));
+	value.limit = 9;
+	assert_false(is_top_of_stack(&builder, &value));
+	value.limit = 0;
+	spec.kernel = true;
+	assert_false(is_top_of_stack(&builder, &value));
+	spec = (struct probe_spec){.kind = RESOLVE_MARKER};
+	assert_false(is_top_of_stack(&builder, &value));
+	spec.kind = RESOLVE_FUNCTION;
+	value.fetch.nr_ops = 0;
+	(void)fetch_op(&value.fetch, PROBE_FETCH_REGISTER, 5, 0, 0);
+	(void)fetch_op(&value.fetch, PROBE_FETCH_LOAD, 0, 8, 0);
+	assert_false(is_top_of_stack(&builder, &value));
+}
+
 static void test_guarded(void **state)
 {
 	struct value value = {.type = PROBE_FIELD_STRING, .limit = 9, .guarded = false};
@@ -894,6 +920,7 @@ int main(void)
 			cmocka_unit_test(test_fields),
 			cmocka_unit_test(test_same_fields),
 			cmocka_unit_test(test_guarded),
+			cmocka_unit_test(test_top_of_stack),
 			cmocka_unit_test(test_names),
 			cmocka_unit_test(test_failures),
 	};

@@ -90,7 +90,8 @@ struct probes_event {
 enum probes_step_kind {
 	PROBES_STEP_PLAIN, /* unchanged from `from` in the hit */
 	PROBES_STEP_VALUE, /* the lower bytes of the fetched value */
-	PROBES_STEP_WIDE,  /* 16 bytes */
+	PROBES_STEP_TOP,  /* at an entry: the word at the stack pointer, as the program stored it */
+	PROBES_STEP_WIDE, /* 16 bytes */
 	PROBES_STEP_BOOL,
 	PROBES_STEP_NAME, /* the name of the function */
 	PROBES_STEP_STRING,
@@ -100,7 +101,7 @@ enum probes_step_kind {
 
 struct probes_step {
 	uint8_t kind; /* enum probes_step_kind */
-	uint8_t size; /* PROBES_STEP_PLAIN, _VALUE: bytes */
+	uint8_t size; /* PROBES_STEP_PLAIN, _VALUE, _TOP: bytes */
 	/*
 	 * PROBES_STEP_PLAIN: offset in the hit; others: whether they are guarded (struct
 	 * probe_table_field)
@@ -138,7 +139,8 @@ struct probes_layout {
 	 */
 	uint8_t piece;
 	uint16_t from, second;
-	bool leaves; /* the exit event */
+	bool second_is_top; /* PROBES_STEP_TOP; `second` is not its offset then */
+	bool leaves;        /* the exit event */
 
 	uint16_t nr_steps;               /* one for each field */
 	uint16_t nr_plain;               /* number of plain steps at the beginning */

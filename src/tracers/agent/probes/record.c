@@ -320,7 +320,11 @@ static inline __attribute__((always_inline)) bool record_piece(const struct agen
 			__builtin_expect(event->timed_size != layout->piece, 0))
 		return false;
 	ticks = ticks_of(hit, leaves);
-	if (layout->second) {
+	if (__builtin_expect(layout->second_is_top, 0)) {
+		memcpy(&words[0], from, sizeof(words[0]));
+		words[1] = patch_return_address(*hit->stack);
+		from = (const char *)words;
+	} else if (layout->second) {
 		memcpy(&words[0], from, sizeof(words[0]));
 		memcpy(&words[1], (const char *)hit + layout->second, sizeof(words[1]));
 		from = (const char *)words;

@@ -29,6 +29,17 @@ static int probes_step_hit_offset(bool leaves, const struct probe_fetch *fetch)
 	}
 }
 
+/* At an entry, the page of the stack pointer is mapped, and the word may be a gate's address. */
+static bool probes_step_is_top(
+		bool leaves, const struct probe_table_field *field, const struct probe_fetch *fetch)
+{
+	return !leaves && !field->guarded && field->size == sizeof(uint64_t) &&
+			fetch->nr_ops == 2 && fetch->ops[0].code == PROBE_FETCH_REGISTER &&
+			fetch->ops[0].reg == PROBE_STACK_POINTER &&
+			fetch->ops[1].code == PROBE_FETCH_LOAD &&
+			fetch->ops[1].size == sizeof(uint64_t);
+}
+
 static bool is_name(const struct probe_fetch *fetch)
 {
 	return fetch->nr_ops == 1 && fetch->ops->code == PROBE_FETCH_FUNCTION;
@@ -68,6 +79,8 @@ static size_t make_plain_step(bool leaves, struct probes_step *ret_step,
 	ret_step->kind = offset < 0 ? PROBES_STEP_VALUE : PROBES_STEP_PLAIN;
 	if (offset >= 0)
 		ret_step->from = (uint16_t)offset;
+	else if (probes_step_is_top(leaves, field, fetch))
+		ret_step->kind = PROBES_STEP_TOP;
 	ret_step->size = field->size;
 	return field->size;
 }
@@ -85,6 +98,13 @@ static void make_piece(struct probes_layout *layout)
 
 	layout->from = layout->second = 0;
 	layout->piece = PROBES_NO_PIECE;
+	/* Of a function that frees: the block and the caller. */
+	if (layout->nr_steps == 2 && layout->nr_words == 1 && steps[1].kind == PROBES_STEP_TOP) {
+		layout->from = steps[0].from;
+		layout->piece = 2 * sizeof(uint64_t);
+		layout->second_is_top = true;
+		return;
+	}
 	if (layout->nr_steps != layout->nr_plain || layout->nr_steps > 2 ||
 			(layout->nr_steps == 2 && layout->nr_words != 2))
 		return;
