@@ -512,6 +512,7 @@ struct parsed {
 	int operand_count;
 	bool dashes;     /* "--" precedes the operands */
 	bool for_answer; /* runs for another verb: hints name options of that verb */
+	bool no_threads; /* that verb does not use the threads of events */
 	char **args;     /* the command line in its original order, for side-more; NULL: not kept */
 	struct text_list kept; /* allocated texts that options refer to; parsed_free() frees them */
 };

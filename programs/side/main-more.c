@@ -115,7 +115,8 @@ int main(int argc, char **argv)
 	prctl(PR_SET_NAME, "side");
 	confine_enable();
 	status = parse_command_line(argc, argv, &parsed, &error);
-	parsed.for_answer = !strcmp(argv[0], MORE_ANSWER);
+	parsed.no_threads = !strcmp(argv[0], MORE_ANSWER_NO_THREADS);
+	parsed.for_answer = parsed.no_threads || !strcmp(argv[0], MORE_ANSWER);
 	output_start(&parsed.common, parsed.verb ? parsed.verb->name : NULL);
 	if (status)
 		status = message_error(COMMAND_USAGE, error.hint, "%s", error.message);

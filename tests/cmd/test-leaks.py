@@ -184,6 +184,7 @@ def test_running():
     events = [json.loads(line) for line in run(side, "view", "--json", trace).stdout.splitlines()]
     kept = {(event["event"], name) for event in events for name in ("backtrace", "caller") if name in event.get("fields", ())}
     expect_equal(kept, {("probe:malloc", "backtrace"), ("probe:free", "caller")}, "stacks of blocks, callers of frees")
+    expect(not any("vtid" in json.dumps(event) for event in events if event["event"].startswith("probe:")), "threads are left out")
     process.stdin.close()
     expect_equal(process.wait(timeout=60), 7, "run")
 

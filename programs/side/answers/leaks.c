@@ -129,6 +129,7 @@ int cmd_leaks(const struct parsed *parsed)
 			.command_args = recording_leaks_command,
 			.process_args = recording_leaks_process,
 			.command_blocks = true,
+			.no_threads = true,
 			.add_args = leaks_add_args,
 			.answer = leaks_answer,
 	};

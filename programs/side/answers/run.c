@@ -150,7 +150,8 @@ static char **answer_args(const struct parsed *parsed, const struct answer_optio
 	const uint64_t size = options->buffer_size ? options->buffer_size
 						   : rings_size(options->pid, blocks);
 	char **args = NULL;
-	bool added = helper_add(&args, MORE_ANSWER, NULL) &&
+	const char *program = plan->no_threads ? MORE_ANSWER_NO_THREADS : MORE_ANSWER;
+	bool added = helper_add(&args, program, NULL) &&
 			answer_add_args(&args,
 					options->pid ? plan->process_args : plan->command_args) &&
 			helper_add(&args, parsed->common.verbose ? "-v" : "-q", NULL) &&

@@ -21,6 +21,8 @@ struct answer_plan {
 	 * waits.
 	 */
 	bool command_blocks;
+	/* The answer does not use the threads of probe events: they are not recorded. */
+	bool no_threads;
 	/* Adds options from the command line; NULL: none. False: out of memory. */
 	bool (*add_args)(const struct parsed *parsed, char ***args);
 	/* Answers from the trace. Returns an exit status. For a recording, in another process. */

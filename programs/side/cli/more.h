@@ -24,5 +24,7 @@ void more_explain(char **argv);
 #define MORE_EXPLAIN "side-explain"
 /* Argument 0 of side-more if it records for a verb that answers a question. */
 #define MORE_ANSWER "side-answer"
+/* The same for a verb that does not use the threads of events: `side trace` leaves them out. */
+#define MORE_ANSWER_NO_THREADS "side-answer-no-threads"
 
 #endif /* PROGRAMS_SIDE_CLI_MORE_H */

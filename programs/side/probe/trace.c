@@ -777,7 +777,7 @@ static int trace_run(
 	if (!status && !tracing->is_unreachable)
 		status = resolve_all(tracing, options->global.on ? 0 : (pid_t)options->pid,
 				options->global.on);
-	if (!status)
+	if (!status && !parsed->no_threads)
 		add_threads(tracing);
 	if (!status && options->global.on)
 		return trace_start_global(tracing, parsed, count ? args : NULL);
