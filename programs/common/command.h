@@ -78,6 +78,7 @@ enum verb_id {
 	VERB_REGENERATE,
 	VERB_SAVE,
 	VERB_LOAD,
+	VERB_RUN,
 	VERB_TOP,
 	VERB_DAEMON,
 	VERB_DOCTOR,
@@ -650,6 +651,7 @@ int cmd_attach(const struct parsed *parsed);
 int cmd_detach(const struct parsed *parsed);
 int cmd_recover(const struct parsed *parsed);
 int cmd_adopt(const struct parsed *parsed);
+int cmd_run(const struct parsed *parsed);
 int cmd_list(const struct parsed *parsed);
 int cmd_view(const struct parsed *parsed);
 int cmd_expand(const struct parsed *parsed);

@@ -75,6 +75,7 @@ static int side_more_run_verb(struct parsed *parsed)
 	case VERB_DETACH: return cmd_detach(parsed);
 	case VERB_RECOVER: return cmd_recover(parsed);
 	case VERB_ADOPT: return cmd_adopt(parsed);
+	case VERB_RUN: return cmd_run(parsed);
 	case VERB_VIEW: return cmd_view(parsed);
 	case VERB_EXPAND: return cmd_expand(parsed);
 	case VERB_REPORT: return cmd_report(parsed);

@@ -118,6 +118,11 @@
 #define WIRE_ACK_REFUSALS_MAX 4096
 
 #define WIRE_SOCKET_ENV "SIDE_AGENT_SOCKET"
+/*
+ * Sockets of `side run`, which receive UNRECORDED messages only. The programs join the sessions of
+ * the daemon.
+ */
+#define WIRE_REPORT_ENV "SIDE_REPORT_SOCKET"
 
 enum wire_type {
 	WIRE_HELLO = 1,

@@ -828,21 +828,6 @@ static int handle_probed(struct session *session, struct connection *connection,
 
 /* ---- MISSED ---- */
 
-static const char *connection_unrecorded_reason(uint32_t reason)
-{
-	switch (reason) {
-	case WIRE_UNRECORDED_MEMORY:
-		return "its limit of address space (ulimit -v) leaves no space for the buffers\nraise the limit, or make the buffers smaller with `--buffer-size`";
-	case WIRE_UNRECORDED_FILES:
-		return "its limit of open files (ulimit -n) leaves no descriptor for the buffers\nraise the limit";
-	case WIRE_UNRECORDED_LOADER:
-		return "its loader could not load the agent, and has printed the reason";
-	case WIRE_UNRECORDED_ERROR:
-		return "a system call that receives or maps its buffers failed\n`SIDE_DEBUG=1` in its environment prints the error";
-	default: return "the agent cannot work in it";
-	}
-}
-
 static void report_late(struct session *session, const struct connection *connection,
 		const char *name, const struct wire_unrecorded *unrecorded)
 {
@@ -861,7 +846,7 @@ static void connection_report_started(struct session *session, const struct conn
 {
 	char printable[PATH_MAX];
 
-	if (unrecorded_files_note(session, connection->uid, unrecorded->name))
+	if (unrecorded_files_note(&session->unrecorded_files, connection->uid, unrecorded->name))
 		report_about(session, connection->uid, connection->peer, true,
 				"not recorded: %s %s",
 				format_printable(unrecorded->name, printable, sizeof(printable)),
@@ -876,11 +861,13 @@ static void connection_report_unrecorded(struct session *session,
 	const char *reason = unrecorded_files_reason(unrecorded->reason);
 
 	session->refusals.nr_processes++;
-	if (reason && !unrecorded_files_note(session, connection->uid, unrecorded->name))
+	if (reason &&
+			!unrecorded_files_note(&session->unrecorded_files, connection->uid,
+					unrecorded->name))
 		return;
 	report_about(session, connection->uid, connection->peer, true,
 			"process %d (%s) is not recorded: %s", (int)connection->peer, name,
-			reason ? reason : connection_unrecorded_reason(unrecorded->reason));
+			reason ? reason : unrecorded_process_reason(unrecorded->reason));
 }
 
 /* This is the program's only message: close the connection, because the program waits for that. */

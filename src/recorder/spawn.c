@@ -59,7 +59,7 @@ int spawn_sockets(struct session *session, struct error *error)
  * library is loaded first. None of the preloaded libraries replaces a function that the sanitizer
  * must intercept, so this disables the check. Programs without the sanitizer ignore the variable.
  */
-static void let_sanitizer_be_second(void)
+void spawn_let_sanitizer_be_second(void)
 {
 	const char *there = getenv("ASAN_OPTIONS");
 	char *options;
@@ -78,7 +78,7 @@ static void set_environment(const struct session *session)
 	size_t i;
 
 	setenv("LD_PRELOAD", session->spawn.preload, 1);
-	let_sanitizer_be_second();
+	spawn_let_sanitizer_be_second();
 	setenv(WIRE_SOCKET_ENV, session->spawn.sockets, 1);
 	for (i = 0; i < session->spawn.nr_environment; i++)
 		putenv(session->spawn.environment[i]);
@@ -124,7 +124,7 @@ static _Noreturn void run_command(
 	_exit(code == ENOENT ? 127 : 126);
 }
 
-static int fail_exec(struct error *error, const char *name, int code)
+int spawn_exec_error(struct error *error, const char *name, int code)
 {
 	char path[PATH_MAX];
 	bool is_there = session_program(name, path) >= 0 || *path;
@@ -281,7 +281,7 @@ int session_spawn(struct session *session, char *const argv[], struct error *err
 	if (code) {
 		waitpid(pid, NULL, 0);
 		helper_process_end(session);
-		return fail_exec(error, argv[0], code);
+		return spawn_exec_error(error, argv[0], code);
 	}
 	if (ret || session->command.helper)
 		return ret;

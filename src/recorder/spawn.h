@@ -40,5 +40,9 @@ void spawn_ignore_requests(struct session *session);
  * own.
  */
 int spawn_sockets(struct session *session, struct error *error);
+/* Changes ASAN_OPTIONS of this process, which is about to execute a program. Also for `side run`. */
+void spawn_let_sanitizer_be_second(void);
+/* The error of exec() for a command of this name, with its errno `code`. Also for `side run`. */
+int spawn_exec_error(struct error *error, const char *name, int code);
 
 #endif

@@ -39,15 +39,29 @@ const char *unrecorded_files_reason(uint32_t reason)
 	}
 }
 
+const char *unrecorded_process_reason(uint32_t reason)
+{
+	switch (reason) {
+	case WIRE_UNRECORDED_MEMORY:
+		return "its limit of address space (ulimit -v) leaves no space for the buffers\nraise the limit, or make the buffers smaller with `--buffer-size`";
+	case WIRE_UNRECORDED_FILES:
+		return "its limit of open files (ulimit -n) leaves no descriptor for the buffers\nraise the limit";
+	case WIRE_UNRECORDED_LOADER:
+		return "its loader could not load the agent, and has printed the reason";
+	case WIRE_UNRECORDED_ERROR:
+		return "a system call that receives or maps its buffers failed\n`SIDE_DEBUG=1` in its environment prints the error";
+	default: return "the agent cannot work in it";
+	}
+}
+
 bool unrecorded_files_is_started(uint32_t reason)
 {
 	return reason >= WIRE_UNRECORDED_STARTS_STATIC &&
 			reason <= WIRE_UNRECORDED_STARTS_PROCESSOR;
 }
 
-bool unrecorded_files_note(struct session *session, uid_t uid, const char *file)
+bool unrecorded_files_note(struct session_unrecorded_files *files, uid_t uid, const char *file)
 {
-	struct session_unrecorded_files *files = &session->unrecorded_files;
 	const uint64_t hash = hash_fnv1a_64_text(
 			hash_fnv1a_64(HASH_FNV1A_64_BEGIN, &uid, sizeof(uid)), file);
 	const size_t nr = files->nr < UNRECORDED_FILES_MAX ? files->nr : UNRECORDED_FILES_MAX;
@@ -74,7 +88,7 @@ void unrecorded_files_report_command(struct session *session)
 
 	if (!session->command.never_meets || session_program(session->command.name, path) < 0 ||
 			!realpath(path, file) || unrecorded_files_is_recorded(session, file) ||
-			!unrecorded_files_note(session, getuid(), file))
+			!unrecorded_files_note(&session->unrecorded_files, getuid(), file))
 		return;
 	report(session, true, "not recorded: %s", session->command.never_meets);
 }

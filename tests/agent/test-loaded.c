@@ -74,13 +74,13 @@ static int note_int(const char *text, const char *path, int number)
 	return result_of_request;
 }
 
-static const char *variables[5]; /* in the order of names[] */
+static const char *variables[6]; /* in the order of names[] */
 static const char *const names[] = {"SIDE_TIMEOUT_FACTOR", "SIDE_PATIENCE", WIRE_SOCKET_ENV,
-		AGENT_KERNEL_ENV, AGENT_SESSION_ENV};
+		AGENT_KERNEL_ENV, AGENT_SESSION_ENV, WIRE_REPORT_ENV};
 
 static const char *fake_variable(const char *name)
 {
-	for (int i = 0; i < 5; i++)
+	for (int i = 0; i < 6; i++)
 		if (!strcmp(name, names[i]))
 			return variables[i];
 	abort();
@@ -669,7 +669,13 @@ static void test_start(void **state)
 	is_sandbox = false;
 	start_again();
 	assert_string_equal(order, "missed(/s,3)");
+	variables[5] = "/run";
+	start_again();
+	assert_string_equal(order, "missed(/s,3) missed(/run,3)");
 	variables[2] = NULL;
+	start_again();
+	assert_string_equal(order, "missed(/run,3)");
+	variables[5] = NULL;
 	start_again();
 	assert_string_equal(order, "");
 	is_whole = true;

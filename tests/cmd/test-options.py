@@ -10,7 +10,7 @@ from harness import *
 VERBS = ["record", "attach", "detach", "recover", "adopt", "list", "view", "expand", "report", "leaks", "locks", "calls", "slow", "flame", "diff", "explore", "export", "send", "receive",
          "create", "set-session", "start", "stop",
          "destroy", "status", "enable-event", "disable-event", "enable-channel", "disable-channel", "add-context",
-         "track", "untrack", "snapshot", "rotate", "clear", "statedump", "regenerate", "save", "load", "top", "daemon", "doctor", "complete", "probe", "trace", "kernel",
+         "track", "untrack", "snapshot", "rotate", "run", "clear", "statedump", "regenerate", "save", "load", "top", "daemon", "doctor", "complete", "probe", "trace", "kernel",
          "version", "help"]
 ESCAPE = "\033["
 
@@ -52,7 +52,6 @@ def test_unknown_verbs():
 def test_habits_of_other_tools():
     refused("script", printing=["unknown verb `script`", "side view DIR"])
     refused("stat", "ls", printing=["unknown verb `stat`", "side report DIR"])
-    refused("run", "ls", printing=["side record COMMAND"])
     refused("record", "-p", "1", printing=["no option `-p`", "side attach -p PID"])
     refused("record", "--pid=1", printing=["no option `--pid`", "side attach -p PID"])
     refused("record", "-a", printing=["no option `-a`", "side create"])

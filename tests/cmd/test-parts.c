@@ -998,12 +998,11 @@ static void test_habits(void **unused)
 	const struct verb *record = command_find_verb("record"), *view = command_find_verb("view");
 
 	(void)unused;
-	assert_string_equal(
-			habits_hint(NULL, "run"), "use `side record COMMAND` to record a command");
+	assert_string_equal(habits_hint(NULL, "start-daemon"), "`side daemon` starts the daemon");
 	assert_string_equal(habits_hint(NULL, "add-trigger"),
 			"`side create --snapshot-on WHAT` writes snapshots automatically");
 	assert_null(habits_hint(NULL, "-p"));
-	assert_null(habits_hint(record, "run"));
+	assert_null(habits_hint(record, "start-daemon"));
 	assert_string_equal(habits_hint(record, "-p"),
 			"use `side attach -p PID` for a running program");
 	assert_null(habits_hint(view, "-p"));

@@ -678,7 +678,7 @@ static void test_spawn(void **state)
 	program_result = -ENOENT;
 	free(the_session.command.name);
 	the_session.command.name = NULL;
-	assert_int_equal(fail_exec(&the_error, "x/y", ENOENT), -ENOENT);
+	assert_int_equal(spawn_exec_error(&the_error, "x/y", ENOENT), -ENOENT);
 	check_error(ERROR_NOT_FOUND, -ENOENT, "cannot run x/y: there is no such file", "");
 	*calls = '\0';
 }

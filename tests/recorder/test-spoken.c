@@ -335,14 +335,14 @@ static void test_unrecorded_files_limit(void)
 
 	for (int i = 0; i < UNRECORDED_FILES_MAX; i++) {
 		snprintf(file, sizeof(file), "/bin/%d", i);
-		CHECK(unrecorded_files_note(session, 1, file));
+		CHECK(unrecorded_files_note(&session->unrecorded_files, 1, file));
 	}
-	CHECK(!unrecorded_files_note(session, 1, "/bin/0"));
-	CHECK(!unrecorded_files_note(session, 1, file));
-	CHECK(unrecorded_files_note(session, 2, "/bin/0"));
-	CHECK(unrecorded_files_note(session, 1, "/bin/0"));
-	CHECK(!unrecorded_files_note(session, 1, "/bin/2"));
-	CHECK(unrecorded_files_note(session, 1, "/bin/1"));
+	CHECK(!unrecorded_files_note(&session->unrecorded_files, 1, "/bin/0"));
+	CHECK(!unrecorded_files_note(&session->unrecorded_files, 1, file));
+	CHECK(unrecorded_files_note(&session->unrecorded_files, 2, "/bin/0"));
+	CHECK(unrecorded_files_note(&session->unrecorded_files, 1, "/bin/0"));
+	CHECK(!unrecorded_files_note(&session->unrecorded_files, 1, "/bin/2"));
+	CHECK(unrecorded_files_note(&session->unrecorded_files, 1, "/bin/1"));
 	session_close(session, true, &error);
 }
 

@@ -181,6 +181,14 @@ static void go_on(pid_t child)
 	assert_int_equal(WSTOPSIG(status), SIGTRAP | 0x80);
 }
 
+/* The value of the variable of `side run` in the child; NULL: none. */
+static const char *report_variable;
+
+static int set_variable(const char *name, const char *value)
+{
+	return value ? setenv(name, value, 1) : unsetenv(name);
+}
+
 /* Runs the constructor in a child with the variable, or without one, and compares its calls. */
 static void assert_calls(const char *variable, const char *wanted)
 {
@@ -189,7 +197,8 @@ static void assert_calls(const char *variable, const char *wanted)
 	int status;
 
 	if (!child) {
-		if ((variable ? setenv(SHIM_VARIABLE, variable, 1) : unsetenv(SHIM_VARIABLE)) ||
+		if (set_variable(SHIM_VARIABLE, variable) ||
+				set_variable(SHIM_REPORT_VARIABLE, report_variable) ||
 				ptrace(PTRACE_TRACEME, 0, NULL, NULL) || raise(SIGSTOP))
 			_exit(1);
 		shim_loaded();
@@ -247,6 +256,19 @@ static void test_all(void **unused)
 			"connect 7 1 /cde 0\n" OF_REASON(REASON_NUMBER) POLL CLOSE);
 	assert_calls("", BEGIN);
 	assert_calls(":", BEGIN);
+}
+
+/* `side run` gets the report, too, or alone. */
+static void test_run(void **unused)
+{
+	(void)unused;
+	reset();
+	report_variable = "/cde";
+	assert_calls("ab",
+			BEGIN SOCKET "connect 7 1 ab 0\n" OF_REASON(REASON_NUMBER) POLL CLOSE SOCKET
+			"connect 7 1 /cde 0\n" OF_REASON(REASON_NUMBER) POLL CLOSE);
+	assert_calls(NULL, BEGIN SOCKET "connect 7 1 /cde 0\n" OF_REASON(REASON_NUMBER) POLL CLOSE);
+	report_variable = NULL;
 }
 
 static void test_nothing(void **unused)
@@ -339,6 +361,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(test_all),
+			cmocka_unit_test(test_run),
 			cmocka_unit_test(test_nothing),
 			cmocka_unit_test(test_name),
 			cmocka_unit_test(test_failing),

@@ -23,7 +23,6 @@ struct habit {
 	"leave it out: `side enable-event 'libc:*'` selects the events of a wrapper that programs preload"
 
 static const struct habit habits[] = {
-		{NULL, "run", "use `side record COMMAND` to record a command"},
 		{NULL, "start-daemon", "`side daemon` starts the daemon"},
 		{NULL, "list-sessions", "`side list` shows the sessions"},
 		{NULL, "list-events", "`side list -u` shows the events of programs that run"},

@@ -288,6 +288,39 @@ const struct example table_start_examples[] = {
 	{ .command = NULL },
 };
 
+const struct option table_run_options[] = {
+	{
+		.letter = 's',
+		.name = "session",
+		.argument = "SESSION",
+		.kind = OPTION_TEXT,
+		.completion = COMPLETE_SESSION,
+		.offset = offsetof(struct control_options, session),
+		.standard = "all sessions",
+		.sentence = "Record the programs in this session only.",
+	},
+	ONLY_OPTIONS, END,
+};
+
+const char *const table_run_paragraphs[] = {
+	"Runs a command. "
+	"It and its children join the sessions of the daemon when they start, whether or not they use libside. "
+	"So probes of `side enable-event --exe FILE` are set in each program that runs FILE, by a jump.",
+	"The command runs in the process of `side run`: output, signals, terminal and exit status are its own. "
+	"The exit status is 127 if there is no such command, and 126 if it cannot be executed.",
+	"A program that cannot be recorded (static, 32-bit, musl, set-user-ID) runs unchanged. "
+	"Each such file is reported once, on standard error, while the command runs.",
+	NULL,
+};
+
+const struct example table_run_examples[] = {
+	{ "side run -- make check",
+		"Record all programs that a build starts." },
+	{ "side run --session web -- perl script.pl",
+		"Record a script in the session web only." },
+	{ .command = NULL },
+};
+
 const char *const table_stop_paragraphs[] = {
 	"Stops a session. "
 	"When the verb returns, everything recorded until then is in the trace. "
@@ -420,7 +453,7 @@ const struct option table_enable_event_options[] = {
 		.kind = OPTION_TEXT,
 		.completion = COMPLETE_FILE,
 		.offset = offsetof(struct control_options, exe),
-		.sentence = "Set a probe in every program that runs this file and finds the daemon, now and later.",
+		.sentence = "Set a probe in every program that runs this file and finds the daemon, now and later. `side run` starts programs so that they find it, also without libside.",
 	},
 	{
 		.name = "allow-unsafe-exit",

@@ -325,6 +325,7 @@ static const char *const export_see_also[] = { "record", "report", "view", NULL 
 
 static const char *const create_see_also[] = { "enable-event", "start", NULL };
 static const char *const set_session_see_also[] = { "create", NULL };
+static const char *const run_see_also[] = { "attach", "enable-event", "record", "start", NULL };
 static const char *const start_see_also[] = { "create", "stop", NULL };
 static const char *const stop_see_also[] = { "destroy", "start", NULL };
 static const char *const destroy_see_also[] = { "create", "stop", NULL };
@@ -489,6 +490,9 @@ const struct verb command_verbs[] = {
 	{ VERBS_SESSIONS, VERB_START, "start", "[SESSION]", COMPLETE_SESSION, false, 0, 1, NULL,
 		"Start recording.", table_start_paragraphs, table_start_options,
 		table_start_examples, start_see_also },
+	{ VERBS_SESSIONS, VERB_RUN, "run", "[--] COMMAND [ARGUMENT...]", COMPLETE_COMMAND, true, 1, 0, "missing operand: a command to run",
+		"Run a command whose programs join the sessions, also without libside.", table_run_paragraphs, table_run_options,
+		table_run_examples, run_see_also },
 	{ VERBS_SESSIONS, VERB_STOP, "stop", "[SESSION]", COMPLETE_SESSION, false, 0, 1, NULL,
 		"Stop recording.", table_stop_paragraphs, table_start_options,
 		table_stop_examples, stop_see_also },

@@ -36,6 +36,25 @@ static int check_name(const char *name)
 	return COMMAND_DONE;
 }
 
+/* A probe that no program can ever get is refused. The kernel can watch most of these files. */
+static int check_joins(const char *file)
+{
+	static const char hint[] = "use `--global`: the kernel watches the file";
+	char *why = session_never_meets(file);
+	int status = COMMAND_DONE;
+
+	if (why)
+		status = message_error(COMMAND_FAILED, hint,
+				"cannot probe programs that run it: %.*s", (int)strcspn(why, "\n"),
+				why);
+	else if (session_is_foreign(file))
+		status = message_error(COMMAND_FAILED, NULL,
+				"cannot probe programs that run %.256s: it has another C library than the GNU C library, or is for another processor",
+				file);
+	free(why);
+	return status;
+}
+
 static int find_exe(struct enabling *enabling)
 {
 	const struct control_options *options = enabling->options;
@@ -55,7 +74,7 @@ static int find_exe(struct enabling *enabling)
 				options->exe);
 	snprintf(enabling->exe, sizeof(enabling->exe), "%s", exe.path);
 	enabling->files_of = exe.runs;
-	return COMMAND_DONE;
+	return options->global.on ? COMMAND_DONE : check_joins(enabling->exe);
 }
 
 static int probe_enable_check_options(struct enabling *enabling)

@@ -161,7 +161,10 @@ static int probe_report_print_probe(struct json_object *probe, const struct prob
 		message_note_hint("`side start` sets it",
 				"%s is part of the session, which is stopped", event);
 	else if (!count)
-		message_note("%s is part of the session; no program has it yet", event);
+		message_note_hint(*ask_text(probe, "exe")
+						? "`side run -- COMMAND` starts programs so that they get it, also without libside"
+						: NULL,
+				"%s is part of the session; no program has it yet", event);
 	return refused && !set ? COMMAND_FAILED : COMMAND_DONE;
 }
 

@@ -200,12 +200,9 @@ static char *path_for_loaders(char *path, const char *file)
 	return of_loaders;
 }
 
-/*
- * Appends a library to session->spawn.preload, unless the user's value of LD_PRELOAD already
- * contains it.
- */
-static int add_preload(struct session *session, const char *existing, const char *wrapper,
-		const char *file, struct error *error)
+/* Appends a library, unless the user's value of LD_PRELOAD already contains it. */
+static int add_preload(char **preload, const char *existing, const char *wrapper, const char *file,
+		struct error *error)
 {
 	char *path = traced_library_find(file);
 	char *joined;
@@ -222,35 +219,34 @@ static int add_preload(struct session *session, const char *existing, const char
 		return -EINVAL;
 	}
 	/* Inside another recording, LD_PRELOAD already contains it. */
-	if (is_in_list(existing, path) || is_in_list(session->spawn.preload, path)) {
+	if (is_in_list(existing, path) || is_in_list(*preload, path)) {
 		free(path);
 		return 0;
 	}
-	size = asprintf(&joined, "%s%s%s", session->spawn.preload,
-			*session->spawn.preload ? ":" : "", path);
+	size = asprintf(&joined, "%s%s%s", *preload, **preload ? ":" : "", path);
 	free(path);
 	if (size < 0)
 		return error_set_no_memory(error);
-	free(session->spawn.preload);
-	session->spawn.preload = joined;
+	free(*preload);
+	*preload = joined;
 	return 0;
 }
 
 /* Adds the shim, which reports if the agent is not loaded. */
-static int add_check(struct session *session, const char *existing, struct error *error)
+static int add_check(char **preload, const char *existing, struct error *error)
 {
 	char *top = traced_library_find("side-preload"), *path = NULL, *joined = NULL;
 	int ret = 0;
 
-	if (top && strstr(session->spawn.preload, "/$LIB/") &&
+	if (top && strstr(*preload, "/$LIB/") &&
 			asprintf(&path, "%s/$LIB/side-preload/libside-preload-64.so", top) < 0)
 		path = NULL;
 	if (path && !is_in_list(existing, path)) {
-		if (asprintf(&joined, "%s:%s", session->spawn.preload, path) < 0) {
+		if (asprintf(&joined, "%s:%s", *preload, path) < 0) {
 			ret = error_set_no_memory(error);
 		} else {
-			free(session->spawn.preload);
-			session->spawn.preload = joined;
+			free(*preload);
+			*preload = joined;
 		}
 	}
 	free(top);
@@ -262,17 +258,16 @@ static int add_check(struct session *session, const char *existing, struct error
  * Appends the user's LD_PRELOAD last: a wrapper then sees the calls first and passes them to a
  * preloaded allocator.
  */
-static int add_existing(struct session *session, const char *existing, struct error *error)
+static int add_existing(char **preload, const char *existing, struct error *error)
 {
 	char *joined;
 
 	if (!*existing)
 		return 0;
-	if (asprintf(&joined, "%s%s%s", session->spawn.preload, *session->spawn.preload ? ":" : "",
-			    existing) < 0)
+	if (asprintf(&joined, "%s%s%s", *preload, **preload ? ":" : "", existing) < 0)
 		return error_set_no_memory(error);
-	free(session->spawn.preload);
-	session->spawn.preload = joined;
+	free(*preload);
+	*preload = joined;
 	return 0;
 }
 
@@ -289,16 +284,38 @@ int libraries_find(
 	session->spawn.preload = strdup("");
 	if (!session->spawn.preload)
 		return error_set_no_memory(error);
-	ret = add_preload(session, existing, NULL, "libside-agent.so", error);
+	ret = add_preload(&session->spawn.preload, existing, NULL, "libside-agent.so", error);
 	for (i = 0; i < options->nr_wrappers && !ret; i++) {
 		if (!is_wrapper_name(options->wrappers[i]))
 			return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 					"\"%s\" is not the name of a wrapper (known ones are libc and pthread)",
 					options->wrappers[i]);
 		snprintf(file, sizeof(file), "libside-wrap-%s.so", options->wrappers[i]);
-		ret = add_preload(session, existing, options->wrappers[i], file, error);
+		ret = add_preload(&session->spawn.preload, existing, options->wrappers[i], file,
+				error);
 	}
 	if (!ret)
-		ret = add_check(session, existing, error);
-	return ret ? ret : add_existing(session, existing, error);
+		ret = add_check(&session->spawn.preload, existing, error);
+	return ret ? ret : add_existing(&session->spawn.preload, existing, error);
+}
+
+int libraries_preload(char **ret_preload, struct error *error)
+{
+	const char *existing = getenv("LD_PRELOAD");
+	char *preload = strdup("");
+	int ret;
+
+	existing = existing ? existing : "";
+	if (!preload)
+		return error_set_no_memory(error);
+	ret = add_preload(&preload, existing, NULL, "libside-agent.so", error);
+	if (!ret)
+		ret = add_check(&preload, existing, error);
+	if (!ret)
+		ret = add_existing(&preload, existing, error);
+	if (ret)
+		free(preload);
+	else
+		*ret_preload = preload;
+	return ret;
 }

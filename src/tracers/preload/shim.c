@@ -6,7 +6,7 @@
  * Beside the agent, it checks whether the agent was loaded, because a memory limit may prevent
  * that. It is also part of libside.a, for static programs, which have no loader.
  *
- * It only reports to the recorder that this program is not recorded, and why. It needs no library
+ * It only reports to the recorder or `side run` that this program is not recorded, and why. It needs no library
  * and no symbol, so every loader can load it. Its constructor makes system calls only, and waits at
  * most 100 ms for the recorder. The path in LD_PRELOAD makes the loader choose between the agent
  * and the shim: layout.py.
@@ -27,6 +27,7 @@
 #define SHIM_STATIC 8
 
 #define SHIM_VARIABLE "SIDE_AGENT_SOCKET"
+#define SHIM_REPORT_VARIABLE "SIDE_REPORT_SOCKET"
 #define SHIM_PATH_SIZE 108
 #define SHIM_NAME_SIZE 4096
 #define SHIM_WAIT_MS 100
@@ -147,11 +148,25 @@ static uint32_t shim_reason(void)
 	return limit[0] != ~0ull ? SHIM_MEMORY : SHIM_LOADER;
 }
 
+/* `at`: paths of sockets, separated by colons, or NULL. */
+static void shim_send_each(const char *at, const struct shim_message *message)
+{
+	while (at && *at) {
+		size_t length = 0;
+
+		while (at[length] && at[length] != ':')
+			length++;
+		shim_send(at, length, message);
+		at += length + (at[length] == ':');
+	}
+}
+
 static __attribute__((constructor, used)) void shim_loaded(void)
 {
 	static struct shim_message message = {
 			.magic = SHIM_MAGIC, .version = SHIM_VERSION, .type = SHIM_UNRECORDED};
-	const char *at = environment_get(SHIM_VARIABLE);
+	const char *recorders = environment_get(SHIM_VARIABLE);
+	const char *runs = environment_get(SHIM_REPORT_VARIABLE);
 	long size;
 
 #ifdef LIBSIDE_STATIC
@@ -159,7 +174,8 @@ static __attribute__((constructor, used)) void shim_loaded(void)
 		return;
 #endif
 	/* In a sandbox, make no system call: it could end the program. */
-	if (!at || &side_agent_start || shim_call(SHIM_PRCTL, 21 /* PR_GET_SECCOMP */, 0, 0, 0))
+	if ((!recorders && !runs) || &side_agent_start ||
+			shim_call(SHIM_PRCTL, 21 /* PR_GET_SECCOMP */, 0, 0, 0))
 		return;
 	size = shim_call(SHIM_READLINK, (long)"/proc/self/exe", (long)message.name,
 			SHIM_NAME_SIZE - 1, 0);
@@ -170,12 +186,6 @@ static __attribute__((constructor, used)) void shim_loaded(void)
 	message.reason = shim_reason();
 	message.name_size = (uint32_t)size + 1;
 	message.size = (uint32_t)(offsetof(struct shim_message, name) + message.name_size);
-	while (*at) {
-		size_t length = 0;
-
-		while (at[length] && at[length] != ':')
-			length++;
-		shim_send(at, length, &message);
-		at += length + (at[length] == ':');
-	}
+	shim_send_each(recorders, &message);
+	shim_send_each(runs, &message);
 }

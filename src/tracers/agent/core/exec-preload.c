@@ -133,7 +133,10 @@ static bool exec_find_variables(char *const environment[], struct exec_reader *t
 			return true;
 		if (++ret_variables->nr > EXEC_VARIABLES_MAX)
 			return false;
-		if (exec_is_variable(texts, *environment, WIRE_SOCKET_ENV, &is_readable))
+		if (exec_is_variable(texts, *environment, WIRE_SOCKET_ENV, &is_readable) ||
+				(is_readable &&
+						exec_is_variable(texts, *environment,
+								WIRE_REPORT_ENV, &is_readable)))
 			ret_variables->is_recorded = true;
 		else if (is_readable && !ret_variables->preload &&
 				exec_is_variable(texts, *environment, "LD_PRELOAD", &is_readable))

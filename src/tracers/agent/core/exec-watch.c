@@ -6,7 +6,7 @@
  * Side's libraries are put back into a replaced LD_PRELOAD (exec-preload.c). Nothing else of a call
  * changes.
  *
- * Both need the socket of `side record` in the environment. In sessions of the daemon, the calls are
+ * Both need the socket of `side record` or `side run` in the environment. Otherwise, the calls are
  * only forwarded.
  *
  * Not seen: execl(), execle(), execlp(), fexecve(), system(), popen(), and system calls that the
@@ -189,7 +189,7 @@ static void exec_link(char ret_link[40], int fd)
 	*end = '\0';
 }
 
-static void exec_report(int fd, uint32_t reason, const char *sockets, char path[PATH_MAX])
+static void exec_report(int fd, uint32_t reason, char path[PATH_MAX])
 {
 	char link[40];
 	const char *name;
@@ -202,13 +202,14 @@ static void exec_report(int fd, uint32_t reason, const char *sockets, char path[
 	path[size] = '\0';
 	/* The loader itself can be executed, too; it loads the agent. */
 	name = strrchr(path, '/');
-	if (reason != WIRE_UNRECORDED_STARTS_STATIC || !name || strncmp(name, "/ld-", 4) != 0)
-		agent_report_started(sockets, reason, path);
+	if (reason == WIRE_UNRECORDED_STARTS_STATIC && name && !strncmp(name, "/ld-", 4))
+		return;
+	agent_report_started(environment_get(WIRE_SOCKET_ENV), reason, path);
+	agent_report_started(environment_get(WIRE_REPORT_ENV), reason, path);
 }
 
 /* The file is executable; otherwise the call fails, or execvp() goes on with the next directory. */
-static bool exec_file(const char *path, const char *sockets, struct exec_paths *paths,
-		bool is_interpreter)
+static bool exec_file(const char *path, struct exec_paths *paths, bool is_interpreter)
 {
 	char first[EXEC_LINE] = "";
 	uint32_t reason;
@@ -224,11 +225,11 @@ static bool exec_file(const char *path, const char *sockets, struct exec_paths *
 			first[0] == '#') {
 		reason = exec_reason(fd, first);
 		if (reason)
-			exec_report(fd, reason, sockets, paths->file);
+			exec_report(fd, reason, paths->file);
 	}
 	raw_close(fd);
 	if (!is_interpreter && first[0] == '#' && first[1] == '!')
-		(void)exec_file(exec_interpreter(first), sockets, paths, true);
+		(void)exec_file(exec_interpreter(first), paths, true);
 	return true;
 }
 
@@ -248,7 +249,7 @@ static bool exec_join(char ret_path[PATH_MAX], const char *directory, size_t siz
 }
 
 /* Searches like execvp() and posix_spawnp(). */
-static void exec_search(const char *name, const char *sockets, struct exec_paths *paths)
+static void exec_search(const char *name, struct exec_paths *paths)
 {
 	const char *list = environment_get("PATH");
 
@@ -257,7 +258,7 @@ static void exec_search(const char *name, const char *sockets, struct exec_paths
 		const size_t size = strcspn(list, ":");
 
 		if (exec_join(paths->searched, list, size, name) &&
-				exec_file(paths->searched, sockets, paths, false))
+				exec_file(paths->searched, paths, false))
 			return;
 		list += size;
 		if (!*list)
@@ -266,8 +267,17 @@ static void exec_search(const char *name, const char *sockets, struct exec_paths
 	}
 }
 
+/* Is there a socket to report to? `side record` and `side run` have one each. */
+static bool exec_is_reported(void)
+{
+	const char *recorders = environment_get(WIRE_SOCKET_ENV);
+	const char *runs = environment_get(WIRE_REPORT_ENV);
+
+	return (recorders && *recorders) || (runs && *runs);
+}
+
 struct exec_request {
-	const char *name, *sockets;
+	const char *name;
 	bool searches;
 	struct exec_paths *paths;
 };
@@ -277,9 +287,9 @@ static void exec_check_file(void *argument)
 	const struct exec_request *request = argument;
 
 	if (request->searches && !strchr(request->name, '/'))
-		exec_search(request->name, request->sockets, request->paths);
+		exec_search(request->name, request->paths);
 	else
-		(void)exec_file(request->name, request->sockets, request->paths, false);
+		(void)exec_file(request->name, request->paths, false);
 }
 
 /*
@@ -288,12 +298,11 @@ static void exec_check_file(void *argument)
  */
 static void exec_check(const char *name, bool searches)
 {
-	const char *sockets = environment_get(WIRE_SOCKET_ENV);
-	struct exec_request request = {.name = name, .sockets = sockets, .searches = searches};
+	struct exec_request request = {.name = name, .searches = searches};
 	const int saved_errno = errno;
 	struct agent_own own;
 
-	if (!name || !sockets || !*sockets || agent_is_sandboxed()) {
+	if (!name || !exec_is_reported() || agent_is_sandboxed()) {
 		errno = saved_errno;
 		return;
 	}

@@ -85,6 +85,12 @@ static bool is_attached(void)
 	return !strncmp(name, "side-attach", 11);
 }
 
+static void start_report_libside(const char *paths)
+{
+	if (paths && !agent_is_sandboxed())
+		agent_report_unrecorded(paths, WIRE_UNRECORDED_LIBSIDE);
+}
+
 static void start_agent(void)
 {
 	int saved_errno = errno;
@@ -103,8 +109,8 @@ static void start_agent(void)
 		return;
 	path = environment_get(WIRE_SOCKET_ENV);
 	if (!agent_libside_is_whole()) {
-		if (path && !agent_is_sandboxed())
-			agent_report_unrecorded(path, WIRE_UNRECORDED_LIBSIDE);
+		start_report_libside(path);
+		start_report_libside(environment_get(WIRE_REPORT_ENV));
 		errno = saved_errno;
 		return;
 	}

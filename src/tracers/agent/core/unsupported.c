@@ -91,11 +91,13 @@ static void unrecorded_send_all(const char *paths, uint32_t reason)
 void agent_report_started(const char *paths, uint32_t reason, const char *file)
 {
 	const size_t mapped = AGENT_NAME_SIZE + 64;
-	/* The stack may be a small one of a thread or a signal handler. */
-	void *message = raw_mmap(
-			NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	void *message;
 	ssize_t size;
 
+	if (!paths)
+		return;
+	/* The stack may be a small one of a thread or a signal handler. */
+	message = raw_mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	if (!message)
 		return;
 	size = wire_encode_unrecorded(

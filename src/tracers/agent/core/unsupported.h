@@ -21,8 +21,8 @@ bool agent_libside_is_whole(void);
 /* `reason`: enum wire_unrecorded_reason. */
 void agent_report_unrecorded(const char *paths, uint32_t reason);
 /*
- * About `file`, which this process executes next; keeps the buffer. Any context, the child of a
- * vfork() too.
+ * About `file`, which this process executes next; keeps the buffer. `paths` may be NULL. Any
+ * context, the child of a vfork() too.
  */
 void agent_report_started(const char *paths, uint32_t reason, const char *file);
 /* The process cannot join this session. Report that if the reason is a limit of the process. */

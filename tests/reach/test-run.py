@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: MIT
+"""`side run`: programs without libside join the sessions of the daemon before main(), and get the probes of `enable-event --exe`. The
+command runs as it does without `side run`.
+
+usage: test-run.py SIDE LIBRARIES
+"""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+from checks import expect, expect_equal, finish
+from waiting import wait_until
+
+side, libraries = (os.path.abspath(a) for a in sys.argv[1:3])
+work = tempfile.TemporaryDirectory(prefix="side-run-test-")
+environment = {k: v for k, v in os.environ.items() if k not in (
+    "LD_PRELOAD", "LD_LIBRARY_PATH", "SIDE_AGENT_SOCKET", "SIDE_REPORT_SOCKET", "SIDE_AGENT_SESSION", "XDG_RUNTIME_DIR")}
+environment.update(SIDE_RUNTIME=os.path.join(work.name, "runtime"), SIDE_LIB_DIR=libraries, HOME=work.name, TMPDIR=work.name)
+
+# Calls counted() as often as the first argument states, with a call before main(), then ends by the second one.
+PROGRAM = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <signal.h>
+#include <unistd.h>
+
+static volatile int calls;
+
+__attribute__((noinline)) void counted(int i)
+{
+	calls += i + 1 - i;
+}
+
+__attribute__((constructor)) static void before(void)
+{
+	counted(0);
+}
+
+int main(int argc, char **argv)
+{
+	for (int i = 1; i < atoi(argv[1]); i++)
+		counted(i);
+	printf("%d %s\n", calls, argc > 2 ? argv[2] : "");
+	fflush(stdout);
+	if (argc > 2)
+		raise(atoi(argv[2]));
+	return 3;
+}
+"""
+PERL, PYTHON = "/usr/bin/perl", os.path.realpath("/usr/bin/python3")
+
+
+def path(name):
+    return os.path.join(work.name, name)
+
+
+def compile_program(name, *command):
+    source = path("program.c")
+    with open(source, "w", encoding="utf-8") as out:
+        out.write(PROGRAM)
+    return path(name) if not subprocess.run(
+        [*command, "-O1", "-o", path(name), source], capture_output=True, check=False, timeout=60).returncode else None
+
+
+def call(*command, status=0, **more):
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env={**environment, **more})
+    if status is not None:
+        expect_equal(done.returncode, status, f"{command}: {done.stderr}")
+    return done
+
+
+def create(name, *probes):
+    call(side, "create", name, "-o", path(name))
+    for event, exe, function in probes:
+        call(side, "enable-event", event, "-s", name, "--exe", exe, "--function", function)
+
+
+def counts(name):
+    """The events of the session by name and process id."""
+    found = {}
+    for line in call(side, "view", "--json", path(name)).stdout.splitlines():
+        event = json.loads(line)
+        key = event["event"], event["vpid"]
+        found[key] = found.get(key, 0) + 1
+    return found
+
+
+def totals(name):
+    result = {}
+    for (event, _), count in counts(name).items():
+        result[event] = result.get(event, 0) + count
+    return result
+
+
+def leave():
+    """The processes that report have ended, and left nothing."""
+    wait_until(lambda: not [name for name in os.listdir(work.name) if name.startswith("side-run-") and "test" not in name],
+               "the directories of sockets are removed")
+
+
+def test_refused():
+    """Nothing can record the command: it is not started."""
+    done = call(side, "run", "--", "touch", path("started"), status=1)
+    expect("daemon" in done.stderr, done.stderr)
+    call(side, "daemon")
+    done = call(side, "run", "--", "touch", path("started"), status=1)
+    expect("has no session" in done.stderr and "side create" in done.stderr, done.stderr)
+    call(side, "create", "idle", "-o", path("idle"))
+    done = call(side, "run", "-s", "idel", "--", "touch", path("started"), status=1)
+    expect("idle" in done.stderr, done.stderr)
+    expect(not os.path.exists(path("started")), "the command was started")
+    # The session is not started yet: a note, and the command runs.
+    done = call(side, "run", "-s", "idle", "--", "touch", path("started"))
+    expect("side start idle" in done.stderr, done.stderr)
+    expect(os.path.exists(path("started")), "the command was not started")
+    call(side, "destroy", "idle")
+
+
+def test_counts(program):
+    """Each call is recorded, from constructors on, in the command and in its children."""
+    call(side, "create", "calls", "-o", path("calls"))
+    call(side, "start", "calls")
+    done = call(side, "enable-event", "counted", "-s", "calls", "--exe", program, "--function", "counted")
+    expect("side run" in done.stderr, f"how programs get it: {done.stderr}")
+    done = call(side, "run", "--", program, "1000", status=3)
+    expect_equal((done.stdout, done.stderr), ("1000 \n", ""), "the command")
+    done = call(side, "run", "-s", "calls", "--", "sh", "-c", f"{program} 10; {program} 20 & wait; {program} 30", status=3)
+    expect_equal(done.stdout, "10 \n20 \n30 \n", "children")
+    call(side, "stop", "calls")
+    found = counts("calls")
+    expect_equal(sorted(found.values()), [10, 20, 30, 1000], "the calls of each process")
+    expect_equal({event for event, _ in found}, {"probe:counted"}, "events")
+    call(side, "destroy", "calls")
+
+
+def test_languages():
+    """Interpreters of Debian: N more calls in the script are N more events."""
+    probes = []
+    if os.access(PERL, os.X_OK):
+        probes.append(("perl", PERL, "Perl_sv_setsv_flags", "for (1..%d) { $x = $_ }", "-e"))
+    if os.access(PYTHON, os.X_OK):
+        probes.append(("python", PYTHON, "PyNumber_Long", "for i in range(%d): int('5')", "-c"))
+    create("languages", *(probe[:3] for probe in probes))
+    call(side, "start", "languages")
+    for _, exe, _, script, option in probes:
+        for nr in (500, 1500):
+            call(side, "run", "--", exe, option, script % nr)
+    call(side, "stop", "languages")
+    found = counts("languages")
+    for name, *_ in probes:
+        few, many = sorted(count for (event, _), count in found.items() if event == "probe:" + name)
+        expect_equal(many - few, 1000, name)
+    call(side, "destroy", "languages")
+
+
+def test_never(others):
+    """A probe that no program can get is refused, with the reason."""
+    call(side, "create", "never", "-o", path("never"))
+    for kind, (other, reason, *_) in others.items():
+        done = call(side, "enable-event", "counted", "-s", "never", "--exe", other, "--function", "counted", status=1)
+        expect("cannot probe programs that run" in done.stderr, f"{kind}: {done.stderr}")
+        expect(kind != "static" or (reason in done.stderr and "--global" in done.stderr), f"{kind}: {done.stderr}")
+    done = call(side, "enable-event", "counted", "-s", "never", "--exe", path("nothing"), "--function", "counted", status=1)
+    expect("there is no file" in done.stderr, done.stderr)
+    expect("probe:counted" not in call(side, "status", "never").stdout, "no probe is part of the session")
+    call(side, "destroy", "never")
+
+
+def test_two_sessions(program):
+    """Two sessions at once; with -s, only one of them."""
+    for name in ("one", "two"):
+        create(name, ("counted", program, "counted"))
+        call(side, "start", name)
+    call(side, "run", "--", program, "100", status=3)
+    call(side, "run", "-s", "two", "--", program, "7", status=3)
+    for name in ("one", "two"):
+        call(side, "stop", name)
+    expect_equal(totals("one"), {"probe:counted": 100}, "session one")
+    expect_equal(totals("two"), {"probe:counted": 107}, "session two")
+    call(side, "destroy", "one")
+    call(side, "destroy", "two")
+
+
+def test_unchanged(program):
+    """Status, signals, process id, signal mask and descriptors of the command."""
+    create("same", ("counted", program, "counted"))
+    call(side, "start", "same")
+    done = call(side, "run", "--", program, "5", "15", status=None)
+    expect_equal((done.returncode, done.stdout), (-signal.SIGTERM, "5 15\n"), "a signal ends the command")
+    call(side, "run", "--", path("nothing"), status=127)
+    call(side, "run", "--", "no-such-command", status=127)
+    call(side, "run", "--", work.name, status=126)
+    # The command is this process: its child, with its parent, its children and its descriptors.
+    show = ("import os, signal; print(os.getpid(), os.getppid(), sorted(os.listdir('/proc/self/fd'), key=int)[:-1],"
+            " open(f'/proc/self/task/{os.getpid()}/children').read().split(), signal.pthread_sigmask(signal.SIG_BLOCK, ()),"
+            " signal.sigpending(), signal.getsignal(signal.SIGPIPE))")
+    old = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD, signal.SIGUSR1})
+    try:
+        alone, run = [], []
+        for seen, command in ((alone, []), (run, [side, "run", "--"])):
+            with subprocess.Popen([*command, PYTHON, "-I", "-c", show], stdout=subprocess.PIPE, text=True, env=environment) as process:
+                output = process.communicate(timeout=60)[0]
+            expect(output.startswith(f"{process.pid} {os.getpid()} "), f"the process: {output}")
+            seen.append(output.split(" ", 2)[2])
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, old)
+    expect_equal(run, alone, "descriptors, children and signals")
+    # A signal to `side run` is a signal to the command.
+    with subprocess.Popen([side, "run", "--", "sleep", "600"], env=environment) as process:
+        wait_until(lambda: open(f"/proc/{process.pid}/comm", encoding="utf-8").read() == "sleep\n", process=process)
+        process.send_signal(signal.SIGINT)
+        expect_equal(process.wait(timeout=60), -signal.SIGINT, "a signal to the command")
+    # The output ends with the command, although the process that reports may still run.
+    reader, writer = os.pipe()
+    with subprocess.Popen([side, "run", "--", "sh", "-c", "echo out; exec >&-; read line"], stdin=subprocess.PIPE, stdout=writer,
+                          env=environment) as process:
+        os.close(writer)
+        with os.fdopen(reader) as output:
+            expect_equal(output.read(), "out\n", "the output ends when the command closes it")
+        process.communicate(b"\n", timeout=60)
+    leave()
+    call(side, "destroy", "same")
+
+
+def test_reports(program, others):
+    """Programs that cannot be recorded run unchanged, and each file is reported once."""
+    create("foreign", ("counted", program, "counted"))
+    call(side, "start", "foreign")
+    for kind, (other, *reasons) in others.items():
+        alone = call(other, "5", status=3)
+        for command in ([other, "5"], ["sh", "-c", f"{other} 5; exit 4"], ["sh", "-c", f"{other} 5; {other} 5; {program} 5 >&2; exit 9"]):
+            bare = call(*command, status=None)
+            done = call(side, "run", "--", *command, status=bare.returncode)
+            expect_equal(done.stdout, bare.stdout, f"{kind}: output")
+            lines = [line for line in done.stderr.splitlines() if "recorded" in line]
+            expect_equal(len(lines), 1, f"{kind}: one report: {done.stderr}")
+            expect(any(reason in done.stderr for reason in reasons) and os.path.basename(other) in done.stderr, f"{kind}: {done.stderr}")
+        expect_equal(alone.stdout, "5 \n", kind)
+    if "static" in others:
+        # An environment that preloads something else, and `side record` inside: side's libraries stay.
+        static, reason = others["static"]
+        subprocess.run(["gcc", "-shared", "-o", path("other.so"), "-x", "c", os.devnull], check=True, timeout=60)
+        done = call(side, "run", "--", "env", "LD_PRELOAD=" + path("other.so"), "sh", "-c", f"{static} 5; {program} 6", status=3)
+        expect_equal(done.stderr.count(reason), 1, f"replaced LD_PRELOAD: {done.stderr}")
+        done = call(side, "run", "--", side, "record", "-q", "-o", path("inner"), "--", "sh", "-c", f"{static} 5; {program} 7", status=3)
+        expect_equal(done.stderr.count("not recorded: " + static), 2, f"both report: {done.stderr}")
+        done = call(side, "run", "-q", "--", static, "5", status=3)
+        expect_equal(done.stderr, "", "quiet")
+    call(side, "stop", "foreign")
+    leave()
+    runs = sorted(counts("foreign").values())
+    expect_equal(runs, sorted([5] * len(others) + ([6, 7] if "static" in others else [])), "supported programs beside them")
+    call(side, "destroy", "foreign")
+
+
+STATIC = "is statically linked, so the agent cannot be preloaded into it"
+KINDS = {
+    "static": (("gcc", "-static"), STATIC),
+    "musl": (("musl-gcc",), "its C library is not the GNU C library, which the agent needs"),
+    # The command itself is reported before it starts.
+    "i386": (("gcc", "-m32"), "it is a 32-bit program, and the installed agent is a 64-bit library",
+             "has another word size (32 or 64 bits) than the installed agent"),
+}
+
+
+def compile_others():
+    made = {}
+    for kind, (command, *reasons) in KINDS.items():
+        other = compile_program("of-" + kind, *command) if shutil.which(command[0]) else None
+        try:
+            if other and subprocess.run([other, "1"], capture_output=True, check=False, timeout=60).returncode == 3:
+                made[kind] = (other, *reasons)
+                continue
+        except OSError:
+            pass
+        print(f"{kind} is not tried")
+    return made
+
+
+compiled = compile_program("of-glibc", "gcc")
+if compiled:
+    try:
+        test_refused()
+        test_counts(compiled)
+        test_languages()
+        test_two_sessions(compiled)
+        test_unchanged(compiled)
+        foreign = compile_others()
+        test_never(foreign)
+        test_reports(compiled, foreign)
+    finally:
+        call(side, "daemon", "--stop", status=None)
+finish(skipped=not compiled)
