@@ -18,6 +18,12 @@ struct probed_body {
 	uint32_t nr_runs, reserved;
 };
 
+struct loaded_body {
+	uint64_t token;
+	uint32_t nr_paths, size;
+};
+
+_Static_assert(sizeof(struct loaded_body) == 16, "as on other word sizes");
 _Static_assert(sizeof(struct probes_body) == 16, "as on other word sizes");
 _Static_assert(sizeof(struct probed_body) == 88, "as on other word sizes");
 _Static_assert(sizeof(struct wire_probe_run) == 16, "as on other word sizes");
@@ -51,6 +57,55 @@ int wire_decode_probes(const void *message, size_t size, struct wire_probes *ret
 		return -EPROTO;
 	*ret_probes = (struct wire_probes){.table = body.table, .size = body.size};
 	return 0;
+}
+
+/* Whether the bytes are as many absolute paths as LOADED may have. */
+static bool message_are_paths(const struct wire_loaded *loaded)
+{
+	const char *path = loaded->paths;
+
+	if (!loaded->nr_paths || loaded->nr_paths > WIRE_LOADED_MAX ||
+			!wire_strings_valid(loaded->paths, loaded->nr_paths, loaded->size))
+		return false;
+	for (uint32_t i = 0; i < loaded->nr_paths; i++) {
+		size_t length = strlen(path);
+
+		if (*path != '/' || length > WIRE_LOADED_PATH_MAX)
+			return false;
+		path += length + 1;
+	}
+	return true;
+}
+
+ssize_t wire_encode_loaded(void *message, size_t capacity, const struct wire_loaded *loaded)
+{
+	struct loaded_body body = {
+			.token = loaded->token, .nr_paths = loaded->nr_paths, .size = loaded->size};
+
+	if (!loaded->token || !message_are_paths(loaded))
+		return -EINVAL;
+	return message_encode(message, capacity, WIRE_LOADED,
+			(struct message_piece[]){
+					{&body, sizeof(body)}, {loaded->paths, loaded->size}},
+			2);
+}
+
+int wire_decode_loaded(const void *message, size_t size, struct wire_loaded *ret_loaded)
+{
+	struct loaded_body body;
+	const char *remainder;
+	size_t remainder_size;
+	int ret = message_decode(message, size, WIRE_LOADED, &body, sizeof(body), &remainder,
+			&remainder_size);
+
+	if (ret)
+		return ret;
+	*ret_loaded = (struct wire_loaded){.token = body.token,
+			.nr_paths = body.nr_paths,
+			.size = body.size,
+			.paths = remainder};
+	return body.token && body.size == remainder_size && message_are_paths(ret_loaded) ? 0
+											  : -EPROTO;
 }
 
 struct wire_probe_run wire_probed_at(const struct wire_probed *probed, uint32_t index)

@@ -139,7 +139,7 @@ int wire_message_type(const void *message, size_t size)
 		return -EPROTONOSUPPORT;
 	if (header.size != size || header.reserved)
 		return -EPROTO;
-	if (header.type < WIRE_HELLO || header.type > WIRE_UNRECORDED)
+	if (header.type < WIRE_HELLO || header.type > WIRE_LOADED)
 		return -EPROTO;
 	return header.type;
 }

@@ -63,6 +63,16 @@
  * library with probes is loaded or unloaded. Only programs with WIRE_FEATURE_PROBES understand
  * PROBES.
  *
+ * A session with WIRE_CONFIG_LOADS in its CONFIG can make tables for libraries while they are
+ * loaded. The program reports each library that no table of the session has, before the library's
+ * constructors run, and waits for the answer. It has the form of an answer to REFRESH, and it is
+ * "unchanged" if there are no other tables than before; the program ignores its rules. Only programs
+ * with WIRE_FEATURE_LOADED get that flag:
+ *
+ *   a later connection        LOADED  ->
+ *                                    <-  CONFIG  (unchanged; or accepted, without a descriptor)
+ *                                    <-  PROBES, CHANNEL, RULE  (as after REFRESH)
+ *
  * The daemon notifies programs of sessions that begin and end (control), at agents.sock in the
  * runtime directory (runtime.h). A program may keep this connection; then the daemon sends WELCOME
  * again after each change. WELCOME always lists every session that the program should be in:
@@ -113,6 +123,8 @@
 #define WIRE_PATTERNS_MAX 1024    /* in one rule */
 #define WIRE_CONTEXTS_MAX 64      /* of a channel, of a rule, of an event */
 #define WIRE_TABLES_MAX 256       /* of probes, in one session */
+#define WIRE_LOADED_MAX 64        /* libraries in one LOADED */
+#define WIRE_LOADED_PATH_MAX 4095 /* bytes of one path, without the NUL */
 #define WIRE_CHANNEL_NAME_MAX 63  /* bytes, without the NUL */
 /* Largest number of refusals that fit one ACK. */
 #define WIRE_ACK_REFUSALS_MAX 4096
@@ -141,6 +153,7 @@ enum wire_type {
 	WIRE_PUSH = 14,
 	WIRE_PASS = 15,
 	WIRE_UNRECORDED = 16,
+	WIRE_LOADED = 17,
 };
 
 struct wire_header {
@@ -160,6 +173,7 @@ enum wire_feature {
 	WIRE_FEATURE_RETRY = 1 << 3,
 	WIRE_FEATURE_LEASE =
 			1 << 4, /* it supports rings whose memory can be reclaimed (RING_LEASED) */
+	WIRE_FEATURE_LOADED = 1 << 5, /* it sends LOADED if the session requests it */
 };
 
 /* How a program is notified of changes. */
@@ -190,6 +204,7 @@ enum wire_config_flag {
 	WIRE_CONFIG_LIST_ONLY = 1 << 0, /* send every description, then exit before main() */
 	WIRE_CONFIG_UNCHANGED = 1 << 1, /* to REFRESH: no message follows, the rules stay valid */
 	WIRE_CONFIG_RETRY = 1 << 2,     /* a temporary refusal: try again later */
+	WIRE_CONFIG_LOADS = 1 << 3,     /* to HELLO: send LOADED when libraries are loaded */
 };
 
 struct wire_config {
@@ -317,6 +332,14 @@ struct wire_bye {
 struct wire_refresh {
 	uint64_t token; /* of the instance */
 	uint64_t generation;
+};
+
+/* Libraries that are mapped, whose constructors have not run yet. */
+struct wire_loaded {
+	uint64_t token;    /* of the instance */
+	uint32_t nr_paths; /* 1 to WIRE_LOADED_MAX */
+	uint32_t size;     /* bytes of the paths */
+	const char *paths; /* nr_paths absolute paths, each with its NUL */
 };
 
 /* State of a probe. The methods of the engine have the same names as in enum probe_method. */
@@ -470,6 +493,7 @@ ssize_t wire_encode_events(void *message, size_t capacity, const struct wire_eve
 ssize_t wire_encode_ack(void *message, size_t capacity, const struct wire_ack *ack);
 ssize_t wire_encode_bye(void *message, size_t capacity, const struct wire_bye *bye);
 ssize_t wire_encode_refresh(void *message, size_t capacity, const struct wire_refresh *refresh);
+ssize_t wire_encode_loaded(void *message, size_t capacity, const struct wire_loaded *loaded);
 ssize_t wire_encode_probes(void *message, size_t capacity, const struct wire_probes *probes);
 ssize_t wire_encode_probed(void *message, size_t capacity, const struct wire_probed *probed);
 ssize_t wire_encode_arrive(void *message, size_t capacity, const struct wire_arrive *arrive);
@@ -525,6 +549,7 @@ int wire_decode_unrecorded(
 
 int wire_decode_bye(const void *message, size_t size, struct wire_bye *ret_bye);
 int wire_decode_refresh(const void *message, size_t size, struct wire_refresh *ret_refresh);
+int wire_decode_loaded(const void *message, size_t size, struct wire_loaded *ret_loaded);
 int wire_decode_probes(const void *message, size_t size, struct wire_probes *ret_probes);
 int wire_decode_probed(const void *message, size_t size, struct wire_probed *ret_probed);
 int wire_decode_arrive(const void *message, size_t size, struct wire_arrive *ret_arrive);

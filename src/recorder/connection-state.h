@@ -15,6 +15,13 @@
 struct instance;
 struct wire_refused;
 
+/* The libraries of a LOADED, whose answer waits until all have been handled (loading.c). */
+struct loading_paths {
+	char *paths; /* NULL: none waits */
+	const char *next;
+	uint32_t left;
+};
+
 struct connection {
 	struct recorder_watch watch;
 	/* pidfd of the peer; -1: it had exited before the connection was accepted */
@@ -37,6 +44,8 @@ struct connection {
 	struct class_stream stream;
 	struct wire_refused *refused;
 	uint32_t nr_refused, refused_capacity;
+
+	struct loading_paths loading;
 };
 
 struct session_connections {

@@ -36,6 +36,7 @@
 #include "recorder/core/track.h"
 #include "recorder/core/watch.h"
 #include "recorder/instance-create.h"
+#include "recorder/loading.h"
 #include "recorder/recovery/adopt.h"
 #include "recorder/refusals.h"
 #include "recorder/session-state.h"
@@ -67,6 +68,7 @@ static void connection_close(struct session *session, struct connection *connect
 	}
 	if (connection->is_introducing && !outbox_is_empty(&connection->outbox))
 		lose_process(session, connection->instance);
+	loading_give_up(session, connection);
 	outbox_free(&connection->outbox);
 	connection->watch.fd = connection->process.fd = -1;
 	connection->instance = NULL;
@@ -383,14 +385,16 @@ static uint32_t payload_max(const struct instance *instance)
 	return (uint32_t)least;
 }
 
-static struct wire_config accepting(const struct session *session, const struct instance *instance)
+static struct wire_config accepting(struct session *session, struct instance *instance)
 {
 	bool lists = session->mode == SESSION_LIST;
 
 	return (struct wire_config){
 			.accepted = true,
 			.reason = "",
-			.flags = lists ? WIRE_CONFIG_LIST_ONLY : 0,
+			.flags = lists                                      ? WIRE_CONFIG_LIST_ONLY
+					: loading_is_for(session, instance) ? WIRE_CONFIG_LOADS
+									    : 0,
 			.instance = instance->number,
 			.clock = session->clock.kind,
 			.max_events = LIMIT_EVENTS,
@@ -826,6 +830,33 @@ static int handle_probed(struct session *session, struct connection *connection,
 	return probes_hear(connection->instance, &probed);
 }
 
+/* ---- LOADED ---- */
+
+static void connection_answer_loaded(struct session *session, struct connection *connection)
+{
+	struct instance *instance = connection->instance;
+	struct wire_config config = accepting(session, instance);
+
+	if (!probes_are_new(session, instance)) {
+		config.flags |= WIRE_CONFIG_UNCHANGED;
+		config.nr_channels = 0;
+	}
+	if (send_config(session, connection, instance, &config, NULL))
+		connection_close(session, connection);
+}
+
+static int handle_loaded(struct session *session, struct connection *connection, size_t size)
+{
+	struct wire_loaded loaded;
+
+	if (connection->instance || wire_decode_loaded(session->connections.message, size, &loaded))
+		return -EPROTO;
+	connection->instance = find_speaker(session, loaded.token, connection->peer);
+	if (!connection->instance || !loading_is_for(session, connection->instance))
+		return -EPROTO;
+	return loading_begin(session, connection, &loaded, connection_answer_loaded);
+}
+
 /* ---- MISSED ---- */
 
 static void report_late(struct session *session, const struct connection *connection,
@@ -951,6 +982,7 @@ static int connection_handle(struct session *session, struct connection *connect
 	case WIRE_REFRESH: return handle_refresh(session, connection, (size_t)size);
 	case WIRE_EVENTS: return handle_events(session, connection, (size_t)size);
 	case WIRE_PROBED: return handle_probed(session, connection, (size_t)size);
+	case WIRE_LOADED: return handle_loaded(session, connection, (size_t)size);
 	case WIRE_UNRECORDED:
 		return connection_handle_unrecorded(session, connection, (size_t)size);
 	case WIRE_BYE: return handle_bye(session, connection, (size_t)size);

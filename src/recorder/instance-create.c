@@ -38,6 +38,7 @@ static int instance_init(struct session *session, struct instance *instance,
 	instance->number = session->instances.nr;
 	instance->begin_ticks = ring_clock_now(session->clock.kind);
 	instance->takes_probes = hello->features & WIRE_FEATURE_PROBES;
+	instance->sends_loaded = instance->takes_probes && hello->features & WIRE_FEATURE_LOADED;
 	instance->takes_leases = hello->features & WIRE_FEATURE_LEASE;
 	instance->is_command = instance->peer == session->command.pid && !session->command.came;
 	probes_inherit(session, instance, instance_find_parent(session, hello));

@@ -78,6 +78,7 @@ static int live_check_options(struct session *session, const struct session_opti
 				"a session without a command needs a socket, and must record");
 	session->mode = SESSION_RECORD;
 	session->drain.rounds = options->rounds;
+	session->loading.loads = options->loads;
 	ret = session_begin_clock(session, error);
 	if (!ret)
 		ret = take_service(session, live, error);
@@ -398,6 +399,7 @@ static void live_stop(struct session *session, bool finish)
 	while (finish && turns++ < LAST_TURNS && run_turn(session, 0) > 0)
 		;
 	listener_close(session);
+	loading_end(session);
 	connections_close(session);
 	/* Programs that start from now on find no socket. */
 	if (finish)

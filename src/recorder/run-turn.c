@@ -23,6 +23,7 @@
 #include "recorder/core/session.h"
 #include "recorder/core/watch.h"
 #include "recorder/drain.h"
+#include "recorder/loading.h"
 #include "recorder/run-turn.h"
 #include "recorder/session-state.h"
 
@@ -93,6 +94,7 @@ static void handle_watch(struct session *session, struct recorder_watch *watch)
 	case WATCH_SIGNALS: handle_signals(session); break;
 	case WATCH_COMMAND: handle_command_end(session); break;
 	case WATCH_CONNECTION: connection_ready(session, (struct connection *)(void *)watch); break;
+	case WATCH_LOADING: loading_ready(session); break;
 	case WATCH_PEER: connection_peer_exited(session, watch); break;
 	case WATCH_INSTANCE:
 		crash_check(session, (struct instance *)(void *)watch);

@@ -128,6 +128,7 @@ int session_run(struct session *session, struct error *error)
 	report_silence(session);
 	channels_report(session);
 	listener_close(session);
+	loading_end(session);
 	connections_close(session);
 	drain_stop(session);
 	buffers_close(session);

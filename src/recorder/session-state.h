@@ -28,6 +28,7 @@
 #include "recorder/core/instance.h"
 #include "recorder/core/leases.h"
 #include "recorder/listener.h"
+#include "recorder/loading.h"
 #include "recorder/core/memory.h"
 #include "recorder/core/probes.h"
 #include "recorder/refusals.h"
@@ -74,6 +75,7 @@ struct session {
 	struct session_spawn spawn;
 	struct session_listener listener;
 	struct session_connections connections;
+	struct session_loading loading;
 	struct session_clock clock;
 	struct session_loop loop;
 	struct session_files files;

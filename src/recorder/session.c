@@ -246,6 +246,7 @@ static int record_session_apply_options(
 	session->clock.monotonic = options->monotonic;
 	session->loop.pass_on = options->pass_on;
 	session->command.helper = options->helper;
+	session->loading.loads = options->loads;
 	ret = session_begin_clock(session, error);
 	if (!ret)
 		ret = channels_take(session, options, error);
@@ -337,6 +338,7 @@ void session_destroy(struct session *session)
 	/* End the wait before any rings are unmapped. */
 	ring_bells_destroy(session->drain.bells);
 	session->drain.bells = NULL;
+	loading_end(session);
 	connections_close(session);
 	listener_close(session);
 	while (session->instances.list) {

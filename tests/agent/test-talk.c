@@ -513,6 +513,8 @@ static void test_names(void **state)
 	assert_int_equal(talk.nr_closed, 2);
 }
 
+#define OF_PROBES (WIRE_FEATURE_PROBES | WIRE_FEATURE_LOADED)
+
 static void test_hello(void **state)
 {
 	static char message[WIRE_MESSAGE_MAX], names[2 * AGENT_NAME_SIZE];
@@ -532,13 +534,12 @@ static void test_hello(void **state)
 			hello.control_signal == 10);
 	assert_string_equal(hello.procname, "name");
 	assert_string_equal(hello.exe, "/bin/name");
-	assert_int_equal(hello.features & ~(uint32_t)WIRE_FEATURE_PROBES, WIRE_FEATURE_LEASE);
-	assert_int_equal(hello.features & WIRE_FEATURE_PROBES,
-			agent_has_probes ? WIRE_FEATURE_PROBES : 0);
+	assert_int_equal(hello.features & ~(uint32_t)OF_PROBES, WIRE_FEATURE_LEASE);
+	assert_int_equal(hello.features & OF_PROBES, agent_has_probes ? OF_PROBES : 0);
 	size = agent_build_hello(77, message, names, 66, true);
 	assert_int_equal(wire_decode_hello(message, (size_t)size, &hello), 0);
 	assert_int_equal(hello.parent_token, 66);
-	assert_int_equal(hello.features & ~(uint32_t)WIRE_FEATURE_PROBES,
+	assert_int_equal(hello.features & ~(uint32_t)OF_PROBES,
 			WIRE_FEATURE_LEASE | WIRE_FEATURE_FORKED | WIRE_FEATURE_RETRY);
 	agent.control.mode = agent.control.signal = 0;
 }

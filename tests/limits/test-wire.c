@@ -471,6 +471,64 @@ static int send_probed_runs(uint64_t count)
 	return size < 0 ? (int)size : 0;
 }
 
+static int decode_loaded(uint64_t paths, uint64_t length)
+{
+	static char text[WIRE_MESSAGE_MAX];
+	struct wire_loaded loaded;
+	int ret;
+
+	begin(WIRE_LOADED);
+	add64(1);
+	add32(paths);
+	add32(paths * (length + 1));
+	memset(text, '/', length);
+	text[length] = '\0';
+	for (uint64_t i = 0; i < paths; i++)
+		add(text, length + 1);
+	end();
+	ret = wire_decode_loaded(made.bytes, made.size, &loaded);
+	if (!ret)
+		assert_true(loaded.nr_paths == paths && !strcmp(loaded.paths, text));
+	return ret;
+}
+
+static int loaded_paths(uint64_t count)
+{
+	return decode_loaded(count, 5);
+}
+
+static int loaded_path(uint64_t length)
+{
+	return decode_loaded(2, length);
+}
+
+static int send_loaded(uint64_t paths, uint64_t length)
+{
+	static char text[WIRE_MESSAGE_MAX];
+	struct wire_loaded loaded = {.token = 1,
+			.nr_paths = (uint32_t)paths,
+			.size = (uint32_t)(paths * (length + 1)),
+			.paths = text};
+	ssize_t size;
+
+	for (uint64_t i = 0; i < paths; i++) {
+		memset(text + i * (length + 1), '/', length);
+		text[i * (length + 1) + length] = '\0';
+	}
+	size = wire_encode_loaded(made.bytes, sizeof(made.bytes), &loaded);
+	return size < 0 ? (int)size : 0;
+}
+
+static int send_loaded_paths(uint64_t count)
+{
+	return send_loaded(count, 5);
+}
+
+static int send_loaded_path(uint64_t length)
+{
+	return send_loaded(2, length);
+}
+
 static int decode_welcome(uint64_t sessions, const char *path, const char *reason)
 {
 	struct wire_welcome welcome;
@@ -731,6 +789,10 @@ static void test_messages(void **state)
 			LIMIT_CASE(send_ack_refusals, WIRE_ACK_REFUSALS_MAX, -EMSGSIZE, ""),
 			LIMIT_CASE(probed_runs, WIRE_PROBED_RUNS_MAX, -EPROTO, ""),
 			LIMIT_CASE(send_probed_runs, WIRE_PROBED_RUNS_MAX, -EINVAL, ""),
+			LIMIT_CASE(loaded_paths, WIRE_LOADED_MAX, -EPROTO, ""),
+			LIMIT_CASE(send_loaded_paths, WIRE_LOADED_MAX, -EINVAL, ""),
+			LIMIT_CASE(loaded_path, WIRE_LOADED_PATH_MAX, -EPROTO, ""),
+			LIMIT_CASE(send_loaded_path, WIRE_LOADED_PATH_MAX, -EINVAL, ""),
 			LIMIT_CASE(welcome_sessions, WIRE_WELCOME_MAX, -EPROTO, ""),
 			LIMIT_CASE(send_welcome_sessions, WIRE_WELCOME_MAX, -EMSGSIZE, ""),
 			LIMIT_CASE(send_welcome_space, 0, -EMSGSIZE, ""),
@@ -848,7 +910,7 @@ static int control_mode(uint64_t count)
 static void test_enumerations(void **state)
 {
 	static const struct limit_case cases[] = {
-			LIMIT_CASE(message_type, WIRE_UNRECORDED, -EPROTO, ""),
+			LIMIT_CASE(message_type, WIRE_LOADED, -EPROTO, ""),
 			LEAST_CASE(message_type_least, WIRE_HELLO, -EPROTO, ""),
 			LIMIT_CASE(ack_reason, WIRE_NR_REFUSALS - 1, -EPROTO, ""),
 			LEAST_CASE(ack_reason_least, WIRE_REFUSAL_NONE + 1, -EPROTO, ""),

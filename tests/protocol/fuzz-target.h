@@ -48,10 +48,15 @@ static inline bool fuzz_control_messages(const uint8_t *data, size_t size)
 	struct wire_done done;
 	struct wire_probes probes;
 	struct wire_probed probed;
+	struct wire_loaded loaded;
 	bool accepted = false;
 
 	if (!wire_decode_probes(data, size, &probes)) {
 		fuzz_same(data, size, again, wire_encode_probes(again, sizeof(again), &probes));
+		accepted = true;
+	}
+	if (!wire_decode_loaded(data, size, &loaded)) {
+		fuzz_same(data, size, again, wire_encode_loaded(again, sizeof(again), &loaded));
 		accepted = true;
 	}
 	if (!wire_decode_probed(data, size, &probed)) {

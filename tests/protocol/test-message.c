@@ -332,6 +332,32 @@ static void probes_probed_travel(void **state)
 	assert_int_equal(wire_encode_probed(message, sizeof(message), &probed), -EINVAL);
 }
 
+static void loaded_travels(void **state)
+{
+	static const char paths[] = "/lib/liba.so\0/b";
+	struct wire_loaded loaded = {
+			.token = 7, .nr_paths = 2, .size = sizeof(paths), .paths = paths};
+	struct wire_loaded out;
+	ssize_t size = wire_encode_loaded(message, sizeof(message), &loaded);
+
+	(void)state;
+	assert_true(size > 0);
+	assert_int_equal(wire_decode_loaded(message, (size_t)size, &out), 0);
+	assert_true(out.token == 7 && out.nr_paths == 2 && out.size == sizeof(paths));
+	assert_memory_equal(out.paths, paths, sizeof(paths));
+	loaded.token = 0;
+	assert_int_equal(wire_encode_loaded(message, sizeof(message), &loaded), -EINVAL);
+	loaded.token = 7;
+	/* Not as many paths, or not absolute. */
+	for (uint32_t nr = 0; nr < 4; nr++) {
+		loaded.nr_paths = nr;
+		assert_int_equal(wire_encode_loaded(message, sizeof(message), &loaded),
+				nr == 2 ? size : -EINVAL);
+	}
+	loaded = (struct wire_loaded){.token = 7, .nr_paths = 1, .size = 2, .paths = "b"};
+	assert_int_equal(wire_encode_loaded(message, sizeof(message), &loaded), -EINVAL);
+}
+
 static void welcome_travels(void **state)
 {
 	static char sessions[WIRE_WELCOME_SESSIONS_BYTES_MAX];
@@ -515,6 +541,7 @@ static void mutations_do_no_harm(void **state)
 	struct wire_push push = {
 			.base = 8, .session = 1, .size = (uint32_t)(2 * first), .messages = pushed};
 	struct wire_pass pass = {.path = "/run/a"};
+	struct wire_loaded loaded = {.token = 9, .nr_paths = 2, .size = 6, .paths = "/a\0/b"};
 	char capacity[64];
 	unsigned long rounds = getenv("SIDE_TEST_LONG") ? 20000000 : 300000;
 	unsigned long accepted = 0;
@@ -530,7 +557,7 @@ static void mutations_do_no_harm(void **state)
 		ssize_t size = 0;
 		uint32_t changes = random_next(&seed) % 4;
 
-		switch (i % 15) {
+		switch (i % 16) {
 		case 0: size = wire_encode_hello(message, sizeof(message), &a_hello); break;
 		case 1: size = wire_encode_config(message, sizeof(message), &config); break;
 		case 2: size = wire_encode_events(message, sizeof(message), &events); break;
@@ -546,6 +573,7 @@ static void mutations_do_no_harm(void **state)
 		case 12: size = wire_encode_probed(message, sizeof(message), &probed); break;
 		case 13: size = wire_encode_push(message, sizeof(message), &push); break;
 		case 14: size = wire_encode_pass(message, sizeof(message), &pass); break;
+		case 15: size = wire_encode_loaded(message, sizeof(message), &loaded); break;
 		}
 		assert_true(size > 0);
 		while (changes--) {
@@ -919,7 +947,7 @@ static void headers_are_checked(void **state)
 		poke(6, 2, type == WIRE_BYE ? WIRE_DONE : WIRE_BYE);
 		assert_int_equal(decode(which, size), -EPROTO);
 		for (unsigned int bad = 0; bad < 2; bad++) {
-			poke(6, 2, bad ? WIRE_UNRECORDED + 1 : WIRE_HELLO - 1);
+			poke(6, 2, bad ? WIRE_LOADED + 1 : WIRE_HELLO - 1);
 			assert_int_equal(wire_message_type(message, size), -EPROTO);
 		}
 		base_message(which);
@@ -1052,6 +1080,7 @@ int main(void)
 			cmocka_unit_test(events_ack_bye_travel),
 			cmocka_unit_test(refresh_arrive_done_travel),
 			cmocka_unit_test(probes_probed_travel),
+			cmocka_unit_test(loaded_travels),
 			cmocka_unit_test(welcome_travels),
 			cmocka_unit_test(push_travels),
 			cmocka_unit_test(pass_travels),

@@ -110,8 +110,9 @@ struct instance {
 
 	/* Probes (main thread). */
 	bool takes_probes;
-	bool is_command;  /* the program that the command executes first */
-	uint64_t started; /* session_process_start(); 0: not read yet */
+	bool sends_loaded; /* supports WIRE_FEATURE_LOADED */
+	bool is_command;   /* the program that the command executes first */
+	uint64_t started;  /* session_process_start(); 0: not read yet */
 	/*
 	 * process id of the forking ancestor that a probe table selects by its id; 0: none; see
 	 * family_started

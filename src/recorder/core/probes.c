@@ -121,6 +121,25 @@ int probes_take(struct session *session, const struct session_options *options, 
 	return session_tables_take(&session->tables, options->probes, options->nr_probes, error);
 }
 
+int probes_add(struct session *session, const struct session_table *tables, size_t nr,
+		struct error *error)
+{
+	struct session_tables *used = &session->tables;
+	struct session_table *list;
+	int ret = 0;
+
+	if (nr > SESSION_PROBES_MAX - used->nr)
+		return error_set_kind(error, ERROR_FAILED, -E2BIG, NULL,
+				"there are more than %d tables of probes", SESSION_PROBES_MAX);
+	list = realloc(used->list, (used->nr + nr + 1) * sizeof(*list));
+	if (!list)
+		return error_set_no_memory(error);
+	used->list = list;
+	for (size_t i = 0; i < nr && !ret; i++)
+		ret = session_tables_append(used, &tables[i], error);
+	return ret;
+}
+
 int session_set_probes(struct session *session, const struct session_table *tables, size_t nr,
 		struct error *error)
 {
@@ -302,6 +321,24 @@ int probes_choose(struct session *session, struct instance *instance,
 	if (!record_probes_set_installed(instance, ret_tables, nr))
 		return -ENOMEM;
 	return instance->takes_probes ? (int)nr : 0;
+}
+
+bool probes_select(struct session *session, struct instance *instance)
+{
+	for (size_t i = 0; i < session->tables.nr; i++)
+		if (record_probes_table_is_relevant(session, instance, &session->tables.list[i]))
+			return true;
+	return false;
+}
+
+bool probes_are_new(struct session *session, struct instance *instance)
+{
+	for (size_t i = 0; i < session->tables.nr; i++)
+		if (!record_probes_find_installed(instance, session->tables.list[i].number) &&
+				record_probes_table_is_relevant(
+						session, instance, &session->tables.list[i]))
+			return true;
+	return false;
 }
 
 /* ---- reports of programs ---- */

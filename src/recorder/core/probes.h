@@ -115,6 +115,13 @@ void probes_inherit(
  */
 int probes_choose(struct session *session, struct instance *instance,
 		struct session_table **ret_tables);
+/* Adds tables to those that are in use. Returns 0 or a negative errno. */
+int probes_add(struct session *session, const struct session_table *tables, size_t nr,
+		struct error *error);
+/* Whether a table selects the instance. */
+bool probes_select(struct session *session, struct instance *instance);
+/* Whether a table selects the instance that the instance was not sent. */
+bool probes_are_new(struct session *session, struct instance *instance);
 /* True if a table selects programs by the instance's executable file. */
 bool probes_has_exe(const struct session *session, const struct instance *instance);
 /* Stores a report of the program about a table that it was sent. Returns 0 or -EPROTO. */

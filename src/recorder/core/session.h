@@ -175,6 +175,25 @@ struct session_helper {
 	void *user;
 };
 
+/*
+ * Makes tables of probes for libraries while programs load them. The main loop calls it; a program
+ * waits meanwhile, for a limited time. One library is handled at a time.
+ */
+struct session_loads {
+	/*
+	 * Begins to make tables for a library that process `pid` reports to have mapped. The path is
+	 * untrusted. Returns 1 and a descriptor, which is readable when finish() can be called; 0: the
+	 * library needs no tables, or has them.
+	 */
+	int (*begin)(void *user, pid_t pid, const char *path, int *ret_fd);
+	/*
+	 * Called once after each begin() that has returned 1, and closes its descriptor. Gets the
+	 * tables, `capacity` at most; the caller closes theirs. Capacity 0: they are no longer needed.
+	 */
+	size_t (*finish)(void *user, struct session_table *ret_tables, size_t capacity);
+	void *user;
+};
+
 struct session_options {
 	enum session_mode mode;
 	/* output directory; NULL: "side-YYYYmmdd-HHMMSS" in the current directory */
@@ -210,6 +229,7 @@ struct session_options {
 	/* forward SIGINT or SIGQUIT from another process to the command, which ends by it */
 	bool pass_on;
 	const struct session_helper *helper; /* the caller keeps ownership; NULL: none */
+	const struct session_loads *loads;   /* likewise */
 	bool monotonic;                      /* use CLOCK_MONOTONIC even if the TSC is faster */
 	struct session_rounds *rounds; /* updated while the session writes; NULL: not needed */
 };

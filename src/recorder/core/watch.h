@@ -17,7 +17,8 @@ enum watch_kind {
 	WATCH_COMMAND,
 	WATCH_CONNECTION,
 	WATCH_PEER,
-	WATCH_INSTANCE
+	WATCH_INSTANCE,
+	WATCH_LOADING
 };
 
 struct recorder_watch {

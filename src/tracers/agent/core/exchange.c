@@ -66,7 +66,7 @@ ssize_t agent_build_hello(
 	if (parent_token)
 		hello.features |= WIRE_FEATURE_FORKED;
 	if (agent_has_probes)
-		hello.features |= WIRE_FEATURE_PROBES;
+		hello.features |= WIRE_FEATURE_PROBES | WIRE_FEATURE_LOADED;
 	if (retries)
 		hello.features |= WIRE_FEATURE_RETRY;
 	hello.features |= WIRE_FEATURE_LEASE;
@@ -580,6 +580,58 @@ int agent_refresh(struct agent_session *session, struct agent_wanted *wanted,
 		agent_debug("%s: cannot use the update message: error %d", session->path, -ret);
 	}
 	return agent_exchange_take_update(session, wanted, ret_generation);
+}
+
+/* ---- libraries that are loaded ---- */
+
+static int agent_exchange_ask_loaded(struct agent_session *session, void *message,
+		const struct wire_loaded *loaded, uint64_t deadline)
+{
+	struct wire_config config = {0};
+	ssize_t size = wire_encode_loaded(message, WIRE_MESSAGE_MAX, loaded);
+	uint32_t i;
+	int ret;
+
+	if (size < 0)
+		return (int)size;
+	session->socket_is_private = agent_control_has_table();
+	session->socket = agent_session_connect(session, deadline);
+	ret = session->socket < 0
+			? session->socket
+			: wire_send(session->socket, message, (size_t)size, NULL, 0, deadline);
+	if (!ret)
+		ret = agent_exchange_receive_update(session, message, deadline, &config);
+	if (ret)
+		return ret;
+	ret = receive_tables(session, message, deadline, config.nr_tables);
+	/* Rules follow, as after REFRESH. The program has them, or asks for them itself. */
+	for (i = 0; i < config.nr_channels && !ret; i++)
+		ret = receive_channel(session, message, deadline, i, NULL, false, NULL);
+	return ret;
+}
+
+int agent_exchange_loaded(
+		struct agent_session *session, const char *paths, uint32_t nr, uint32_t size)
+{
+	struct wire_loaded loaded = {
+			.token = session->token, .nr_paths = nr, .size = size, .paths = paths};
+	void *message = agent_exchange_take_message_buffer();
+	/* The first connection may still be open: descriptions follow on it. */
+	int first = session->socket, ret = -ENOMEM;
+	bool is_private = session->socket_is_private;
+
+	session->socket = -1;
+	if (message)
+		ret = agent_exchange_ask_loaded(
+				session, message, &loaded, agent_deadline(AGENT_LOADED_TIMEOUT_MS));
+	if (ret == -ETIMEDOUT)
+		agent_stalled_note(session->path);
+	agent_hang_up(session);
+	session->socket = first;
+	session->socket_is_private = is_private;
+	if (ret)
+		agent_probes_begin();
+	return ret;
 }
 
 /* ---- descriptions ---- */

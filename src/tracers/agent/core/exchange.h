@@ -23,6 +23,8 @@ struct agent_session;
 
 #define AGENT_CONNECT_TIMEOUT_MS 1000 /* connection, HELLO, CONFIG and what follows it together */
 #define AGENT_EVENTS_TIMEOUT_MS 1000  /* descriptions and their acknowledgement */
+/* A library that is being loaded waits so long for probes, before its constructors run. */
+#define AGENT_LOADED_TIMEOUT_MS 1000
 
 enum agent_ask { AGENT_ASK_NOTHING, AGENT_ASK_HELLO, AGENT_ASK_REFRESH };
 
@@ -77,6 +79,13 @@ bool agent_may_take_push(const struct agent_session *session, const struct agent
  */
 int agent_exchange_send_events(struct agent_session *session, const void *stream, size_t size,
 		void (*refused)(void *user, const struct wire_refused *one), void *user);
+/*
+ * Report libraries to the recorder before their constructors run: `nr` paths, each with its NUL.
+ * 0: it has sent all tables, for agent_probes_update(). -EALREADY: there are no new ones. Or another
+ * negative errno.
+ */
+int agent_exchange_loaded(
+		struct agent_session *session, const char *paths, uint32_t nr, uint32_t size);
 int agent_bye(struct agent_session *session);
 void agent_hang_up(struct agent_session *session);
 

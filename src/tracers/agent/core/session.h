@@ -84,6 +84,7 @@ struct agent_session {
 	struct agent_generation *generation;
 	struct agent_batch *batches;
 	struct probes_table *tables;
+	struct probes_loaded *loaded; /* libraries that the session knows, or NULL */
 	/* tables arrived where nothing may be waited for: set their probes later */
 	bool probes_due;
 	struct recovery_head *recovery;

@@ -33,6 +33,7 @@
 #include "tracers/agent/core/process.h"
 #include "tracers/agent/core/rules.h"
 #include "tracers/agent/core/session.h"
+#include "tracers/agent/core/wait.h"
 #include "base/inside/raw.h"
 
 #include <sys/mman.h>
@@ -428,6 +429,7 @@ void agent_probes_leave(struct agent_session *session)
 		session->tables = table->next;
 		probes_table_end(table);
 	}
+	probes_loaded_forget(session);
 }
 
 /* ---- tables of all sessions ---- */
@@ -521,6 +523,9 @@ void agent_probes_apply(void)
 		probes_start();
 	agent_each_session(session)
 		probes_find_locations(session);
+	agent_each_session(session)
+		if (probes_loaded_report(session))
+			probes_find_locations(session);
 	probe_calls_update(probes_wants_calls() || traced);
 	probes_locations_apply();
 	/*
@@ -562,6 +567,7 @@ void agent_probes_check(void)
 void agent_probes_libraries_changed(void)
 {
 	int saved_errno = errno;
+	bool begun;
 
 	/* Relaxed: as in update.c. */
 	if (agent_is_sandboxed() ||
@@ -570,8 +576,10 @@ void agent_probes_libraries_changed(void)
 	patch_scan();
 	side_tracer_lock();
 	/* Events of a new library can follow at once, and libside need not notify the agent of it. */
+	begun = agent_occasion_begins(0);
 	agent_bases_changed();
 	agent_probes_apply();
+	agent_occasion_ends(begun);
 	side_tracer_unlock();
 	errno = saved_errno;
 }

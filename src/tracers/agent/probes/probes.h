@@ -10,6 +10,7 @@
  *	sites.c           modules in this process; the locations of specs, and the patch at each
  *	results.c         reports to the session what became of the probes of a table
  *	loader.c          libraries that are loaded and unloaded
+ *	loaded.c          reports libraries that no table has to the session, which can make tables
  *	steps.c           how the fields of an event become the bytes of a record, at one location
  *	record.c          a hit: registers and memory -> record
  *	hit.c             where that is not enough: -> arguments -> event
@@ -55,6 +56,7 @@ struct probes_field {
 };
 
 struct agent_session;
+struct base_library;
 struct context_origin;
 struct probes_layout;
 
@@ -270,8 +272,19 @@ bool probes_events_has(
 const struct side_event_description *probes_events_other(const struct probes_table *tables,
 		const struct side_event_description *event, bool leaves);
 
+/* ---- loaded.c ---- */
+
+/*
+ * Report libraries that are mapped since the last call, and in no table of the session, if the
+ * session requests that. Returns true if it has sent new tables.
+ */
+bool probes_loaded_report(struct agent_session *session);
+void probes_loaded_forget(struct agent_session *session);
+
 /* ---- sites.c ---- */
 
+/* Whether a table of the list has probes for the library. */
+bool probes_locations_know(const struct probes_table *tables, const struct base_library *library);
 /*
  * Find the mapped modules: add specs for modules that were loaded, and remove those for modules
  * that were unloaded. Returns 0 or a negative errno.

@@ -123,6 +123,27 @@ static void probes_site_check_library(void *user, const struct base_library *lib
 	}
 }
 
+bool probes_locations_know(const struct probes_table *tables, const struct base_library *library)
+{
+	const struct probes_table *table;
+	struct base_identity identity;
+	uint64_t bias;
+	uint32_t i;
+
+	if (!base_find(library, &identity, &bias))
+		return false;
+	for (table = tables; table; table = table->next) {
+		for (i = 0; !table->error && i < probe_table_nr_modules(&table->table); i++) {
+			struct probe_table_module module;
+
+			probe_table_module(&table->table, i, &module);
+			if (is_module(&module, library, &identity))
+				return true;
+		}
+	}
+	return false;
+}
+
 /* ---- specs ---- */
 
 /* Change the number of tracers that the program sees. */
