@@ -269,6 +269,7 @@ struct record_options {
 	uint64_t duration;
 	uint64_t buffer_size; /* 0: not given */
 	bool in_sandbox;
+	bool pending;
 	const char *exe;
 	bool debuginfod;
 };
@@ -591,6 +592,7 @@ void command_session_summary(
 		const struct session_summary *summary, const struct parsed *parsed, int status);
 
 struct session_channel;
+struct session_loads;
 struct session_table;
 
 /* A recording of a running program for another verb. */
@@ -606,7 +608,10 @@ struct attach_recording {
 	 * ends the recording.
 	 */
 	int (*check)(void *user, struct session *session);
+	/* Called when the recording has ended; NULL: not needed. */
+	void (*finish)(void *user, struct session *session);
 	void *user;
+	const struct session_loads *loads; /* or NULL */
 };
 
 /* attach.c: records like `side attach`. Ignores the channels of `options`. */

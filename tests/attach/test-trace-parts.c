@@ -321,9 +321,12 @@ static void test_overwrites(void)
 static bool reports(struct tracing *tracing, const struct session_probe_answer *answer, int wanted,
 		const char *text)
 {
+	struct session_probe_answer copy = *answer;
+	const struct trace_answers answers = {.list = &copy, .count = 1};
+
 	tracing->status = 0;
 	catch ();
-	trace_print_answer(tracing, answer);
+	trace_print_answer(tracing, &answers, answer);
 	return printed(text) && tracing->status == wanted;
 }
 
@@ -357,7 +360,7 @@ static void test_answers(void)
 	/* At the end of a command. */
 	tracing.running = false;
 	CHECK(reports(&tracing, &answer, 0,
-			"side: open was never set in process 78: the program did not load its library, or loaded another file by that name\n"));
+			"side: open was never set in process 78: its library was not loaded, or its probes were not ready in time\n"));
 	answer.was_set = true;
 	CHECK(reports(&tracing, &answer, 0, ""));
 	tracing.running = true;

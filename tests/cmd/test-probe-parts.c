@@ -264,11 +264,12 @@ static void test_send(void **unused)
 	(void)unused;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
 	nr_interrupted = 2;
-	assert_int_equal(probe_resolve_send(pair[0], table), 0);
+	assert_int_equal(probe_resolve_send(pair[0], table, true), 0);
 	assert_called("send;send;send;");
 	assert_int_equal(recv(pair[1], &byte, 1, MSG_DONTWAIT), 1);
+	assert_int_equal(byte, 1);
 	close(pair[1]);
-	assert_int_equal(probe_resolve_send(pair[0], table), -EPIPE);
+	assert_int_equal(probe_resolve_send(pair[0], table, false), -EPIPE);
 	assert_called("send;");
 	close(pair[0]);
 	close(table);

@@ -220,6 +220,7 @@ static int attach_open_session(struct attached *attached, const struct channel_l
 		session_options.nr_channels = attached->recording->nr_channels;
 		session_options.probes = attached->recording->probes;
 		session_options.nr_probes = attached->recording->nr_probes;
+		session_options.loads = attached->recording->loads;
 	}
 	return attach_open_in_dir(attached, &session_options);
 }
@@ -304,6 +305,8 @@ static int attach_end_session(struct attached *attached, bool summary)
 
 	if (summary) {
 		session_finish(attached->session);
+		if (attached->recording && attached->recording->finish)
+			attached->recording->finish(attached->recording->user, attached->session);
 		command_live_messages(attached->session);
 		if (!session_status(attached->session, &sums)) {
 			attach_report_summary(attached, &sums);
@@ -333,7 +336,7 @@ static int attach_check_probes(struct attached *attached)
 
 		if (session_probe_answers(attached->session, &answers, &nr))
 			return message_error(COMMAND_FAILED, NULL, "out of memory");
-		all = nr == recording->nr_probes;
+		all = nr >= recording->nr_probes;
 		for (i = 0; i < nr; i++)
 			all = all && answers[i].answered;
 		session_probe_answers_free(answers, nr);

@@ -99,6 +99,12 @@ const struct option table_trace_options[] = {
 		.sentence = "With `-p`: as for `side attach`.",
 	},
 	{
+		.name = "pending",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct record_options, pending),
+		.sentence = "Accept a LIBRARY in `LIBRARY:NAME` of which no file is found: its probes are set when the program loads it.",
+	},
+	{
 		.name = "context",
 		.argument = "NAME,...",
 		.kind = OPTION_LIST,

@@ -90,39 +90,42 @@ static int probe_resolve_open(const struct probe_target *target, struct resolve 
 	if (*ret_resolve) {
 		ret = probe_add_files(target, *ret_resolve, &error);
 		resolve_set_later(*ret_resolve, probe_find_later, (void *)(uintptr_t)target);
+		if (target->pending != PROBE_PENDING_NEVER)
+			resolve_set_pending(
+					*ret_resolve, target->pending == PROBE_PENDING_ACCEPTED);
 	}
 	return ret ? message_library_error(&error) : COMMAND_DONE;
 }
 
-static int make_table(struct resolve *resolve, const struct probe_spec *spec,
-		struct probe_table_writer *writer, int *ret_table)
+int probe_make_table(struct resolve *resolve, const struct probe_spec *spec, int *ret_table,
+		struct error *error)
 {
+	struct probe_table_writer *writer = probe_table_writer_new();
 	struct refusals *refusals = calloc(1, sizeof(*refusals));
-	struct error error;
 	int ret = -ENOMEM;
 
-	error_set_no_memory(&error);
+	error_set_no_memory(error);
 	if (refusals && writer)
 		ret = resolve_spec(
-				resolve, spec, writer, probe_resolve_add_refusal, refusals, &error);
+				resolve, spec, writer, probe_resolve_add_refusal, refusals, error);
 	if (!ret) {
 		*ret_table = probe_table_memfd(writer);
 		if (*ret_table >= 0)
 			probe_resolve_report_refusals(refusals);
+		else
+			ret = error_set(error, *ret_table, NULL,
+					"cannot create the probe table: %s", strerror(-*ret_table));
 	}
 	free(refusals);
-	if (ret)
-		return message_library_error(&error);
-	return *ret_table >= 0
-			? COMMAND_DONE
-			: message_error(COMMAND_FAILED, NULL, "cannot create the probe table: %s",
-					  strerror(-*ret_table));
+	probe_table_writer_free(writer);
+	return ret;
 }
 
-/* Send the table with a message of one byte. Returns 0 or a negative errno. */
-static int probe_resolve_send(int socket, int table)
+/* The message has one byte: whether a library is pending. Returns 0 or a negative errno. */
+static int probe_resolve_send(int socket, int table, bool is_pending)
 {
-	ssize_t sent = descriptors_send(socket, "", 1, &table, 1, 0);
+	const char byte = (char)is_pending;
+	ssize_t sent = descriptors_send(socket, &byte, 1, &table, 1, 0);
 
 	return sent < 0 ? (int)sent : 0;
 }
@@ -131,12 +134,13 @@ static int probe_resolve_send(int socket, int table)
  * Returns the table, or a negative errno: -EPROTO if the process has ended without one, or has sent
  * something else.
  */
-static int probe_resolve_receive(int socket)
+static int probe_resolve_receive(int socket, bool *ret_is_pending)
 {
 	struct descriptors_received received;
-	char byte;
+	char byte = 0;
 	ssize_t size = descriptors_receive(socket, &byte, 1, 0, &received);
 
+	*ret_is_pending = byte;
 	if (size == 1 && received.nr == 1 && !(received.flags & (MSG_TRUNC | MSG_CTRUNC)))
 		return received.fds[0];
 	descriptors_close(&received);
@@ -145,13 +149,12 @@ static int probe_resolve_receive(int socket)
 
 static int probe_resolve_one(int socket, struct resolve *resolve, const struct probe_spec *spec)
 {
-	struct probe_table_writer *writer = probe_table_writer_new();
-	int table = -1, status = make_table(resolve, spec, writer, &table), ret;
+	struct error error;
+	int table = -1, ret;
 
-	probe_table_writer_free(writer);
-	if (status)
-		return status;
-	ret = probe_resolve_send(socket, table);
+	if (probe_make_table(resolve, spec, &table, &error))
+		return message_library_error(&error);
+	ret = probe_resolve_send(socket, table, resolve_is_pending(resolve));
 	close(table);
 	return ret ? message_error(COMMAND_FAILED, NULL, "cannot send the probe table: %s",
 				     strerror(-ret))
@@ -178,13 +181,17 @@ __attribute__((noreturn)) static void resolve_child_main(int socket,
 }
 
 /* Receives tables until the process has ended or sent all. Returns 0 or a negative errno. */
-static int probe_resolve_receive_all(int socket, size_t count, int *tables, size_t *ret_count)
+static int probe_resolve_receive_all(
+		int socket, size_t count, int *tables, size_t *ret_count, bool *ret_is_pending)
 {
 	for (*ret_count = 0; *ret_count < count; (*ret_count)++) {
-		int received = probe_resolve_receive(socket);
+		bool is_pending;
+		int received = probe_resolve_receive(socket, &is_pending);
 
 		if (received < 0)
 			return received;
+		if (ret_is_pending)
+			*ret_is_pending |= is_pending;
 		tables[*ret_count] = received;
 	}
 	return 0;
@@ -239,7 +246,8 @@ int probe_resolve_all(const struct probe_target *target, const struct probe_spec
 	}
 	close(pair[1]);
 	if (child > 0) {
-		received = probe_resolve_receive_all(pair[0], count, ret_tables, ret_count);
+		received = probe_resolve_receive_all(
+				pair[0], count, ret_tables, ret_count, target->ret_is_pending);
 		while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 			;
 	}

@@ -42,6 +42,13 @@ struct probe_target {
 	const char *exe; /* the file of a program */
 	bool preloads;   /* side starts the program: it loads the libraries of LD_PRELOAD */
 	bool debuginfod; /* get missing debug files from the servers in DEBUGINFOD_URLS */
+	enum probe_pending {
+		PROBE_PENDING_NEVER,    /* refuse libraries that are not found */
+		PROBE_PENDING_OFFERED,  /* the same, and the hint names `--pending` */
+		PROBE_PENDING_ACCEPTED, /* their tables are empty: loaded.c makes others */
+	} pending;
+	/* NULL: not needed; set if the program may load a library of a spec later */
+	bool *ret_is_pending;
 };
 
 /*
@@ -55,6 +62,12 @@ int probe_resolve(const struct probe_target *target, const struct probe_spec *sp
  */
 int probe_resolve_all(const struct probe_target *target, const struct probe_spec *const *specs,
 		size_t count, int *ret_tables, size_t *ret_count);
+/*
+ * The same for a spec and files that are open already, in this process. Returns 0 or a negative errno
+ * with `error` set. Prints what is left out.
+ */
+int probe_make_table(struct resolve *resolve, const struct probe_spec *spec, int *ret_table,
+		struct error *error);
 /*
  * Returns the name of the processor that the file is for, if it is another one, so that nothing can
  * be found. NULL: this processor, or the file cannot be read, which is reported later.

@@ -15,6 +15,7 @@
 #include "spec-options.h"
 #include "programs/common/message.h"
 #include "trace-kernel.h"
+#include "trace-loaded.h"
 #include "trace-starter.h"
 #include "analysis/where.h"
 #include "programs/side/analysis/library-messages.h"
@@ -50,12 +51,15 @@ struct tracing {
 	struct text_list contexts,
 			/* contexts that any event may have; `contexts` also has those of probes */
 			others;
-	int status;          /* exit status from the answers of the programs */
-	bool running;        /* the program runs already */
-	bool starts;         /* side starts the program, with its own environment */
-	bool forced;         /* let the kernel watch returns in files that handle exceptions */
-	bool is_unreachable; /* the program runs without probes, and the recorder reports why */
-	bool debuginfod;     /* get missing debug files from servers */
+	int status;           /* exit status from the answers of the programs */
+	bool running;         /* the program runs already */
+	bool starts;          /* side starts the program, with its own environment */
+	bool forced;          /* let the kernel watch returns in files that handle exceptions */
+	bool is_unreachable;  /* the program runs without probes, and the recorder reports why */
+	bool debuginfod;      /* get missing debug files from servers */
+	bool accepts_pending; /* `--pending` */
+	bool is_pending;      /* the program may load a library of a spec later */
+	struct trace_loaded loaded;
 };
 
 /* ---- the program ---- */
@@ -211,12 +215,57 @@ static int trace_make_tables(
 	return status;
 }
 
+/*
+ * The events in a library that is loaded later have names that are not all known yet: each function
+ * of a glob has its own.
+ */
+static int trace_add_later_events(struct tracing *tracing, const struct probe_spec *spec)
+{
+	const char *marker = strchr(spec->location_text, ':') + 1, *end = strrchr(marker, ':');
+	char provider[256];
+
+	if (spec->kind != RESOLVE_MARKER || !end)
+		return trace_add_pattern(tracing, RESOLVE_PROVIDER, "*");
+	snprintf(provider, sizeof(provider), "%.*s", (int)(end - marker), marker);
+	return trace_add_pattern(tracing, provider, "*");
+}
+
+static bool trace_has_library_glob(const struct probe_spec *spec)
+{
+	char *library = resolve_library(spec);
+	bool is_glob = library && strpbrk(library, "*?[");
+
+	free(library);
+	return is_glob;
+}
+
+static int trace_prepare_loaded(struct tracing *tracing)
+{
+	int status;
+
+	for (size_t i = 0; i < tracing->nr_specs; i++)
+		tracing->is_pending |= trace_has_library_glob(&tracing->specs[i].spec);
+	if (!tracing->is_pending)
+		return COMMAND_DONE;
+	status = trace_loaded_begin(&tracing->loaded, tracing->specs, tracing->nr_specs,
+			tracing->tables, tracing->nr_tables);
+	for (size_t i = 0; i < tracing->nr_specs && !status; i++) {
+		if (tracing->loaded.libraries[i])
+			status = trace_add_later_events(tracing, &tracing->specs[i].spec);
+	}
+	return status;
+}
+
 static int resolve_all(struct tracing *tracing, pid_t pid, bool global)
 {
 	const struct probe_target target = {.pid = global ? tracing->files_of : pid,
 			.exe = pid || tracing->files_of ? NULL : tracing->exe,
 			.preloads = tracing->starts,
-			.debuginfod = tracing->debuginfod};
+			.debuginfod = tracing->debuginfod,
+			.pending = global                          ? PROBE_PENDING_NEVER
+					: tracing->accepts_pending ? PROBE_PENDING_ACCEPTED
+								   : PROBE_PENDING_OFFERED,
+			.ret_is_pending = &tracing->is_pending};
 	uint64_t started = 0;
 	int status = pid ? probe_started(pid, &started) : COMMAND_DONE;
 
@@ -228,15 +277,43 @@ static int resolve_all(struct tracing *tracing, pid_t pid, bool global)
 		tracing->tables[i].target.exe = (char *)(uintptr_t)target.exe;
 		status = trace_add_events(tracing, tracing->tables[i].fd);
 	}
+	if (!status && !global)
+		status = trace_prepare_loaded(tracing);
 	return status || global ? status : leave_all_to_kernel(tracing, &target);
 }
 
 /* ---- results ---- */
 
+struct trace_answers {
+	struct session_probe_answer *list;
+	size_t count;
+};
+
+/* The table with this number; -1: there is none. */
+static int trace_find_table(const struct tracing *tracing, uint32_t number)
+{
+	const struct trace_loaded_table *loaded = trace_loaded_find(&tracing->loaded, number);
+
+	if (loaded)
+		return loaded->fd;
+	return number && number <= tracing->nr_tables ? tracing->tables[number - 1].fd : -1;
+}
+
+/* The index of the table's spec, or that of none. */
+static size_t trace_find_spec(const struct tracing *tracing, uint32_t number)
+{
+	const struct trace_loaded_table *loaded = trace_loaded_find(&tracing->loaded, number);
+
+	if (loaded)
+		return loaded->spec;
+	return number && number <= tracing->nr_specs ? number - 1 : tracing->nr_specs;
+}
+
 static const char *trace_probe_spec_text(const struct tracing *tracing, uint32_t number)
 {
-	return number && number <= tracing->nr_specs ? tracing->specs[number - 1].spec.location_text
-						     : "?";
+	size_t spec = trace_find_spec(tracing, number);
+
+	return spec < tracing->nr_specs ? tracing->specs[spec].spec.location_text : "?";
 }
 
 /* Prints a line for each location. Returns how many lines have been printed. */
@@ -262,11 +339,11 @@ static uint64_t trace_report_refusal(const struct probe_table_view *view,
 static void trace_report_refusals(
 		const struct tracing *tracing, const struct session_probe_answer *answer)
 {
+	int table = trace_find_table(tracing, answer->number);
 	uint64_t shown = 0;
 	struct probe_table_view view;
 
-	if (!answer->nr_refusals || !answer->number || answer->number > tracing->nr_tables ||
-			probe_table_view_open(tracing->tables[answer->number - 1].fd, &view))
+	if (!answer->nr_refusals || table < 0 || probe_table_view_open(table, &view))
 		return;
 	for (uint32_t i = 0; i < answer->nr_refusals; i++)
 		shown = trace_report_refusal(&view, &answer->refusals[i], shown);
@@ -276,14 +353,19 @@ static void trace_report_refusals(
 	probe_table_view_close(&view);
 }
 
+static bool trace_are_refused_by(const struct session_probe_answer *answer, uint32_t error)
+{
+	uint64_t count = 0;
+
+	for (uint32_t i = 0; i < answer->nr_refusals; i++)
+		count += answer->refusals[i].error == error ? answer->refusals[i].count : 0;
+	return count && count == answer->states[WIRE_PROBE_REFUSED];
+}
+
 /* The probes were set until the program entered a sandbox. */
 static bool were_removed(const struct session_probe_answer *answer)
 {
-	uint64_t removed = 0;
-
-	for (uint32_t i = 0; i < answer->nr_refusals; i++)
-		removed += answer->refusals[i].error == ECANCELED ? answer->refusals[i].count : 0;
-	return removed && removed == answer->states[WIRE_PROBE_REFUSED];
+	return trace_are_refused_by(answer, ECANCELED);
 }
 
 /*
@@ -300,10 +382,10 @@ static bool trace_may_have_exit(
 		const struct tracing *tracing, const struct session_probe_answer *answer)
 {
 	struct probe_table_probe probe = {.exit = PROBE_TABLE_NONE};
+	int table = trace_find_table(tracing, answer->number);
 	struct probe_table_view view;
 
-	if (!answer->number || answer->number > tracing->nr_tables ||
-			probe_table_view_open(tracing->tables[answer->number - 1].fd, &view))
+	if (table < 0 || probe_table_view_open(table, &view))
 		return false;
 	if (probe_table_nr_probes(&view.table))
 		probe_table_probe(&view.table, 0, &probe);
@@ -322,31 +404,56 @@ static int trace_print_filtered_out(
 			trace_probe_spec_text(tracing, answer->number), tracing->filter);
 }
 
+/*
+ * Whether another table of the spec was set in the process: that of another file. `in_any`: or in
+ * another process.
+ */
+static bool trace_is_set_elsewhere(const struct tracing *tracing,
+		const struct trace_answers *answers, const struct session_probe_answer *answer,
+		bool in_any)
+{
+	for (size_t i = 0; i < answers->count; i++) {
+		const struct session_probe_answer *other = &answers->list[i];
+
+		if ((in_any || other->pid == answer->pid) && other->was_set &&
+				trace_find_spec(tracing, other->number) ==
+						trace_find_spec(tracing, answer->number))
+			return true;
+	}
+	return false;
+}
+
 /* A command has ended, so its answers are final: its libraries may have been unloaded again. */
-static void trace_print_absent(
-		const struct tracing *tracing, const struct session_probe_answer *answer)
+static void trace_print_absent(const struct tracing *tracing, const struct trace_answers *answers,
+		const struct session_probe_answer *answer)
 {
 	const char *spec = trace_probe_spec_text(tracing, answer->number);
 
+	if (trace_is_set_elsewhere(tracing, answers, answer, false))
+		return;
 	if (tracing->running)
 		message_note("%s is not in process %" PRId32
 			     " yet: it is set when its library is loaded",
 				spec, answer->pid);
-	else if (answer->was_set)
-		message_detail("%s was set in process %" PRId32 " until its library was unloaded",
-				spec, answer->pid);
 	else
-		message_note("%s was never set in process %" PRId32
-			     ": the program did not load its library, or loaded another file by that name",
+		(trace_is_set_elsewhere(tracing, answers, answer, true) ? message_detail
+									: message_note)(
+				"%s was never set in process %" PRId32
+				": its library was not loaded, or its probes were not ready in time",
 				spec, answer->pid);
 }
 
-static void trace_print_answer(struct tracing *tracing, const struct session_probe_answer *answer)
+static void trace_print_answer(struct tracing *tracing, const struct trace_answers *answers,
+		const struct session_probe_answer *answer)
 {
 	uint64_t set = 0;
 	char text[256] = "", number[FORMAT_NUMBER_MAX];
 	size_t used = 0;
 
+	/* The program has loaded another file by that path, and that file has probes. */
+	if (trace_are_refused_by(answer, ENOTUNIQ) &&
+			trace_is_set_elsewhere(tracing, answers, answer, false))
+		return;
 	for (unsigned int i = WIRE_PROBE_JUMP; i < WIRE_NR_PROBE_STATES; i++) {
 		if ((i > WIRE_PROBE_BREAKPOINT && i != WIRE_PROBE_UPROBE) || !answer->states[i])
 			continue;
@@ -366,8 +473,8 @@ static void trace_print_answer(struct tracing *tracing, const struct session_pro
 			     " locations: no rule records its events (does a filter name fields that they do not have?)",
 				trace_probe_spec_text(tracing, answer->number), answer->pid,
 				answer->locations);
-	else if (!set && answer->states[WIRE_PROBE_ABSENT])
-		trace_print_absent(tracing, answer);
+	else if (!set && (answer->states[WIRE_PROBE_ABSENT] || !answer->locations))
+		trace_print_absent(tracing, answers, answer);
 	else
 		(tracing->running ? message_note : message_detail)("%s is set in process %" PRId32
 								   ": %" PRIu64 " of %" PRIu32
@@ -382,25 +489,45 @@ static void trace_print_answer(struct tracing *tracing, const struct session_pro
 static int trace_check_started(void *user, struct session *session)
 {
 	struct tracing *tracing = user;
-	struct session_probe_answer *answers;
-	size_t count, filtered_out = 0;
+	struct trace_answers answers;
+	size_t filtered_out = 0;
 
-	if (tracing->is_unreachable || session_probe_answers(session, &answers, &count))
+	if (tracing->is_unreachable ||
+			session_probe_answers(session, &answers.list, &answers.count))
 		return COMMAND_DONE;
-	for (size_t i = 0; i < count; i++) {
-		trace_print_answer(tracing, &answers[i]);
-		filtered_out += is_filtered_out(&answers[i]);
+	for (size_t i = 0; i < answers.count; i++) {
+		trace_print_answer(tracing, &answers, &answers.list[i]);
+		filtered_out += is_filtered_out(&answers.list[i]);
 	}
-	if (count && filtered_out == count && tracing->filter && !tracing->status)
-		tracing->status = trace_print_filtered_out(tracing, &answers[0]);
-	if (!count)
+	if (answers.count && filtered_out == answers.count && tracing->filter && !tracing->status)
+		tracing->status = trace_print_filtered_out(tracing, &answers.list[0]);
+	if (!answers.count)
 		tracing->status = message_error(COMMAND_FAILED,
 				tracing->running
 						? NULL
 						: "programs without the C library, and set-user-ID programs, cannot be traced this way; use `--global`",
 				"the program installed none of its probes");
-	session_probe_answers_free(answers, count);
+	session_probe_answers_free(answers.list, answers.count);
 	return tracing->status;
+}
+
+/* The recording of a running program has ended. */
+static void trace_check_ended(void *user, struct session *session)
+{
+	struct tracing *tracing = user;
+	struct trace_answers answers;
+
+	if (session_probe_answers(session, &answers.list, &answers.count))
+		return;
+	tracing->running = false;
+	for (size_t i = 0; i < answers.count; i++) {
+		const struct session_probe_answer *answer = &answers.list[i];
+
+		if (!answer->error && !answer->was_set &&
+				answer->states[WIRE_PROBE_ABSENT] == answer->locations)
+			trace_print_absent(tracing, &answers, answer);
+	}
+	session_probe_answers_free(answers.list, answers.count);
 }
 
 /* ---- the verb ---- */
@@ -450,6 +577,7 @@ static int trace_start_program(
 			.nr_channels = nr_channels,
 			.probes = tracing->tables,
 			.nr_probes = tracing->nr_tables,
+			.loads = trace_loaded_loads(&tracing->loaded),
 			.helper = trace_kernel_helper(
 					&kernel, tracing->kernel, tracing->nr_kernel)};
 	struct parsed command = *parsed;
@@ -477,7 +605,9 @@ static int start_running(struct tracing *tracing, const struct parsed *parsed)
 			.kernel = tracing->kernel,
 			.nr_kernel = tracing->nr_kernel,
 			.check = trace_check_started,
-			.user = tracing};
+			.finish = trace_check_ended,
+			.user = tracing,
+			.loads = trace_loaded_loads(&tracing->loaded)};
 
 	int status = probe_sees_proc((pid_t)asked->pid,
 			"use `side trace --global --exe FILE --pid PID`: the kernel watches the location");
@@ -750,6 +880,7 @@ static int trace_run(
 
 	tracing->filter = options->filter;
 	tracing->debuginfod = options->debuginfod;
+	tracing->accepts_pending = options->pending;
 	tracing->forced = options->allow_unsafe_exit ||
 			(options->force && !trace_dir_has_entries(options->output));
 	tracing->starts = count > 0;
@@ -838,6 +969,7 @@ static int trace_command(const struct parsed *parsed, bool is_shell_text)
 		if (tracing->tables[i].has_others)
 			close(tracing->tables[i].others);
 	}
+	trace_loaded_end(&tracing->loaded);
 	for (size_t i = 0; i < tracing->nr_kernel; i++)
 		close(tracing->kernel[i]);
 	for (size_t i = 0; i < tracing->nr_patterns; i++)

@@ -154,8 +154,13 @@ static int spec_location_search_library(struct location_search *search, spec_sea
 		used = strlen(hint);
 		if (resolve->later && !is_missing_file)
 			snprintf(hint + used, sizeof(hint) - used,
-					"\nif the program loads it later, name its file: `/DIRECTORY/LIBRARY:NAME`");
+					"\nif the program loads it later, name its file: `/DIRECTORY/LIBRARY:NAME`%s",
+					resolve->offers_missing ? ", or add `--pending`" : "");
+		else if (resolve->offers_missing)
+			snprintf(hint + used, sizeof(hint) - used,
+					"\nif the file is written later, add `--pending`");
 	}
+	search->locations->is_missing = true;
 	return error_set(search->error, -ENOENT, hint,
 			is_missing_file ? "%s has not loaded `%.128s`, and there is no such file"
 					: "%s has not loaded `%.128s`",
@@ -379,6 +384,8 @@ static int spec_location_unknown(struct location_search *search, const struct ne
 	const char *reason;
 	char hint[ERROR_HINT_SIZE] = "";
 
+	/* The glob may also name files that the program loads later. */
+	search->locations->is_missing = spec->library && strpbrk(spec->library, "*?[");
 	if (!nearest_text(nearest, "", hint, NEAREST_TEXT_SIZE / 2) && !spec->library)
 		(void)hint_at_libraries(search, hint, ERROR_HINT_SIZE / 2);
 	reason = spec_location_stripped_reason(search, hint, sizeof(hint));
@@ -850,6 +857,7 @@ static int find_library_markers(struct location_search *search, const char *libr
 	nearest_begin(&query.nearest, inner);
 	search->markers = &query;
 	ret = spec_location_search_named(search, library, find_module_markers, &found);
+	search->locations->is_missing = !found && !ret;
 	if (search->locations->count)
 		search->locations->marker = inner;
 	if (found)
@@ -938,4 +946,21 @@ int locations_find(struct resolve *resolve, const struct probe_spec *spec,
 		locations_count_inlined(locations);
 	spec_free(&parsed);
 	return ret;
+}
+
+char *resolve_library(const struct probe_spec *spec)
+{
+	const char *text = spec->location_text, *colon = strchr(text, ':');
+	struct parsed_spec parsed;
+	struct error ignored;
+	char *library = NULL;
+
+	/* LIB:PROVIDER:NAME */
+	if (spec->kind == RESOLVE_MARKER)
+		return colon && strchr(colon + 1, ':') ? strndup(text, (size_t)(colon - text))
+						       : NULL;
+	if (!spec_parse(text, &parsed, &ignored) && parsed.library)
+		library = strdup(parsed.library);
+	spec_free(&parsed);
+	return library;
 }

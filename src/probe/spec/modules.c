@@ -482,7 +482,8 @@ static int spec_module_add_mapping(struct resolve *resolve, pid_t pid,
 	if (length > sizeof(deleted) - 1 &&
 			!strcmp(mapping->path + length - (sizeof(deleted) - 1), deleted))
 		mapping->path[length - (sizeof(deleted) - 1)] = '\0';
-	if (spec_module_is_own_mapping(mapping, program))
+	if (spec_module_is_own_mapping(mapping, program) ||
+			(resolve->only_inode && resolve->only_inode != mapping->inode))
 		return 0;
 	module = spec_module_find_known(resolve, mapping->path);
 	if (module) {
@@ -610,4 +611,35 @@ int resolve_add_process(struct resolve *resolve, pid_t pid, struct error *error)
 				"cannot probe process %ld: it has no executable file (it is ending, or a kernel thread)",
 				(long)pid);
 	return 0;
+}
+
+int resolve_add_mapped(struct resolve *resolve, pid_t pid, const char *path, struct error *error)
+{
+	struct stat status;
+	char *full;
+	int ret;
+
+	if (asprintf(&full, "/proc/%ld/root%s", (long)pid, path) < 0)
+		return error_set_no_memory(error);
+	ret = stat(full, &status) ? -errno : S_ISREG(status.st_mode) ? 0 : -EINVAL;
+	free(full);
+	if (ret)
+		return error_set(error, ret, "", "cannot find %.256s: %s", path, strerror(-ret));
+	resolve->only_inode = status.st_ino;
+	return resolve_add_process(resolve, pid, error);
+}
+
+void resolve_set_pending(struct resolve *resolve, bool accepts)
+{
+	resolve->accepts_missing = accepts;
+	resolve->offers_missing = !accepts;
+}
+
+bool resolve_is_pending(const struct resolve *resolve)
+{
+	for (size_t i = 0; i < resolve->nr_modules; i++) {
+		if (resolve->modules[i].later && resolve->modules[i].reported)
+			return true;
+	}
+	return resolve->has_missing;
 }

@@ -49,6 +49,9 @@ struct resolve {
 	resolve_later_fn
 			*later; /* finds libraries that are loaded later; NULL: none are searched */
 	void *later_user;
+	uint64_t only_inode;                  /* add only mappings of this file; 0: of all files */
+	bool accepts_missing, offers_missing; /* resolve_set_pending() */
+	bool has_missing;                     /* a library was missing, and this was accepted */
 };
 
 /* A location that the spec selects. */
@@ -75,7 +78,8 @@ struct locations {
 	/* calls of the functions that the compiler inlined, and which are no locations */
 	uint64_t nr_inlined;
 	bool is_inlined_unknown; /* there may be more: not all debug information was searched */
-	bool is_glob;            /* the spec selects all functions that match */
+	bool is_missing; /* the search failed, because no file has the name of the library */
+	bool is_glob;    /* the spec selects all functions that match */
 	bool one_name; /* all functions have the same name: copies, or functions of several files */
 };
 

@@ -90,6 +90,15 @@ void resolve_set_later(struct resolve *resolve, resolve_later_fn *later, void *u
  */
 int resolve_add_later(struct resolve *resolve, const char *path, const char *our_path,
 		struct error *error);
+/* Add only the file that the process has mapped as `path`, as the process names it. */
+int resolve_add_mapped(struct resolve *resolve, pid_t pid, const char *path, struct error *error);
+/*
+ * `accepts`: accept specs whose library is not found, because the program may load it later. Their
+ * tables have no probes, and a note reports it. Otherwise the hint of the error names `--pending`.
+ */
+void resolve_set_pending(struct resolve *resolve, bool accepts);
+/* Whether a spec named a library that was not loaded yet, or was not found. */
+bool resolve_is_pending(const struct resolve *resolve);
 /* Whether the text `library` names a file of this name: "libc", "libc.so.6", "libc.so*". */
 bool resolve_is_library(const char *file_name, const char *library);
 
@@ -124,6 +133,11 @@ struct probe_spec {
 	size_t nr_contexts;
 };
 
+/*
+ * Returns LIB of a spec LIB:NAME, which the caller frees. NULL: it names no library, or out of
+ * memory.
+ */
+char *resolve_library(const struct probe_spec *spec);
 /* Whether the text is RESOLVE_PARAMETERS or RESOLVE_VARIABLES. */
 bool resolve_is_several(const char *text);
 /* Whether the text is a context that a probe fetches, not one that any event may have. */

@@ -952,6 +952,35 @@ static int spec_table_make_all(struct table_builder *builder)
 	return ret;
 }
 
+static int spec_table_make(struct table_builder *builder)
+{
+	builder->are_several = builder->locations.count > 1;
+	builder->separate = builder->are_several && builder->spec->separate;
+	if (builder->separate && !event_names_begin(&builder->names, builder->locations.count))
+		return error_set_no_memory(builder->error);
+	return spec_table_make_all(builder);
+}
+
+/* The table of a library that is not found has no probes. */
+static int spec_table_leave_empty(struct table_builder *builder, struct resolve *resolve)
+{
+	char *library = resolve_library(builder->spec), text[512];
+	struct resolve_refusal note = {
+			.what = RESOLVE_NOTE, .module = "", .function = "", .reason = text};
+
+	if (!library)
+		return error_set_no_memory(builder->error);
+	resolve->has_missing = true;
+	snprintf(text, sizeof(text),
+			strpbrk(library, "*?[")
+					? "pending: no known file of `%.256s` has it; probes are set in files that the program loads later"
+					: "pending: no file of `%.256s` is found; its probes are set when the program loads it",
+			library);
+	free(library);
+	builder->refused(builder->user, &note);
+	return 0;
+}
+
 int resolve_spec(struct resolve *resolve, const struct probe_spec *spec,
 		struct probe_table_writer *writer, resolve_refused_fn *refused, void *user,
 		struct error *error)
@@ -975,14 +1004,10 @@ int resolve_spec(struct resolve *resolve, const struct probe_spec *spec,
 		ret = check_exit(spec, error);
 	if (!ret)
 		ret = locations_find(resolve, spec, &builder->locations, error);
-	builder->are_several = builder->locations.count > 1;
-	builder->separate = builder->are_several && spec->separate;
-	if (!ret && builder->separate)
-		ret = event_names_begin(&builder->names, builder->locations.count)
-				? 0
-				: error_set_no_memory(error);
-	if (!ret)
-		ret = spec_table_make_all(builder);
+	if (ret == -ENOENT && builder->locations.is_missing && resolve->accepts_missing)
+		ret = spec_table_leave_empty(builder, resolve);
+	else if (!ret)
+		ret = spec_table_make(builder);
 	event_names_end(&builder->names);
 	free(builder->locations.note);
 	free(builder->locations.items);

@@ -6,6 +6,7 @@ import atexit
 import shutil
 
 from harness import *
+from waiting import has_ended, wait_until
 
 FOLDER = os.path.realpath(tempfile.mkdtemp())
 atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
@@ -107,6 +108,31 @@ int main(int argc, char **argv)
 }
 """
 
+# Four children open the library. With more arguments, the program opens it itself, and executes itself with one argument less.
+FORKS = """
+#include <dlfcn.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+	if (argc > 2) {
+		argv[argc - 1] = argc > 3 ? NULL : ".";
+		dlopen(argv[1], RTLD_NOW) ? 0 : puts(dlerror());
+		return *argv[2] == '.' && argc == 3 ? 0 : execv("/proc/self/exe", argv);
+	}
+	for (int i = 0; i < 4; i++) {
+		if (!fork()) {
+			dlopen(argv[1], RTLD_NOW) ? 0 : puts(dlerror());
+			return 0;
+		}
+	}
+	while (wait(NULL) > 0)
+		;
+	return 0;
+}
+"""
+
 
 def build(name, source, *options):
     subprocess.run(["gcc", "-O1", "-x", "c", "-", "-x", "none", "-o", f"{FOLDER}/{name}", *options], input=source.encode(), check=True)
@@ -158,6 +184,9 @@ def test_threads():
     """The libraries are unmapped while other threads run: 50 calls in each of four threads."""
     other = library("plugs/libthird.so", 1)
     expect(200, "--function", f"{PLUG}:serve", command=f"{build('threads', THREADS)} {PLUG} {other}")
+    # The table of each library is made when a thread loads it.
+    paths = [library(f"hidden/libthread{i}.so", i) for i in (1, 2)]
+    expect(400, "--pending", "--function", "libthread*:serve", command=f"{FOLDER}/threads {' '.join(paths)}")
 
 
 def test_debugger():
@@ -174,15 +203,56 @@ def test_debugger():
 
 
 def test_other_file():
-    """Another file by the same path is not probed, and that is reported. The first file is probed again."""
+    """Another file by the same path, and another one of the same name, are probed when they are loaded."""
     moved = library("plugs/libmoved.so", 7)
-    expect(14, "--function", f"{moved}:work", command=f"{OPENS} swap {moved} {library('other.so', 5, 3)}")
+    expect(7 + 5 + 7, "--function", f"{moved}:work", command=f"{OPENS} swap {moved} {library('other.so', 5, 3)}")
     moved = library("plugs/libmoved.so", 7)
-    result, _ = trace("--function", f"{moved}:work", command=f"{OPENS} keep {moved} {library('other.so', 5, 3)}")
+    result = expect(5, "--function", f"{moved}:work", command=f"{OPENS} keep {moved} {library('other.so', 5, 3)}")
+    true("not set" not in result.err and "never set" not in result.err, result.err)
+    second = library("second/libplug.so.1", 5, 3)
+    expect(8 + 6, "--function", "libplug:work", command=f"{OPENS} now {PLUG} {second}")
+    expect(8, "--function", f"{PLUG}:work", command=f"{OPENS} now {PLUG} {second}")
+    # The other file does not have the function.
+    renamed = library("other.so", 5, 3, "-Dwork=toil")
+    moved = library("plugs/libmoved.so", 7)
+    result, _ = trace("--function", f"{moved}:work", command=f"{OPENS} keep {moved} {renamed}")
     equal(result.status, 1, result.err)
     contains(result.err, "recorded 0 events")
+    contains(result.err, f"no probes in {moved}: {moved} has no function `work`")
     contains(result.err, "not set: work, at 0x")
     contains(result.err, "the program has loaded another file by that path: its build ID differs")
+
+
+def test_missing():
+    """With --pending: libraries of which no file is found when the recording begins. 7 calls of the constructor and one more."""
+    hidden = library("hidden/libhide.so.1", 7)
+    for name in ("libhide", "libhide.so.1", "libhide*"):
+        result = expect(8, "--pending", "--function", f"{name}:work", command=f"{OPENS} now {hidden}")
+        contains(result.err, f"pending: no known file of `{name}` has it" if "*" in name else f"pending: no file of `{name}` is found")
+    # The program itself makes the file.
+    for name in (f"{FOLDER}/new/libnew.so", f"{FOLDER}/*/libnew.so", "./new/libnew.so"):
+        made = f"{FOLDER}/new/libnew.so"
+        os.makedirs(os.path.dirname(made), exist_ok=True)
+        expect(7, "--pending", "--function", f"{name}:work", command=f"{OPENS} keep {made} {library('other.so', 7)}")
+        os.remove(made)
+    expect(24, "--pending", "--function", "libhide:work", command=f"{OPENS} now {hidden} {hidden} {hidden}")
+    expect(16, "--pending", "--function", "libhide:work", "--exit", command=f"{OPENS} now {hidden}")
+    expect(16, "--pending", "--function", "libhide:work", command=f"{OPENS} namespace {hidden} {hidden}")
+    expect(8, "--pending", "--sdt", "libhide:plug:*", command=f"{OPENS} now {hidden}")
+    result, output = trace("--pending", "--function", "libhide:*", command=f"{OPENS} now {hidden}")
+    equal([sum(f'"{name}"' in line or f":{name}:" in line for line in read(output)) for name in ("work", "begin", "serve")], [8, 1, 1], result.err)
+    result, output = trace("--pending", "--probe", "libhide:work", "--arg", "s32:x:%edi", command=f"{OPENS} now {hidden}")
+    equal([line.split("{ x = ")[1] for line in read(output)], [f"{i} }}" for i in (*range(7), 2)], result.err)
+    result, _ = trace("--pending", "--function", "libhide:worm", command=f"{OPENS} now {hidden}")
+    contains(result.err, "libhide has no function `worm`")
+    contains(result.err, "did you mean `work`?")
+    contains(result.err, "libhide:worm was never set in process")
+    result, _ = trace("--function", "libhide:work", command=f"{OPENS} now {hidden}")
+    equal(result.status, 1)
+    contains(result.err, "or add `--pending`")
+    result, _ = trace("--pending", "--function", "libhide:work", command=f"{OPENS} now")
+    equal(result.status, 0)
+    contains(result.err, "libhide:work was never set in process")
 
 
 def test_never():
@@ -192,6 +262,57 @@ def test_never():
     contains(result.err, "libplug:work was never set in process")
     result, _ = trace("--function", "libplug:work", command=f"{OPENS} now {PLUG}")
     true("was never set" not in result.err, result.err)
+
+
+def test_timeout():
+    """The recorder does not answer, because it is stopped: the program continues after one second, without the probes."""
+    hidden = library("hidden/libslow.so.1", 7)
+    output = tempfile.mkdtemp(dir=FOLDER) + "/o"
+    recorder = subprocess.Popen([SIDE, "trace", "-o", output, "--pending", "--function", "libslow:work", "-c", f"{OPENS} wait {hidden}"],
+                                stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(ENV, SIDE_TIMEOUT_FACTOR="1"), cwd=FOLDER)
+
+    def reads(pid):
+        """It reads its standard input."""
+        try:
+            with open(f"/proc/{pid}/syscall", encoding="ascii") as file:
+                return file.read().startswith("0 0x0 ")
+        except OSError:
+            return False
+
+    def program():
+        found = subprocess.run(["pgrep", "-P", str(recorder.pid), "-x", "opens"], capture_output=True, text=True, check=False).stdout.split()
+        return int(found[0]) if found and reads(found[0]) else None
+    pid = wait_until(program)
+    os.kill(recorder.pid, signal.SIGSTOP)
+    recorder.stdin.write("\n")
+    recorder.stdin.flush()
+    wait_until(lambda: has_ended(pid))
+    os.kill(recorder.pid, signal.SIGCONT)
+    _, text = recorder.communicate()
+    contains(text, f"libslow:work was never set in process {pid}: its library was not loaded, or its probes were not ready in time")
+
+
+def test_globs():
+    """A glob of libraries: files that match, have the function, and are loaded later, beside loaded ones that do not have it."""
+    one, two = library("globs/libglobone.so", 3), library("globs/libglobtwo.so", 4, 3)
+    result = expect(3 + 1 + 4 + 1, "--pending", "--function", "lib*:work", command=f"{OPENS} now {one} {two}")
+    contains(result.err, "pending: no known file of `lib*` has it")
+    expect(4 + 1, "--pending", "--function", "libglobt*:work", command=f"{OPENS} now {one} {two}")
+    # `serve` is in both; `fork` is in the C library, where the probe is set at once.
+    result, output = trace("--pending", "--function", "libglob*:serve", "--function", "libc:fork", command=f"{OPENS} now {one} {two}")
+    equal((result.status, len(read(output))), (0, 2), result.err)
+    result, _ = trace("--function", "lib*:work", command=f"{OPENS} now {one}")
+    equal(result.status, 1)
+
+
+def test_processes():
+    """Children that load the library at the same time, and the program when it executes itself."""
+    hidden = library("hidden/libfork.so.1", 7)
+    program = build("forks", FORKS)
+    result = expect(4 * 7, "--pending", "--function", "libfork:work", command=f"{program} {hidden}")
+    # The parent does not load it.
+    true("never set" not in result.err, result.err)
+    expect(2 * 7, "--pending", "--function", "libfork:work", command=f"{program} {hidden} . .")
 
 
 def test_namespaces():
@@ -277,6 +398,17 @@ def test_running():
         program.communicate(b"\n\n")
         equal((program.wait(), recorder.wait(60)), (0, 0), text + recorder.stderr.read())
         equal(len(read(output)), 16)
+    # A library of which no file is known, and one that is never loaded, which is reported at the end.
+    hidden = library("hidden/librun.so.1", 7)
+    program = start(hidden, hidden)
+    output = tempfile.mkdtemp(dir=FOLDER) + "/o"
+    recorder, text = attached(program, output, "--pending", "--function", "librun:work", "--function", "libnone:work")
+    program.communicate(b"\n\n")
+    text += recorder.stderr.read()
+    equal((program.wait(), recorder.wait(60)), (0, 0), text)
+    equal(len(read(output)), 16, text)
+    contains(text, f"libnone:work was never set in process {program.pid}")
+    true("librun:work was never set" not in text, text)
 
 
 def test_other_root():
