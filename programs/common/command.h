@@ -270,6 +270,7 @@ struct record_options {
 	uint64_t buffer_size; /* 0: not given */
 	bool in_sandbox;
 	bool pending;
+	bool follow_exec;
 	const char *exe;
 	bool debuginfod;
 };

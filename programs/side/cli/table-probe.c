@@ -105,6 +105,12 @@ const struct option table_trace_options[] = {
 		.sentence = "Accept a LIBRARY in `LIBRARY:NAME` of which no file is found: its probes are set when the program loads it.",
 	},
 	{
+		.name = "follow-exec",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct record_options, follow_exec),
+		.sentence = "With `-c`: set the probes in each program that COMMAND or its children execute, if it is the file of a probe or loads the library of a probe.",
+	},
+	{
 		.name = "context",
 		.argument = "NAME,...",
 		.kind = OPTION_LIST,

@@ -58,6 +58,7 @@ struct tracing {
 	bool is_unreachable;  /* the program runs without probes, and the recorder reports why */
 	bool debuginfod;      /* get missing debug files from servers */
 	bool accepts_pending; /* `--pending` */
+	bool follows_exec;    /* `--follow-exec` */
 	bool is_pending;      /* the program may load a library of a spec later */
 	struct trace_loaded loaded;
 };
@@ -274,7 +275,9 @@ static int resolve_all(struct tracing *tracing, pid_t pid, bool global)
 	for (size_t i = 0; i < tracing->nr_tables && !status; i++) {
 		tracing->tables[i].target.pid = (uint32_t)pid;
 		tracing->tables[i].target.started = started;
-		tracing->tables[i].target.exe = (char *)(uintptr_t)target.exe;
+		/* Each module of a table has its file's identity: another program gets no others. */
+		tracing->tables[i].target.exe =
+				tracing->follows_exec ? NULL : (char *)(uintptr_t)target.exe;
 		status = trace_add_events(tracing, tracing->tables[i].fd);
 	}
 	if (!status && !global)
@@ -423,6 +426,18 @@ static bool trace_is_set_elsewhere(const struct tracing *tracing,
 	return false;
 }
 
+/* Whether LIB of the spec looks like a program, which COMMAND may execute: the path of no library. */
+static bool trace_names_program(const struct tracing *tracing, uint32_t number)
+{
+	size_t spec = trace_find_spec(tracing, number);
+	char *library = spec < tracing->nr_specs ? resolve_library(&tracing->specs[spec].spec)
+						 : NULL;
+	bool is_program = library && strchr(library, '/') && !strstr(library, ".so");
+
+	free(library);
+	return is_program;
+}
+
 /* A command has ended, so its answers are final: its libraries may have been unloaded again. */
 static void trace_print_absent(const struct tracing *tracing, const struct trace_answers *answers,
 		const struct session_probe_answer *answer)
@@ -435,11 +450,18 @@ static void trace_print_absent(const struct tracing *tracing, const struct trace
 		message_note("%s is not in process %" PRId32
 			     " yet: it is set when its library is loaded",
 				spec, answer->pid);
-	else
-		(trace_is_set_elsewhere(tracing, answers, answer, true) ? message_detail
-									: message_note)(
+	else if (trace_is_set_elsewhere(tracing, answers, answer, true))
+		message_detail("%s was never set in process %" PRId32, spec, answer->pid);
+	else if (tracing->starts && !tracing->follows_exec &&
+			trace_names_program(tracing, answer->number))
+		message_note_hint(
+				"`--follow-exec` sets the probes of a program that COMMAND executes",
 				"%s was never set in process %" PRId32
-				": its library was not loaded, or its probes were not ready in time",
+				": the process did not load the file",
+				spec, answer->pid);
+	else
+		message_note("%s was never set in process %" PRId32
+			     ": its library was not loaded, or its probes were not ready in time",
 				spec, answer->pid);
 }
 
@@ -738,6 +760,15 @@ static int trace_check_options(const struct parsed *parsed, size_t count)
 	if (options->wait_all && (options->global.on || !options->command))
 		return message_error(COMMAND_USAGE, "leave `--wait` out",
 				"cannot use `--wait`: it needs `-c COMMAND`, and does not work with `--global`");
+	if (options->follow_exec && options->global.on)
+		return message_error(COMMAND_USAGE, "leave `--follow-exec` out",
+				"cannot use `--follow-exec` with `--global`: it already follows all programs");
+	if (options->follow_exec && !options->command)
+		return message_error(COMMAND_USAGE,
+				"trace the program from its start with `-c COMMAND`, or use `side enable-event NAME --exe FILE --function FUNCTION`",
+				"cannot use `--follow-exec` with `-p`: a program that process %" PRIu64
+				" executes does not load the agent",
+				options->pid);
 	if (options->global.on)
 		return check_global(options, count);
 	if (options->exe)
@@ -881,9 +912,13 @@ static int trace_run(
 	tracing->filter = options->filter;
 	tracing->debuginfod = options->debuginfod;
 	tracing->accepts_pending = options->pending;
+	tracing->follows_exec = options->follow_exec;
 	tracing->forced = options->allow_unsafe_exit ||
 			(options->force && !trace_dir_has_entries(options->output));
 	tracing->starts = count > 0;
+	/* The kernel watches only the process that executes COMMAND. */
+	tracing->no_kernel =
+			options->follow_exec ? "`--follow-exec` probes other programs, too" : NULL;
 	if (!status)
 		status = probe_global_check(&options->global);
 	if (!status)
