@@ -331,10 +331,19 @@ bool probes_select(struct session *session, struct instance *instance)
 	return false;
 }
 
+/* A forked child does not use a table that it gets when it joins, and has not reported it. */
+static bool record_probes_is_in_use(struct instance *instance, const struct session_table *table)
+{
+	const struct installed_table *installed =
+			record_probes_find_installed(instance, table->number);
+
+	return installed && (installed->answer.answered || !instance->is_forked);
+}
+
 bool probes_are_new(struct session *session, struct instance *instance)
 {
 	for (size_t i = 0; i < session->tables.nr; i++)
-		if (!record_probes_find_installed(instance, session->tables.list[i].number) &&
+		if (!record_probes_is_in_use(instance, &session->tables.list[i]) &&
 				record_probes_table_is_relevant(
 						session, instance, &session->tables.list[i]))
 			return true;

@@ -120,7 +120,7 @@ int probes_add(struct session *session, const struct session_table *tables, size
 		struct error *error);
 /* Whether a table selects the instance. */
 bool probes_select(struct session *session, struct instance *instance);
-/* Whether a table selects the instance that the instance was not sent. */
+/* Whether a table selects the instance, which does not have it. */
 bool probes_are_new(struct session *session, struct instance *instance);
 /* True if a table selects programs by the instance's executable file. */
 bool probes_has_exe(const struct session *session, const struct instance *instance);

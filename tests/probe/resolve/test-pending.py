@@ -134,6 +134,27 @@ int main(int argc, char **argv)
 """
 
 
+# Children that open the library one after another.
+SEQUENCE = """
+#include <dlfcn.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+	for (int i = 0; i < 4; i++) {
+		if (!fork()) {
+			dlopen(argv[argc - 1], RTLD_NOW) ? 0 : puts(dlerror());
+			return 0;
+		}
+		while (wait(NULL) > 0)
+			;
+	}
+	return 0;
+}
+"""
+
+
 def build(name, source, *options):
     subprocess.run(["gcc", "-O1", "-x", "c", "-", "-x", "none", "-o", f"{FOLDER}/{name}", *options], input=source.encode(), check=True)
     return f"{FOLDER}/{name}"
@@ -313,6 +334,8 @@ def test_processes():
     # The parent does not load it.
     true("never set" not in result.err, result.err)
     expect(2 * 7, "--pending", "--function", "libfork:work", command=f"{program} {hidden} . .")
+    # The table exists when the second child is forked, but its parent does not have it.
+    expect(4 * 7, "--pending", "--function", "libfork:work", command=f"{build('sequence', SEQUENCE)} {hidden}")
 
 
 def test_namespaces():
