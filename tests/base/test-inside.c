@@ -2,9 +2,12 @@
 /* Hashes, searches, UTF-8, strings of JSON, raw reads and writes, and tables of descriptors. */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "base/inside/hash.h"
 #include "base/inside/json-escape.h"
@@ -231,6 +234,109 @@ static void test_own_table(void)
 	close(fd);
 }
 
+#define OWN_TABLE_WAITERS 70 /* their lines in /proc/locks do not fit one read */
+
+static void *own_table_wait_for_lock(void *path)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+
+	CHECK(fd >= 0 && !fcntl(fd, F_OFD_SETLKW, &lock));
+	close(fd);
+	return NULL;
+}
+
+static unsigned int own_table_count_waiters(void)
+{
+	FILE *locks = fopen("/proc/locks", "re");
+	unsigned int nr = 0;
+	char line[512];
+
+	CHECK(locks != NULL);
+	while (fgets(line, sizeof(line), locks))
+		nr += strstr(line, "-> OFDLCK") != NULL;
+	fclose(locks);
+	return nr;
+}
+
+/* The kernel lists the locks that were taken on a processor from the newest to the oldest. */
+static void own_table_use_one_processor(void)
+{
+	cpu_set_t processors;
+
+	CPU_ZERO(&processors);
+	CPU_SET(sched_getcpu(), &processors);
+	CHECK(!sched_setaffinity(0, sizeof(processors), &processors));
+}
+
+/* The process's lock is behind one that many tasks wait for, where the first read ends. */
+static void test_contended_locks(void)
+{
+	int own = memfd_create("test-own", MFD_CLOEXEC), fd = memfd_create("test-old", MFD_CLOEXEC);
+	int last = memfd_create("test-new", MFD_CLOEXEC);
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	char scratch[OWN_TABLE_TEXT], path[40];
+	pthread_t waiters[OWN_TABLE_WAITERS];
+	cpu_set_t before;
+
+	CHECK(!sched_getaffinity(0, sizeof(before), &before));
+	own_table_use_one_processor();
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)getpid(), fd);
+	CHECK(!fcntl(own, F_SETLK, &lock) && !fcntl(fd, F_OFD_SETLK, &lock));
+	for (unsigned int i = 0; i < OWN_TABLE_WAITERS; i++)
+		CHECK(!pthread_create(&waiters[i], NULL, own_table_wait_for_lock, path));
+	while (own_table_count_waiters() < OWN_TABLE_WAITERS)
+		usleep(1000);
+	CHECK(!fcntl(last, F_OFD_SETLK, &lock));
+	CHECK(own_table_has_locks(scratch));
+	lock.l_type = F_UNLCK;
+	CHECK(!fcntl(fd, F_OFD_SETLK, &lock));
+	for (unsigned int i = 0; i < OWN_TABLE_WAITERS; i++)
+		CHECK(!pthread_join(waiters[i], NULL));
+	close(last);
+	close(fd);
+	close(own);
+	CHECK(!sched_setaffinity(0, sizeof(before), &before));
+}
+
+static uint64_t own_table_processor_time(void)
+{
+	struct timespec now;
+
+	CHECK(!clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now));
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* The task has a lower priority than the caller, and needs the same processor. */
+static void *own_table_run_urgently(void *unused)
+{
+	int fd = memfd_create("test-inside", MFD_CLOEXEC);
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	const struct sched_param priority = {.sched_priority = 1};
+	struct own_table_visit visit = {.path = "/dev/null"};
+	char scratch[OWN_TABLE_TEXT];
+	uint64_t begin;
+
+	own_table_use_one_processor();
+	/* Only a privileged user may. */
+	if (!sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &priority)) {
+		CHECK(!fcntl(fd, F_SETLK, &lock));
+		begin = own_table_processor_time();
+		(void)own_table_run(own_table_visit, &visit, scratch);
+		CHECK(own_table_processor_time() - begin < 300000000);
+	}
+	close(fd);
+	return unused;
+}
+
+static void test_urgent_caller(void)
+{
+	pthread_t thread;
+
+	CHECK(!pthread_create(&thread, NULL, own_table_run_urgently, NULL));
+	CHECK(!pthread_join(thread, NULL));
+}
+
 static void test_lines_of_locks(void)
 {
 	CHECK(own_table_is_lock_of("1: POSIX  ADVISORY  WRITE 4711 fe:01:12 0 EOF\n", "4711", 4));
@@ -246,6 +352,8 @@ static void test_lines_of_locks(void)
 int main(void)
 {
 	test_own_table();
+	test_contended_locks();
+	test_urgent_caller();
 	test_lines_of_locks();
 	test_hashes();
 	test_search();

@@ -22,13 +22,13 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include <linux/futex.h>
 
 #include "base/inside/raw.h"
 
 #define OWN_TABLE_STACK ((size_t)64 << 10)
-#define OWN_TABLE_LINE 128  /* more than the kernel writes of one lock */
 #define OWN_TABLE_TEXT 4096 /* more locks than fit are not compared */
 
 /* Is the line "1: POSIX  ADVISORY  WRITE PROCESS DEVICE:INODE START END" of this process? */
@@ -47,13 +47,17 @@ static inline bool own_table_is_lock_of(const char *line, const char *process, s
 	return !strncmp(line, process, size) && line[size] == ' ';
 }
 
-/* True, too, if it is unknown. */
+/*
+ * True, too, if it is unknown. One read may return fewer locks than fit: it ends before a lock that
+ * so many tasks wait for that the lines of these do not fit. Between two reads, locks may change
+ * their places in the list.
+ */
 static inline bool own_table_has_locks(char text[OWN_TABLE_TEXT])
 {
 	char process[16];
 	const long name =
 			raw_call(SYS_readlinkat, AT_FDCWD, "/proc/self", process, sizeof(process));
-	long fd, size;
+	long fd, size, more;
 
 	if (name <= 0 || name == (long)sizeof(process))
 		return true;
@@ -61,8 +65,9 @@ static inline bool own_table_has_locks(char text[OWN_TABLE_TEXT])
 	if (fd < 0)
 		return true;
 	size = raw_call(SYS_read, (int)fd, text, (size_t)OWN_TABLE_TEXT - 1);
+	more = size < 0 ? size : raw_call(SYS_read, (int)fd, text + size, 1L);
 	raw_close((int)fd);
-	if (size < 0 || size > OWN_TABLE_TEXT - OWN_TABLE_LINE)
+	if (more)
 		return true;
 	text[size] = '\0';
 	while (*text) {
@@ -77,6 +82,8 @@ static inline bool own_table_has_locks(char text[OWN_TABLE_TEXT])
 #if defined(__x86_64__) && defined(__LP64__)
 
 #define OWN_TABLE_SETXID 33 /* glibc's signal of setuid(), which waits for all threads */
+#define OWN_TABLE_YIELDS 64 /* then it sleeps, for this long each time */
+#define OWN_TABLE_PAUSE_NS 50000
 
 /* Sets no errno, which the task uses at the same time. */
 static inline long own_table_call(long number, long first, long second, long third)
@@ -123,10 +130,12 @@ static inline long own_table_clone(
 
 /*
  * Until the task is no thread of the process any more: a call that needs a process of one thread
- * (unshare(CLONE_NEWUSER)) would fail else.
+ * (unshare(CLONE_NEWUSER)) would fail else. A caller with a real-time policy sleeps, because the
+ * task may have a lower priority (SCHED_RESET_ON_FORK) on the same processor.
  */
 static inline void own_table_wait(long task, const uint32_t *running)
 {
+	const struct timespec delay = {.tv_nsec = OWN_TABLE_PAUSE_NS};
 	const long process = own_table_call(SYS_getpid, 0, 0, 0);
 	uint32_t now;
 
@@ -136,8 +145,9 @@ static inline void own_table_wait(long task, const uint32_t *running)
 	 */
 	while ((now = __atomic_load_n(running, __ATOMIC_ACQUIRE)) != 0)
 		(void)own_table_call(SYS_futex, (long)running, FUTEX_WAIT, (long)now);
-	while (!own_table_call(SYS_tgkill, process, task, 0))
-		(void)own_table_call(SYS_sched_yield, 0, 0, 0);
+	for (unsigned int i = 0; !own_table_call(SYS_tgkill, process, task, 0); i++)
+		(void)own_table_call(i < OWN_TABLE_YIELDS ? SYS_sched_yield : SYS_nanosleep,
+				(long)&delay, 0, 0);
 }
 
 /* False: it did not run. */
