@@ -568,6 +568,11 @@ void patch_own_end(void *before)
 	self = before;
 }
 
+bool patch_is_own(void)
+{
+	return self == &own;
+}
+
 void patch_thread_begin(void)
 {
 	if (!self && threads)

@@ -4,6 +4,7 @@
  * addresses (GOT), as the dynamic linker would for a preloaded library.
  */
 #include "probe/patch/imports.h"
+#include "probe/patch/taken.h"
 
 #include <elf.h>
 #include <string.h>
@@ -19,6 +20,9 @@ struct import_object {
 	const Elf64_Rela *tables[2];
 	size_t sizes[2];
 	size_t relative; /* entries at the begin of the first table that have no symbol */
+	const Elf64_Half *versions; /* of each symbol */
+	const Elf64_Verneed *needed;
+	size_t nr_needed;
 };
 
 /* The loader has replaced offsets by addresses, except in objects that it did not load itself. */
@@ -40,6 +44,9 @@ static bool patch_import_read_dynamic(struct import_object *object, const Elf64_
 		case DT_RELACOUNT: object->relative = entry->d_un.d_val; break;
 		case DT_JMPREL: object->tables[1] = (const Elf64_Rela *)at; break;
 		case DT_PLTRELSZ: object->sizes[1] = entry->d_un.d_val; break;
+		case DT_VERSYM: object->versions = (const Elf64_Half *)at; break;
+		case DT_VERNEED: object->needed = (const Elf64_Verneed *)at; break;
+		case DT_VERNEEDNUM: object->nr_needed = entry->d_un.d_val; break;
 		}
 	}
 	return object->symbols && object->names;
@@ -100,26 +107,90 @@ static void patch_import_redirect_slot(const struct import_object *object, void 
 		(void)mprotect((void *)begin, page, PROT_READ);
 }
 
-static void patch_import_turn_slot(const struct import_object *object, const Elf64_Rela *entry,
-		const struct patch_imports *imports)
+/* The version that an undefined symbol wants; NULL: none. */
+static const char *patch_import_find_version(const struct import_object *object, size_t symbol)
+{
+	const Elf64_Verneed *file = object->needed;
+	unsigned int version = object->versions ? object->versions[symbol] & 0x7fffu : 0;
+
+	for (size_t i = 0; version > VER_NDX_GLOBAL && file && i < object->nr_needed; i++) {
+		const Elf64_Vernaux *one = (const void *)((const char *)file + file->vn_aux);
+
+		for (unsigned int j = 0; j < file->vn_cnt; j++) {
+			if (one->vna_other == version)
+				return object->names + one->vna_name;
+			one = (const void *)((const char *)one + one->vna_next);
+		}
+		file = (const void *)((const char *)file + file->vn_next);
+	}
+	return NULL;
+}
+
+/* Before it is bound, it points to code in the object that binds it. */
+static bool patch_import_will_be(const struct import_object *object, const Elf64_Rela *entry,
+		uintptr_t now, const struct patch_import *function)
+{
+	const char *version;
+
+	if (ELF64_R_TYPE(entry->r_info) != R_X86_64_JUMP_SLOT || now < object->begin ||
+			now >= object->end)
+		return false;
+	if (!function->version)
+		return true;
+	version = patch_import_find_version(object, ELF64_R_SYM(entry->r_info));
+	return version && !strcmp(version, function->version);
+}
+
+/* The function that is to be called instead through the slot of this entry; NULL: no other. */
+static const struct patch_import *patch_import_wanted(const struct import_object *object,
+		const Elf64_Rela *entry, const struct patch_imports *imports)
 {
 	uint32_t type = (uint32_t)ELF64_R_TYPE(entry->r_info);
 	const Elf64_Sym *symbol = &object->symbols[ELF64_R_SYM(entry->r_info)];
-	void **slot = (void **)(object->base + entry->r_offset);
+	void *const *slot = (void *const *)(object->base + entry->r_offset);
 	const struct patch_import *function;
 	uintptr_t now;
 
-	if ((type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) || symbol->st_shndx)
-		return;
+	if ((type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) ||
+			(symbol->st_shndx && !imports->definers))
+		return NULL;
 	function = patch_import_find(imports, object->names + symbol->st_name);
-	if (!function)
-		return;
+	if (!function ||
+			(symbol->st_shndx &&
+					object->base + symbol->st_value !=
+							(uintptr_t)function->real))
+		return NULL;
 	/* Relaxed: only compared. */
 	now = (uintptr_t)__atomic_load_n(slot, __ATOMIC_RELAXED);
-	/* Before it is bound, it points to code in the object that binds it. */
 	if (now == (uintptr_t)function->real ||
-			(type == R_X86_64_JUMP_SLOT && now >= object->begin && now < object->end))
-		patch_import_redirect_slot(object, slot, function->replacement);
+			(!imports->bound_only &&
+					patch_import_will_be(object, entry, now, function)))
+		return function;
+	return NULL;
+}
+
+/* Addresses that only calls use, or all. The slots of jumps are used by calls only. */
+static void patch_import_turn_table(const struct import_object *object, size_t table,
+		const struct patch_imports *imports, struct patch_taken *taken, size_t *nr_taken)
+{
+	const Elf64_Rela *entries = object->tables[table];
+	const size_t nr = entries ? object->sizes[table] / sizeof(Elf64_Rela) : 0;
+
+	for (size_t i = table ? 0 : object->relative; i < nr; i++) {
+		const struct patch_import *function =
+				patch_import_wanted(object, &entries[i], imports);
+		const uintptr_t slot = object->base + entries[i].r_offset;
+
+		if (!function)
+			continue;
+		if (!imports->calls_only || ELF64_R_TYPE(entries[i].r_info) == R_X86_64_JUMP_SLOT)
+			patch_import_redirect_slot(object, (void **)slot, function->replacement);
+		else if (*nr_taken < PATCH_TAKEN_MAX)
+			taken[(*nr_taken)++] = (struct patch_taken){
+					.slot = slot, .replacement = function->replacement};
+		else if (imports->nr_left)
+			++*imports->nr_left;
+	}
 }
 
 static bool patch_import_is_excepted(
@@ -133,14 +204,20 @@ static bool patch_import_is_excepted(
 
 void patch_imports_replace(const struct dl_phdr_info *info, const struct patch_imports *imports)
 {
+	struct patch_taken taken[PATCH_TAKEN_MAX];
 	struct import_object object;
+	size_t nr_taken = 0;
 
 	if (!patch_import_read_object(&object, info) || patch_import_is_excepted(&object, imports))
 		return;
-	for (size_t table = 0; table < 2; table++) {
-		size_t i = table ? 0 : object.relative;
-
-		for (; object.tables[table] && i < object.sizes[table] / sizeof(Elf64_Rela); i++)
-			patch_import_turn_slot(&object, &object.tables[table][i], imports);
+	for (size_t table = 0; table < 2; table++)
+		patch_import_turn_table(&object, table, imports, taken, &nr_taken);
+	patch_taken_find(info, taken, nr_taken);
+	for (size_t i = 0; i < nr_taken; i++) {
+		if (!taken[i].is_taken)
+			patch_import_redirect_slot(
+					&object, (void **)taken[i].slot, taken[i].replacement);
+		else if (imports->nr_left)
+			++*imports->nr_left;
 	}
 }

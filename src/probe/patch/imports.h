@@ -14,12 +14,25 @@ struct patch_import {
 	void *replacement; /* NULL: do not replace it */
 	/* the C library's function: an import that is bound to another one is left alone */
 	void *real;
+	/*
+	 * An import that is not bound yet is replaced only if it wants this version of the
+	 * function. NULL: any.
+	 */
+	const char *version;
 };
 
 struct patch_imports {
 	const struct patch_import *functions;
 	size_t count;
-	uintptr_t except[2]; /* the objects that contain these addresses are not changed; 0: none */
+	uintptr_t except[4]; /* the objects that contain these addresses are not changed; 0: none */
+	/*
+	 * Replace calls only: an address that the code of an object also takes is left alone, and
+	 * counted in `nr_left`.
+	 */
+	bool calls_only;
+	bool bound_only; /* leave imports that are not bound yet alone */
+	bool definers; /* also in the object that defines `real`, which may import it from itself */
+	size_t *nr_left; /* NULL: not counted */
 };
 
 /*

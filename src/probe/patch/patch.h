@@ -34,6 +34,7 @@
  *	callers.c       decides for which callers a return may be watched
  *	frame-calls.c   finds code that asks an unwinder for frame addresses
  *	imports.c       replaces functions that loaded objects import
+ *	taken.c         finds imported addresses that code takes other than to call them
  *	reading.c       reads memory that may be unmapped, in a hit
  *	x86-64-read.S   the loads of reading.c, and the handler of their faults
  *	faults.c        keeps the program's actions of the signals of faults
@@ -380,6 +381,8 @@ void patch_thread_begin(void);
  */
 void *patch_own_begin(void);
 void patch_own_end(void *before);
+/* True between the two, for this thread. Any context. */
+bool patch_is_own(void);
 
 /*
  * For threads that side creates: pass the address of such a word to pthread_create(), which stores

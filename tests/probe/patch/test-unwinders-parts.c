@@ -516,7 +516,7 @@ static char rights_of(const void *address)
 
 static void test_imports(void)
 {
-	struct patch_imports imports = {functions, 3, {0, 0}};
+	struct patch_imports imports = {.functions = functions, .count = 3};
 	struct dl_phdr_info info = lay_out();
 	struct import_object object;
 

@@ -59,8 +59,9 @@ static uintptr_t
 
 static int turn_object(struct dl_phdr_info *info, size_t size, void *user)
 {
-	const struct patch_imports imports = {
-			functions, NR_FUNCTIONS, {(uintptr_t)&functions, in_libside}};
+	const struct patch_imports imports = {.functions = functions,
+			.count = NR_FUNCTIONS,
+			.except = {(uintptr_t)&functions, in_libside}};
 
 	(void)size;
 	(void)user;
