@@ -396,6 +396,25 @@ WRAP_EXPORT size_t malloc_usable_size(void *ptr)
 	return wrap_memory_find_next_functions() ? next.malloc_usable_size(ptr) : 0;
 }
 
+/* For programs that run already. Their malloc_usable_size() never sees early blocks. */
+#define MEMORY_IMPORT(function)                                                          \
+	static void *find_##function(void)                                               \
+	{                                                                                \
+		return wrap_memory_find_next_functions() ? (void *)next.function : NULL; \
+	}                                                                                \
+	WRAP_IMPORT(function, NULL, find_##function)
+
+MEMORY_IMPORT(malloc)
+MEMORY_IMPORT(calloc)
+MEMORY_IMPORT(realloc)
+MEMORY_IMPORT(reallocarray)
+MEMORY_IMPORT(free)
+MEMORY_IMPORT(posix_memalign)
+MEMORY_IMPORT(aligned_alloc)
+MEMORY_IMPORT(memalign)
+MEMORY_IMPORT(valloc)
+MEMORY_IMPORT(pvalloc)
+
 /*
  * Check whether the program calls these wrappers. It does not if its executable contains an
  * allocator of its own or of a sanitizer.

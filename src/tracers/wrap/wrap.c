@@ -33,15 +33,42 @@ bool wrap_is_tracer(const void *address)
 	return false;
 }
 
+/* Of a library that the agent has loaded into a running program; see WRAP_ATTACH(). */
+static bool is_attached;
+static bool (*is_own_thread)(void);
+static void *(*find_in_agent)(const char *name);
+
 void *wrap_next(const char *name, const char *version)
 {
 	const int saved_errno = errno;
-	void *next = version ? dlvsym(RTLD_NEXT, name, version) : NULL;
+	/* No library comes after this one then: the next function is the one that the program calls. */
+	void *where = is_attached ? RTLD_DEFAULT : RTLD_NEXT;
+	void *next = find_in_agent ? find_in_agent(name) : NULL;
 
+	if (!next && version)
+		next = dlvsym(where, name, version);
 	if (!next)
-		next = dlsym(RTLD_NEXT, name);
+		next = dlsym(where, name);
 	errno = saved_errno;
 	return next;
+}
+
+static void wrap_record_segments(const struct dl_phdr_info *info)
+{
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+
+		if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X) ||
+				nr_tracers == TRACERS_MAX)
+			continue;
+		tracers[nr_tracers].begin = info->dlpi_addr + segment->p_vaddr;
+		tracers[nr_tracers].end = tracers[nr_tracers].begin + segment->p_memsz;
+		/*
+		 * Release: the range comes before the number. Pairs with the acquire in
+		 * wrap_is_tracer().
+		 */
+		__atomic_store_n(&nr_tracers, nr_tracers + 1, __ATOMIC_RELEASE);
+	}
 }
 
 static int wrap_record_object(struct dl_phdr_info *info, size_t size, void *data)
@@ -59,20 +86,7 @@ static int wrap_record_object(struct dl_phdr_info *info, size_t size, void *data
 	if (strncmp(base, "libside", strlen("libside")) ||
 			!strncmp(base, "libside-wrap-", strlen("libside-wrap-")))
 		return 0;
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-
-		if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X) ||
-				nr_tracers == TRACERS_MAX)
-			continue;
-		tracers[nr_tracers].begin = info->dlpi_addr + segment->p_vaddr;
-		tracers[nr_tracers].end = tracers[nr_tracers].begin + segment->p_memsz;
-		/*
-		 * Release: the range comes before the number. Pairs with the acquire in
-		 * wrap_is_tracer().
-		 */
-		__atomic_store_n(&nr_tracers, nr_tracers + 1, __ATOMIC_RELEASE);
-	}
+	wrap_record_segments(info);
 	return 0;
 }
 
@@ -105,6 +119,76 @@ void wrap_start(void)
 		start_recorder();
 	errno = saved_errno;
 }
+
+/* ---- in a running program ---- */
+
+bool wrap_is_own_thread(void)
+{
+	return is_own_thread && is_own_thread();
+}
+
+/* Defined by the linker: the begin and the end of the section. */
+extern struct wrap_import imports_begin[] __asm__("__start_side_wrap_imports")
+		__attribute__((visibility("hidden")));
+extern struct wrap_import imports_end[] __asm__("__stop_side_wrap_imports")
+		__attribute__((visibility("hidden")));
+
+/* The object that contains the address `data`, if its name is not that of a tracer. */
+static int wrap_record_tracer(struct dl_phdr_info *info, size_t size, void *data)
+{
+	(void)size;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+		const uintptr_t begin = info->dlpi_addr + segment->p_vaddr;
+
+		if (segment->p_type != PT_LOAD || (uintptr_t)data - begin >= segment->p_memsz)
+			continue;
+		wrap_record_segments(info);
+		return 1;
+	}
+	return 0;
+}
+
+/*
+ * Sets the addresses of the wrappers. The name of a wrapper in this code may lead to the real
+ * function, which the loader finds first. Returns true if the program finds a wrapper first, so
+ * this library was preloaded.
+ */
+static bool wrap_find_wrappers(void *handle)
+{
+	bool is_preloaded = false;
+
+	for (struct wrap_import *import = imports_begin; import < imports_end; import++) {
+		import->wrapper = dlsym(handle, import->name);
+		is_preloaded |= dlsym(RTLD_DEFAULT, import->name) == import->wrapper;
+	}
+	return is_preloaded;
+}
+
+size_t WRAP_ATTACH(const struct wrap_agent *given, const struct wrap_import **ret_imports)
+{
+	const int saved_errno = errno;
+
+	*ret_imports = imports_begin;
+	if (!is_attached && wrap_find_wrappers(given->handle))
+		return 0;
+	if (!is_attached) {
+		is_attached = true;
+		is_own_thread = given->is_own_thread;
+		find_in_agent = given->find;
+		/* A library of memory has no name by which wrap_start() knows it. */
+		for (const void *const *tracer = given->tracers; *tracer; tracer++)
+			if (!wrap_is_tracer(*tracer))
+				dl_iterate_phdr(wrap_record_tracer, (void *)(uintptr_t)*tracer);
+		for (const struct wrap_import *import = imports_begin; import < imports_end;
+				import++)
+			(void)import->next();
+	}
+	errno = saved_errno;
+	return (size_t)(imports_end - imports_begin);
+}
+
+/* ---- start ---- */
 
 /*
  * Runs before the constructor that registers this library's events, so that each event finds

@@ -27,6 +27,8 @@
 
 #include <side/trace.h>
 
+#include "tracers/wrap/imports.h"
+
 /* From this depth of nested events on, calls of the thread are only passed on. */
 #define WRAP_DEPTH_MAX 4
 
@@ -56,12 +58,24 @@ void WRAP_OWN(bool begins) __attribute__((visibility("default")));
 bool wrap_is_tracer(const void *address) __attribute__((visibility("hidden")));
 
 /*
+ * True if this thread runs code of the agent now, in a program into which this library was loaded
+ * later. Signal-safe, takes no locks.
+ */
+bool wrap_is_own_thread(void) __attribute__((visibility("hidden")));
+
+/*
+ * Called by the agent if it has loaded this library into a program that runs. WRAP_ATTACH is a
+ * macro, as WRAP_OWN is.
+ */
+wrap_attach_function WRAP_ATTACH __attribute__((visibility("default")));
+
+/*
  * True if a call from `caller` may emit an event now; wrap_leave() must follow. Called only while a
  * tracer listens.
  */
 static inline bool wrap_enter(const void *caller)
 {
-	if (wrap_depth >= WRAP_DEPTH_MAX || wrap_is_tracer(caller))
+	if (wrap_depth >= WRAP_DEPTH_MAX || wrap_is_tracer(caller) || wrap_is_own_thread())
 		return false;
 	wrap_depth++;
 	return true;
@@ -110,7 +124,12 @@ static inline void wrap_leave(void)
 			wrap_start();                                                         \
 		}                                                                             \
 		return next;                                                                  \
-	}
+	}                                                                                     \
+	static void *find_##function(void)                                                    \
+	{                                                                                     \
+		return (void *)next_##function();                                             \
+	}                                                                                     \
+	WRAP_IMPORT(function, version, find_##function)
 
 /* The last fields of most events: result, error number (0 on success), caller. */
 #define WRAP_RESULT_FIELDS(result_kind) \
@@ -120,6 +139,18 @@ static inline void wrap_leave(void)
 			side_arg_pointer(wrap_caller)
 
 #define WRAP_LIST(...) __VA_ARGS__
+
+/*
+ * WRAP_IMPORT(function, version or NULL, next) lists a wrapper for programs that run already: those
+ * cannot be made to find it by its name (imports.h). `next` returns the real function.
+ */
+#define WRAP_IMPORT(function, its_version, its_next)                                        \
+	static struct wrap_import import_##function                                         \
+			__attribute__((section("side_wrap_imports"), used, aligned(8))) = { \
+					.name = #function,                                  \
+					.version = (its_version),                           \
+					.next = (its_next),                                 \
+	};
 
 /*
  * Define a complete wrapper: event "<provider>:<function>" with the given fields, then result,
