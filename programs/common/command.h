@@ -279,6 +279,7 @@ struct record_options {
 struct attach_options {
 	uint64_t pid;
 	struct option_uses channels; /* as in struct record_options */
+	struct text_list wrappers;
 	const char *output;
 	bool print;
 	const char *session;

@@ -4,6 +4,7 @@
 #define SIDE_ATTACH_INJECT_REQUEST_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -19,6 +20,13 @@ enum inject_kind {
 	INJECT_GONE,       /* the program has ended, or never existed */
 };
 
+/* Another library to load after the function was called; then the function is called for it. */
+struct inject_library {
+	const char *path; /* for the caller; the library needs libside only */
+	/* The function's argument: `before`, the handle of dlopen() in base 16, `after`. */
+	const char *before, *after;
+};
+
 struct inject_request {
 	pid_t pid;
 	const char *agent; /* path of libside-agent.so for the caller */
@@ -30,6 +38,8 @@ struct inject_request {
 	bool only_if_loaded;
 	bool in_sandbox;         /* allow programs whose seccomp filter may end them */
 	unsigned int timeout_ms; /* 0: INJECT_TIMEOUT_MS */
+	const struct inject_library *libraries;
+	size_t nr_libraries;
 };
 #define INJECT_ARGUMENT_MAX 2048
 

@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -532,29 +533,37 @@ static bool attach_inject_has_loaded(const struct inject_target *target, const c
 	return false;
 }
 
+/* False if an agent is loaded: it has loaded libside. */
+static bool attach_inject_needs_libside(const struct injection *injection)
+{
+	return !injection->target.agent_function &&
+			!attach_inject_has_loaded(&injection->target, "libside.so.0");
+}
+
 /*
  * Load libside first, because the agent needs it by its name. Both descriptors stay open until both
  * libraries are loaded.
  */
-static int attach_inject_load_from_memory(struct injection *injection, uint64_t *ret_handle)
+static int attach_inject_load_from_memory(
+		struct injection *injection, const char *file, uint64_t *ret_handle)
 {
 	const struct inject_request *request = injection->request;
 	char path[64];
-	int libside = -1, agent = -1, ret = 0;
+	int libside = -1, other = -1, ret = 0;
 	uint64_t first = 1;
 
 	injection->target.report->from_memory = true;
-	if (!attach_inject_has_loaded(&injection->target, "libside.so.0")) {
+	if (attach_inject_needs_libside(injection)) {
 		ret = attach_inject_pass_file(injection, request->libside, &libside);
 		(void)snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", libside);
 		if (!ret)
 			ret = attach_inject_load_library(injection, path, &first);
 	}
 	if (!ret && first)
-		ret = attach_inject_pass_file(injection, request->agent, &agent);
+		ret = attach_inject_pass_file(injection, file, &other);
 	if (ret || !first)
 		return ret;
-	(void)snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", agent);
+	(void)snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", other);
 	return attach_inject_load_library(injection, path, ret_handle);
 }
 
@@ -573,26 +582,26 @@ static int attach_inject_load_copy(
 	return ret;
 }
 
-static int attach_inject_load_from_copies(struct injection *injection, uint64_t *ret_handle)
+static int attach_inject_load_from_copies(
+		struct injection *injection, const char *file, uint64_t *ret_handle)
 {
 	const struct inject_request *request = injection->request;
 	uint64_t first = 1;
 	int ret = 0;
 
-	if (!attach_inject_has_loaded(&injection->target, "libside.so.0"))
+	if (attach_inject_needs_libside(injection))
 		ret = attach_inject_load_copy(injection, request->libside, &first);
-	return ret || !first ? ret : attach_inject_load_copy(injection, request->agent, ret_handle);
+	return ret || !first ? ret : attach_inject_load_copy(injection, file, ret_handle);
 }
 
-/* True if the agent's path leads to the same file in the program. */
-static bool attach_inject_is_same_file(const struct injection *injection)
+/* True if the path leads to the same file in the program. */
+static bool attach_inject_is_same_file(const struct injection *injection, const char *file)
 {
-	const char *agent = injection->request->agent;
 	struct stat ours, theirs;
 	char path[4200];
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/root%s", injection->target.pid, agent);
-	return !stat(agent, &ours) && !stat(path, &theirs) && ours.st_dev == theirs.st_dev &&
+	(void)snprintf(path, sizeof(path), "/proc/%d/root%s", injection->target.pid, file);
+	return !stat(file, &ours) && !stat(path, &theirs) && ours.st_dev == theirs.st_dev &&
 			ours.st_ino == theirs.st_ino;
 }
 
@@ -623,19 +632,28 @@ static int attach_inject_mark_thread(struct injection *injection, uint64_t handl
 			: attach_inject_call_function(injection, function, nothing, &result);
 }
 
+/* The handle is 0 if the program cannot load the file. */
+static int attach_inject_load(struct injection *injection, const char *file, uint64_t *ret_handle)
+{
+	int ret = 0;
+
+	*ret_handle = 0;
+	if (attach_inject_is_same_file(injection, file))
+		ret = attach_inject_load_library(injection, file, ret_handle);
+	/* The program has another root directory, or may not read the file. */
+	if (!ret && !*ret_handle)
+		ret = attach_inject_load_from_memory(injection, file, ret_handle);
+	/* The program cannot open a memory file by name: its root directory has no /proc. */
+	if (!ret && !*ret_handle)
+		ret = attach_inject_load_from_copies(injection, file, ret_handle);
+	return ret;
+}
+
 static int attach_inject_load_agent(struct injection *injection)
 {
 	uint64_t handle = 0;
-	int ret = 0;
+	int ret = attach_inject_load(injection, injection->request->agent, &handle);
 
-	if (attach_inject_is_same_file(injection))
-		ret = attach_inject_load_library(injection, injection->request->agent, &handle);
-	/* The program has another root directory, or may not read the file. */
-	if (!ret && !handle)
-		ret = attach_inject_load_from_memory(injection, &handle);
-	/* The program cannot open a memory file by name: its root directory has no /proc. */
-	if (!ret && !handle)
-		ret = attach_inject_load_from_copies(injection, &handle);
 	if (ret)
 		return ret;
 	if (!handle) {
@@ -651,21 +669,51 @@ static int attach_inject_load_agent(struct injection *injection)
 	return !ret && injection->target.agent_function ? 0 : -1;
 }
 
-static int attach_inject_call_agent(struct injection *injection)
+static int attach_inject_call_with(struct injection *injection, const char *argument)
 {
 	uint64_t result = 0, arguments[3] = {0};
-	int ret = 0;
+	int ret = attach_inject_write_text(injection, 0, argument, &arguments[0]);
 
-	if (!injection->target.agent_function)
-		ret = attach_inject_load_agent(injection);
-	if (ret)
-		return ret;
-	ret = attach_inject_write_text(injection, 0, injection->request->argument, &arguments[0]);
 	if (!ret)
 		ret = attach_inject_call_function(
 				injection, injection->target.agent_function, arguments, &result);
 	if (!ret)
 		injection->target.report->result = (int)result;
+	return ret;
+}
+
+static int attach_inject_use_library(
+		struct injection *injection, const struct inject_library *library)
+{
+	char argument[INJECT_ARGUMENT_MAX];
+	uint64_t handle = 0;
+	int ret = attach_inject_load(injection, library->path, &handle);
+
+	if (ret)
+		return ret;
+	if (!handle) {
+		attach_inject_set_not_loaded(injection);
+		return -1;
+	}
+	if (snprintf(argument, sizeof(argument), "%s%" PRIx64 "%s", library->before, handle,
+			    library->after) >= (int)sizeof(argument))
+		return attach_inject_set_error(injection, INJECT_FAILED, "a path is too long");
+	return attach_inject_call_with(injection, argument);
+}
+
+/* The report has the result of the last call, which is the first that is not 0. */
+static int attach_inject_call_agent(struct injection *injection)
+{
+	const struct inject_request *request = injection->request;
+	int ret = 0;
+
+	if (!injection->target.agent_function)
+		ret = attach_inject_load_agent(injection);
+	if (!ret)
+		ret = attach_inject_call_with(injection, request->argument);
+	for (size_t i = 0; !ret && !injection->target.report->result && i < request->nr_libraries;
+			i++)
+		ret = attach_inject_use_library(injection, &request->libraries[i]);
 	return ret;
 }
 

@@ -217,6 +217,16 @@ static long fake_call(long number, ...)
 
 static unsigned int nr_interposed;
 
+static int add_wrapper(const char *text)
+{
+	return note_int("wrap", text, 0);
+}
+
+static void update_wrappers(void)
+{
+	note("update");
+}
+
 static void count_interpose(void)
 {
 	nr_interposed++;
@@ -256,7 +266,11 @@ static void count_lost(const struct side_event_description *event, bool named, u
 #define agent_on_change on_change
 #define agent_count_lost count_lost
 #define agent_interpose count_interpose
+#define agent_wrappers_add add_wrapper
+#define agent_wrappers_update update_wrappers
 #include "tracers/agent/core/attach.c"
+#undef agent_wrappers_add
+#undef agent_wrappers_update
 #undef ring_replay
 #undef agent_on_change
 #undef agent_count_lost
@@ -533,7 +547,10 @@ static void test_requests(void **state)
 	assert_int_equal(borrowed_by, 4711);
 	assert_int_equal(atomic_load(&agent.own_process.borrowed), 0);
 	assert_int_equal(requested("leave /a"), 0);
-	assert_string_equal(order, AROUND("detach(/a,0)"));
+	assert_string_equal(order, AROUND("detach(/a,0) update"));
+	assert_int_equal(requested("wrap libc 1f /a"), 0);
+	assert_string_equal(order, AROUND("wrap(libc 1f /a,0)"));
+	assert_int_equal(requested("wrap"), -EINVAL);
 	assert_int_equal(requested("daemon /a"), 0);
 	snprintf(wanted, sizeof(wanted), AROUND("control(/a,%d)"), AGENT_BY_DIRECTORY);
 	assert_string_equal(order, wanted);
@@ -544,7 +561,7 @@ static void test_requests(void **state)
 	snprintf(wanted, sizeof(wanted), AROUND("control(/a,%d)"), AGENT_BY_SAME_RENDEZVOUS);
 	assert_string_equal(order, wanted);
 	assert_int_equal(requested("detach"), 0);
-	assert_string_equal(order, AROUND("detach(none,0) leave(none,0)"));
+	assert_string_equal(order, AROUND("detach(none,0) update leave(none,0)"));
 	assert_int_equal(requested("detach "), -EINVAL);
 	assert_string_equal(order, "prepare thread take give");
 	assert_int_equal(requested("record"), -EINVAL);

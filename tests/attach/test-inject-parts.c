@@ -1032,7 +1032,7 @@ static void test_load(void)
 	begin_injection();
 	request.agent = path;
 	request.libside = path;
-	CHECK(attach_inject_is_same_file(&injection));
+	CHECK(attach_inject_is_same_file(&injection, request.agent));
 	CHECK(!attach_inject_load_agent(&injection) && !report.from_memory &&
 			injection.target.agent_function == (uintptr_t)atoi);
 	injection.target.agent_function = 0;
@@ -1069,7 +1069,7 @@ static void test_load(void)
 	report.from_memory = false;
 	lowest = dup(0);
 	close(lowest);
-	CHECK(attach_inject_is_same_file(&injection));
+	CHECK(attach_inject_is_same_file(&injection, request.agent));
 	CHECK(attach_inject_load_agent(&injection) == -1 && report.from_memory &&
 			strstr(report.text, "file too short"));
 	/* The new thread would close them when it ends. */
@@ -1081,7 +1081,7 @@ static void test_load(void)
 	CHECK(!attach_inject_load_copy(&injection, other, &handle) && !handle);
 	close(fd);
 	unlink(other);
-	CHECK(!attach_inject_is_same_file(&injection));
+	CHECK(!attach_inject_is_same_file(&injection, request.agent));
 	end_injection();
 	free(path);
 	CHECK(!prctl(PR_SET_NAME, "program"));

@@ -972,7 +972,9 @@ static void test_from_memory(void **state)
 	begin();
 	results[0][0] = 55;
 	results[3][0] = 8;
-	assert_int_equal(attach_inject_load_from_memory(&injection, &handle), 0);
+	assert_int_equal(attach_inject_load_from_memory(
+					 &injection, injection.request->agent, &handle),
+			0);
 	assert_int_equal(handle, 55);
 	assert_true(the_report.from_memory);
 	assert_called(GIVEN("agent.so", "/lib/agent.so", "8") OPENED("/proc/thread-self/fd/8"));
@@ -982,7 +984,9 @@ static void test_from_memory(void **state)
 	results[0][1] = 55;
 	results[3][0] = 8;
 	results[3][1] = 9;
-	assert_int_equal(attach_inject_load_from_memory(&injection, &handle), 0);
+	assert_int_equal(attach_inject_load_from_memory(
+					 &injection, injection.request->agent, &handle),
+			0);
 	assert_int_equal(handle, 55);
 	assert_called(GIVEN("libside.so.0.0.0", "/lib/libside.so.0.0.0", "8") OPENED(
 			"/proc/thread-self/fd/8") GIVEN("agent.so", "/lib/agent.so", "9")
@@ -992,18 +996,24 @@ static void test_from_memory(void **state)
 	injection.target.nr_mappings = 1;
 	results[3][0] = 8;
 	handle = 5;
-	assert_int_equal(attach_inject_load_from_memory(&injection, &handle), 0);
+	assert_int_equal(attach_inject_load_from_memory(
+					 &injection, injection.request->agent, &handle),
+			0);
 	assert_int_equal(handle, 5);
 	assert_called(GIVEN("libside.so.0.0.0", "/lib/libside.so.0.0.0", "8")
 					OPENED("/proc/thread-self/fd/8"));
 	begin();
 	injection.target.nr_mappings = 1;
 	copy_error = -EIO;
-	assert_int_equal(attach_inject_load_from_memory(&injection, &handle), -1);
+	assert_int_equal(attach_inject_load_from_memory(
+					 &injection, injection.request->agent, &handle),
+			-1);
 	assert_called(GIVEN("libside.so.0.0.0", "/lib/libside.so.0.0.0", "0"));
 	begin();
 	copy_error = -EIO;
-	assert_int_equal(attach_inject_load_from_memory(&injection, &handle), -1);
+	assert_int_equal(attach_inject_load_from_memory(
+					 &injection, injection.request->agent, &handle),
+			-1);
 	assert_called(GIVEN("agent.so", "/lib/agent.so", "0"));
 }
 
@@ -1019,11 +1029,15 @@ static void test_from_copies(void **state)
 	(void)state;
 	begin();
 	results[0][1] = 55;
-	assert_int_equal(attach_inject_load_from_copies(&injection, &handle), 0);
+	assert_int_equal(attach_inject_load_from_copies(
+					 &injection, injection.request->agent, &handle),
+			0);
 	assert_int_equal(handle, 55);
 	assert_called(COPIED("0", "/lib/agent.so") COPIED("1", "/lib/agent.so"));
 	begin();
-	assert_int_equal(attach_inject_load_from_copies(&injection, &handle), 0);
+	assert_int_equal(attach_inject_load_from_copies(
+					 &injection, injection.request->agent, &handle),
+			0);
 	assert_int_equal(handle, 0);
 	assert_called(COPIED("0", "/lib/agent.so") COPIED("1", "/lib/agent.so")
 					NONE("/lib/agent.so"));
@@ -1031,23 +1045,31 @@ static void test_from_copies(void **state)
 	injection.target.nr_mappings = 1;
 	results[0][0] = 54;
 	results[0][1] = 55;
-	assert_int_equal(attach_inject_load_from_copies(&injection, &handle), 0);
+	assert_int_equal(attach_inject_load_from_copies(
+					 &injection, injection.request->agent, &handle),
+			0);
 	assert_int_equal(handle, 55);
 	assert_called(COPIED("0", "/lib/libside.so.0.0.0") COPIED("0", "/lib/agent.so"));
 	begin();
 	injection.target.nr_mappings = 1;
 	nr_copies = 0;
 	handle = 7;
-	assert_int_equal(attach_inject_load_from_copies(&injection, &handle), 0);
+	assert_int_equal(attach_inject_load_from_copies(
+					 &injection, injection.request->agent, &handle),
+			0);
 	assert_int_equal(handle, 7);
 	assert_called("make(/tmp/0/lib/libside.so.0.0.0) ");
 	begin();
 	failing_write = 2;
-	assert_int_equal(attach_inject_load_from_copies(&injection, &handle), -1);
+	assert_int_equal(attach_inject_load_from_copies(
+					 &injection, injection.request->agent, &handle),
+			-1);
 	assert_called("make(/tmp/0/lib/agent.so) remove(/tmp/0/lib/agent.so) ");
 	injection.target.nr_mappings = 1;
 	failing_write = 2;
-	assert_int_equal(attach_inject_load_from_copies(&injection, &handle), -1);
+	assert_int_equal(attach_inject_load_from_copies(
+					 &injection, injection.request->agent, &handle),
+			-1);
 	assert_called("make(/tmp/0/lib/libside.so.0.0.0) remove(/tmp/0/lib/libside.so.0.0.0) ");
 }
 
@@ -1055,18 +1077,18 @@ static void test_same_file(void **state)
 {
 	(void)state;
 	begin();
-	assert_true(attach_inject_is_same_file(&injection));
+	assert_true(attach_inject_is_same_file(&injection, injection.request->agent));
 	shown[1].st_dev++;
-	assert_false(attach_inject_is_same_file(&injection));
+	assert_false(attach_inject_is_same_file(&injection, injection.request->agent));
 	shown[1].st_dev--;
 	shown[1].st_ino++;
-	assert_false(attach_inject_is_same_file(&injection));
+	assert_false(attach_inject_is_same_file(&injection, injection.request->agent));
 	shown[1].st_ino--;
 	is_missing[0] = true;
-	assert_false(attach_inject_is_same_file(&injection));
+	assert_false(attach_inject_is_same_file(&injection, injection.request->agent));
 	is_missing[0] = false;
 	is_missing[1] = true;
-	assert_false(attach_inject_is_same_file(&injection));
+	assert_false(attach_inject_is_same_file(&injection, injection.request->agent));
 }
 
 static void test_load(void **state)

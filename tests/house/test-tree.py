@@ -53,7 +53,7 @@ MAY_USE = {
     "tracers/agent/plan": set(),
     "tracers/agent/context": {"filter", "protocol", "ring"},
     "tracers/agent/core": {"abi", "base/environment", "filter", "libside/copies.h", "probe/patch", "protocol", "ring", "tracers/agent/context",
-                           "tracers/agent/plan"},
+                           "tracers/agent/plan", "tracers/wrap/imports.h"},
     "tracers/agent/probes": {"filter", "libside/section.h", "probe/patch", "probe/table", "probe/unwind", "protocol", "ring",
                              "tracers/agent/context", "tracers/agent/core"},
     "kernel-events": {"base", "ctf", "ctf/write", "filter", "protocol", "ring"},

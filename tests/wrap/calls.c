@@ -273,9 +273,21 @@ static void signals(void)
 	expect("{\"handled\": %d, \"null_fd\": %d}", (int)handled, null_fd);
 }
 
+/* Waits until the test has attached, or detached, without a call that is wrapped. */
+static void wait_for_line(void)
+{
+	char byte = 0;
+
+	CHECK(syscall(SYS_write, STDOUT_FILENO, "waiting\n", 8) == 8);
+	while (byte != '\n')
+		CHECK(syscall(SYS_read, STDIN_FILENO, &byte, 1) == 1);
+}
+
 int main(int argc, char **argv)
 {
 	CHECK(argc == 3);
+	if (strchr(argv[1], 'a'))
+		wait_for_line();
 	if (strchr(argv[1], 'm'))
 		memory();
 	if (strchr(argv[1], 'f'))
@@ -288,5 +300,7 @@ int main(int argc, char **argv)
 		waits();
 	if (strchr(argv[1], 's'))
 		signals();
+	if (strchr(argv[1], 'a'))
+		wait_for_line();
 	return 0;
 }

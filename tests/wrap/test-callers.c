@@ -21,6 +21,11 @@ void *wrap_next(const char *name, const char *version)
 
 void wrap_start(void) {}
 
+bool wrap_is_own_thread(void)
+{
+	return false;
+}
+
 bool wrap_is_tracer(const void *address)
 {
 	return address && address == tracer;

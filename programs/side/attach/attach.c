@@ -68,6 +68,8 @@ int attach_request(
 			.argument = argument,
 			.only_if_loaded = only_if_loaded,
 			.in_sandbox = attached->options->in_sandbox,
+			.libraries = attached->wrappers,
+			.nr_libraries = only_if_loaded ? 0 : attached->nr_wrappers,
 	};
 	struct pollfd watched[2] = {{.events = POLLIN}, {.events = POLLIN}};
 	int status = COMMAND_DONE;
@@ -387,12 +389,56 @@ static void attach_report_ready(struct attached *attached)
 	attached->ready = 0;
 }
 
+/* What the agent is asked for each wrapper: "wrap NAME HANDLE PATH". */
+static const struct attach_wrapper {
+	const char *name, *file, *before;
+} attach_wrappers[ATTACH_WRAPPERS] = {
+		{"libc", "libside-wrap-libc.so", "wrap libc "},
+		{"pthread", "libside-wrap-pthread.so", "wrap pthread "},
+};
+
+static bool attach_wants_wrapper(const struct attached *attached, const char *name)
+{
+	const struct text_list *names = &attached->options->wrappers;
+
+	for (size_t i = 0; i < names->count; i++)
+		if (!strcmp(names->items[i], name))
+			return true;
+	return false;
+}
+
+static int attach_find_wrappers(struct attached *attached)
+{
+	if (asprintf(&attached->wrapper_after, " %s", attached->dir.theirs) < 0) {
+		attached->wrapper_after = NULL;
+		return message_error(COMMAND_FAILED, NULL, "out of memory");
+	}
+	for (size_t i = 0; i < ATTACH_WRAPPERS; i++) {
+		const struct attach_wrapper *wrapper = &attach_wrappers[i];
+		char *path;
+
+		if (!attach_wants_wrapper(attached, wrapper->name))
+			continue;
+		path = session_library(wrapper->file);
+		if (!path)
+			return message_error(COMMAND_FAILED,
+					"reinstall it, or name its directory in SIDE_LIB_DIR",
+					"%s is not installed beside this program", wrapper->file);
+		attached->wrapper_paths[attached->nr_wrappers] = path;
+		attached->wrappers[attached->nr_wrappers++] = (struct inject_library){
+				path, wrapper->before, attached->wrapper_after};
+	}
+	return COMMAND_DONE;
+}
+
 static int attach_record_program(struct attached *attached)
 {
 	bool program_ended = false;
 	int failed;
-	int status = attach_request(attached, "record", attached->dir.theirs, false);
+	int status = attach_find_wrappers(attached);
 
+	if (!status)
+		status = attach_request(attached, "record", attached->dir.theirs, false);
 	if (status)
 		return status;
 	if (attached->report.kind != INJECT_DONE)
@@ -561,6 +607,9 @@ static void attach_close(struct attached *attached)
 		close(attached->program);
 	if (attached->ready)
 		close(attached->ready);
+	for (size_t i = 0; i < attached->nr_wrappers; i++)
+		free(attached->wrapper_paths[i]);
+	free(attached->wrapper_after);
 	free(attached->agent);
 	free(attached->libside);
 }

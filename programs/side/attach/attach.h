@@ -29,12 +29,18 @@ struct attach_dir {
 	int network; /* without a directory: the program's network namespace, or -1 */
 };
 
+#define ATTACH_WRAPPERS 2 /* that exist: libc, pthread */
+
 struct attached {
 	const struct parsed *parsed;
 	const struct attach_options *options;
 	pid_t pid;
 	char name[64];
 	char *agent, *libside;
+	/* The wrapper libraries of a recording, which the program loads with the agent. */
+	struct inject_library wrappers[ATTACH_WRAPPERS];
+	char *wrapper_paths[ATTACH_WRAPPERS], *wrapper_after;
+	size_t nr_wrappers;
 	struct attach_dir dir;                    /* for a recording, or for a rendezvous socket */
 	struct session *session;                  /* NULL: the daemon records */
 	const struct attach_recording *recording; /* of another verb, or NULL */

@@ -64,8 +64,6 @@ static const struct habit habits[] = {
 				"leave it out: each process has its own buffers"},
 		{"record", "-p", "use `side attach -p PID` for a running program"},
 		{"record", "--pid", "use `side attach -p PID` for a running program"},
-		{"attach", "-w", WRAP_RUNNING},
-		{"attach", "--wrap", WRAP_RUNNING},
 		{"trace", "-w", WRAP_RUNNING},
 		{"trace", "--wrap", WRAP_RUNNING},
 		{"enable-event", "-w", WRAP_SESSION},

@@ -7,6 +7,7 @@
 
 /* In the order of enum session_channel_mode and enum session_format. */
 static const char *const mode_choices[] = { "discard", "overwrite", "block", NULL };
+static const char *const wrapper_choices[] = { "libc", "pthread", NULL };
 static const char *const format_choices[] = { "ctf1", "ctf2", NULL };
 
 const struct option table_attach_options[] = {
@@ -47,6 +48,16 @@ const struct option table_attach_options[] = {
 		.ordered = true,
 		.offset = offsetof(struct attach_options, channels),
 		.sentence = "Record these values with each event. See `side help contexts`.",
+	},
+	{
+		.letter = 'w',
+		.name = "wrap",
+		.argument = "WRAPPER",
+		.kind = OPTION_LIST,
+		.completion = COMPLETE_CHOICE,
+		.offset = offsetof(struct attach_options, wrappers),
+		.choices = wrapper_choices,
+		.sentence = "Record calls of a library as events, as `side record -w` does: libc (memory, files) or pthread (locks, threads). Can be given several times.",
 	},
 	{
 		.letter = 'o',
@@ -144,7 +155,8 @@ const char *const table_attach_paragraphs[] = {
 	"Then the agent stops. "
 	"With `--daemon` or `-s` nothing is recorded here: the program joins the daemon's sessions until `side detach`.",
 	"The events are those that the program and its libraries declare with libside. "
-	"Calls of the C library (`side record -w`) are not available, because a running program has already resolved these functions; `side trace -p` records them by probes.",
+	"With `-w`, calls of the C library are events too: the imported addresses of the program and its libraries lead to a wrapper until the recording ends. "
+	"Calls through a pointer that the program has stored are not recorded; `side trace -p` records them by probes.",
 	"One thread is stopped for a moment, where it can safely create a thread; the new thread loads the agent and ends. side refuses, and leaves the program unchanged, if no thread comes to such a point in two seconds, if the program is static, in a sandbox or of another architecture, if another tracer is attached, or if ptrace is not permitted.",
 	"The library, libside and the stack of the ended thread stay in memory afterwards. "
 	"Threads, descriptors and rings do not.",

@@ -141,6 +141,15 @@ static bool patch_import_will_be(const struct import_object *object, const Elf64
 	return version && !strcmp(version, function->version);
 }
 
+/* True if the object defines the function that was or will be called through the slot. */
+static bool patch_import_is_definition(const struct import_object *object, const Elf64_Sym *symbol,
+		const struct patch_import *function)
+{
+	const uintptr_t address = object->base + symbol->st_value;
+
+	return address == (uintptr_t)function->real || address == (uintptr_t)function->replacement;
+}
+
 /* The function that is to be called instead through the slot of this entry; NULL: no other. */
 static const struct patch_import *patch_import_wanted(const struct import_object *object,
 		const Elf64_Rela *entry, const struct patch_imports *imports)
@@ -156,9 +165,7 @@ static const struct patch_import *patch_import_wanted(const struct import_object
 		return NULL;
 	function = patch_import_find(imports, object->names + symbol->st_name);
 	if (!function ||
-			(symbol->st_shndx &&
-					object->base + symbol->st_value !=
-							(uintptr_t)function->real))
+			(symbol->st_shndx && !patch_import_is_definition(object, symbol, function)))
 		return NULL;
 	/* Relaxed: only compared. */
 	now = (uintptr_t)__atomic_load_n(slot, __ATOMIC_RELAXED);

@@ -31,7 +31,7 @@ struct patch_imports {
 	 */
 	bool calls_only;
 	bool bound_only; /* leave imports that are not bound yet alone */
-	bool definers; /* also in the object that defines `real`, which may import it from itself */
+	bool definers;   /* also in the object that defines the function, which may import it */
 	size_t *nr_left; /* NULL: not counted */
 };
 

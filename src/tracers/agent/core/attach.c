@@ -4,6 +4,9 @@
  *
  *	record PATH	join the session whose socket this is
  *	leave PATH	leave that session
+ *	wrap NAME HANDLE PATH
+ *			make the program call the wrapper library NAME, which is loaded, for
+ *			that session
  *	daemon PATH	connect to the daemon whose socket this is, and stay connected; a process
  *			that has a daemon asks that one
  *	`door PATH`	the same by this rendezvous socket, if the program does not see the
@@ -31,6 +34,7 @@
 #include "tracers/agent/core/process.h"
 #include "tracers/agent/core/unsupported.h"
 #include "tracers/agent/core/update.h"
+#include "tracers/agent/core/wrappers.h"
 #include "ring/ring.h"
 #include "base/inside/raw.h"
 
@@ -67,6 +71,14 @@ static const char *behind(const char *text, const char *word)
 	return !strncmp(text, word, size) && text[size] == ' ' ? text + size + 1 : NULL;
 }
 
+static int agent_attach_leave(const char *path)
+{
+	const int ret = agent_session_detach(path);
+
+	agent_wrappers_update();
+	return ret;
+}
+
 static int request(const char *text)
 {
 	const char *path = behind(text, "record");
@@ -75,7 +87,10 @@ static int request(const char *text)
 		return agent_session_attach(path);
 	path = behind(text, "leave");
 	if (path)
-		return agent_session_detach(path);
+		return agent_attach_leave(path);
+	path = behind(text, "wrap");
+	if (path)
+		return agent_wrappers_add(path);
 	path = behind(text, "daemon");
 	if (path)
 		return agent_control_attach(path, AGENT_BY_DIRECTORY);
@@ -90,7 +105,7 @@ static int request(const char *text)
 		return agent_control_attach(path, AGENT_BY_SAME_RENDEZVOUS);
 	if (strcmp(text, "detach") != 0)
 		return -EINVAL;
-	return agent_control_detach(agent_session_detach(NULL));
+	return agent_control_detach(agent_attach_leave(NULL));
 }
 
 EXPORT int side_agent_request(const char *text)

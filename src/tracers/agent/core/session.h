@@ -70,6 +70,8 @@ struct agent_session {
 	bool incomplete;  /* the consumer does not know all events yet */
 	bool orphaned;    /* this process was forked, and is no instance of the session */
 	bool list_only;
+	/* the wrapper libraries that `side attach -w` wants for it: bits of enum agent_wrapper */
+	uint32_t wrappers;
 	bool bases_recorded;    /* the session has records of all libraries */
 	int socket;             /* the first connection while it is open, else -1 */
 	bool socket_is_private; /* the descriptor is not in the program's table */

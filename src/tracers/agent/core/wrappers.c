@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Makes a running program call the functions of a wrapper library, and the real ones again.
+ *
+ * `side attach` has loaded the library. The addresses that the program's objects import are replaced
+ * (probe/patch/imports.c). An address that an object's code also takes stays, because the program
+ * could compare it with one that it has stored. The library is never unloaded: threads may be in
+ * its functions, such as pthread_cond_wait().
+ *
+ * Part of the shared library only, like interpose.c.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <side/tracer-extensions.h>
+
+#include "tracers/agent/core/wrappers.h"
+#include "tracers/agent/core/agent-state.h"
+#include "tracers/agent/core/debug.h"
+#include "tracers/agent/core/interpose.h"
+#include "tracers/agent/core/objects.h"
+#include "tracers/agent/core/own-threads.h"
+#include "tracers/agent/core/session.h"
+
+#if defined(__x86_64__) && defined(__LP64__)
+
+#include "probe/patch/imports.h"
+#include "probe/patch/patch.h"
+#include "tracers/wrap/imports.h"
+
+#define WRAPPERS_FUNCTIONS_MAX 256
+#define WRAPPERS_NAME_SIZE 16
+
+static struct wrapper {
+	const char *name;
+	const struct wrap_import *imports; /* NULL: not loaded */
+	size_t nr;
+	bool is_active; /* imports are redirected */
+} wrappers[] = {{.name = "libc"}, {.name = "pthread"}};
+
+#define NR_WRAPPERS (sizeof(wrappers) / sizeof(wrappers[0]))
+
+/* ---- what a library needs to know ---- */
+
+static void *agent_handle;
+static const void *agent_base;
+/* In the agent, and in libside.so.0 even if the process uses the copy in the program. */
+static const void *tracers[3];
+
+static void *wrappers_find_in_agent(const char *name)
+{
+	void *found = dlsym(agent_handle, name);
+	Dl_info info;
+
+	return found && dladdr(found, &info) && info.dli_fbase == agent_base ? found : NULL;
+}
+
+static bool wrappers_find_agent(void)
+{
+	Dl_info self;
+
+	if (agent_handle)
+		return true;
+	if (!dladdr(&wrappers, &self) || !self.dli_fname)
+		return false;
+	agent_base = self.dli_fbase;
+	/* Not closed: the agent is never unloaded. */
+	agent_handle = dlopen(self.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+	if (!agent_handle)
+		return false;
+	tracers[0] = &wrappers;
+	tracers[1] = dlsym(agent_handle, "side_call");
+	return true;
+}
+
+static int wrappers_load(struct wrapper *wrapper, void *handle)
+{
+	char name[sizeof(WRAP_ATTACH_PREFIX) + WRAPPERS_NAME_SIZE] = WRAP_ATTACH_PREFIX;
+	struct wrap_agent given = {.handle = handle,
+			.is_own_thread = patch_is_own,
+			.find = wrappers_find_in_agent,
+			.tracers = tracers};
+	wrap_attach_function *attach;
+	void *found;
+
+	if (wrapper->imports)
+		return 0;
+	strcat(name, wrapper->name);
+	found = dlsym(handle, name);
+	if (!found || !wrappers_find_agent())
+		return -ENOSYS;
+	memcpy(&attach, &found, sizeof(attach));
+	wrapper->nr = attach(&given, &wrapper->imports);
+	if (wrapper->nr && wrapper->nr <= WRAPPERS_FUNCTIONS_MAX)
+		return 0;
+	wrapper->imports = NULL;
+	return wrapper->nr ? -E2BIG : -EALREADY;
+}
+
+/* ---- the imports of the program ---- */
+
+static int wrappers_turn_object(struct dl_phdr_info *info, size_t size, void *user)
+{
+	(void)size;
+	patch_imports_replace(info, user);
+	return 0;
+}
+
+static void wrappers_turn(struct wrapper *wrapper, bool on)
+{
+	struct patch_import functions[WRAPPERS_FUNCTIONS_MAX];
+	size_t nr_left = 0;
+	struct patch_imports imports = {.functions = functions,
+			.count = wrapper->nr,
+			.except = {(uintptr_t)tracers[0], (uintptr_t)tracers[1],
+					(uintptr_t)wrapper->imports},
+			.calls_only = on,
+			.bound_only = !on,
+			.definers = true,
+			.nr_left = &nr_left};
+
+	for (size_t i = 0; i < wrapper->nr; i++) {
+		const struct wrap_import *import = &wrapper->imports[i];
+		void *next = import->next();
+
+		functions[i] = (struct patch_import){.name = import->name,
+				.version = import->version,
+				.real = on ? next : import->wrapper,
+				.replacement = !next ? NULL
+						: on ? import->wrapper
+						     : next};
+	}
+	agent_objects_each(wrappers_turn_object, &imports);
+	wrapper->is_active = on;
+	agent_debug("wrapper %s: %s, %zu addresses left", wrapper->name, on ? "on" : "off",
+			nr_left);
+}
+
+static uint32_t wrappers_wanted(void)
+{
+	const struct agent_session *session;
+	uint32_t wanted = 0;
+
+	side_tracer_lock();
+	agent_each_session(session)
+		if (session->state == AGENT_SESSION_IN && !session->gone)
+			wanted |= session->wrappers;
+	side_tracer_unlock();
+	return wanted;
+}
+
+void agent_wrappers_update(void)
+{
+	const uint32_t wanted = wrappers_wanted();
+
+	for (size_t i = 0; i < NR_WRAPPERS; i++) {
+		const bool on = wanted >> i & 1;
+
+		if (wrappers[i].imports && (on || wrappers[i].is_active))
+			wrappers_turn(&wrappers[i], on);
+	}
+}
+
+/* ---- the request ---- */
+
+static int wrappers_want(const char *path, size_t which)
+{
+	struct agent_session *session;
+	int ret = -ENOENT;
+
+	side_tracer_lock();
+	agent_each_session(session) {
+		if (strcmp(session->path, path) != 0)
+			continue;
+		session->wrappers |= 1u << which;
+		ret = 0;
+	}
+	side_tracer_unlock();
+	return ret;
+}
+
+int agent_wrappers_add(const char *text)
+{
+	const size_t size = strcspn(text, " ");
+	unsigned long long handle;
+	size_t which = 0;
+	char *end;
+	int ret;
+
+	while (which < NR_WRAPPERS &&
+			(strlen(wrappers[which].name) != size ||
+					memcmp(wrappers[which].name, text, size) != 0))
+		which++;
+	if (which == NR_WRAPPERS || !text[size])
+		return -EINVAL;
+	handle = strtoull(text + size + 1, &end, 16);
+	if (!handle || *end != ' ')
+		return -EINVAL;
+	/* The agent's functions first: the wrappers then call them. */
+	agent_interpose();
+	ret = wrappers_load(&wrappers[which], (void *)(uintptr_t)handle);
+	/* It was preloaded, so the program calls its functions already. */
+	if (ret == -EALREADY)
+		return 0;
+	if (!ret)
+		ret = wrappers_want(end + 1, which);
+	if (!ret)
+		agent_wrappers_update();
+	return ret;
+}
+
+#else
+
+int agent_wrappers_add(const char *text)
+{
+	(void)text;
+	return -ENOSYS;
+}
+
+void agent_wrappers_update(void) {}
+
+#endif
