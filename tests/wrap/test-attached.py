@@ -119,20 +119,26 @@ ADDRESSES = r"""
 #include <sys/syscall.h>
 #include <unistd.h>
 static int (*volatile stored)(int fd);
+static void (*volatile stored_free)(void *ptr);
 int main(void)
 {
 	char byte;
 
 	stored = close;
+#ifdef TAKES_FREE
+	stored_free = free;
+#else
+	(void)stored_free;
+#endif
 	syscall(SYS_write, 1, "waiting\n", 8);
 	syscall(SYS_read, 0, &byte, 1);
 	for (int i = 0; i < 100; i++)
 		free(malloc(i + 1));
-	if (stored != close)
+	if (stored != close || (stored_free && stored_free != free))
 		return 1;
 	syscall(SYS_write, 1, "waiting\n", 8);
 	syscall(SYS_read, 0, &byte, 1);
-	_exit(stored == close ? 0 : 2);
+	_exit(stored == close && (!stored_free || stored_free == free) ? 0 : 2);
 }
 """
 
@@ -142,8 +148,8 @@ def test_addresses():
     source = os.path.join(work.name, "addresses.c")
     with open(source, "w", encoding="utf-8") as file:
         file.write(ADDRESSES)
-    for name, options in (("pie", ["-fPIE", "-pie"]), ("fixed", ["-no-pie", "-fno-pie"]), ("plt", ["-fPIE", "-pie", "-fno-plt"]),
-                          ("now", ["-fPIE", "-pie", "-Wl,-z,now"]), ("lazy", ["-fPIE", "-pie", "-Wl,-z,lazy"])):
+    for name, options in (("pie", ["-fPIE", "-pie", "-DTAKES_FREE"]), ("fixed", ["-no-pie", "-fno-pie", "-DTAKES_FREE"]), ("plt", ["-fPIE", "-pie", "-fno-plt"]),
+                          ("now", ["-fPIE", "-pie", "-DTAKES_FREE", "-Wl,-z,now"]), ("lazy", ["-fPIE", "-pie", "-Wl,-z,lazy"])):
         program_file = os.path.join(work.name, name)
         subprocess.run(["gcc", "-O1", "-fno-builtin", source, "-o", program_file, *options], check=True, timeout=60)
         program = start(program_file)

@@ -4,6 +4,7 @@
  * addresses (GOT), as the dynamic linker would for a preloaded library.
  */
 #include "probe/patch/imports.h"
+#include "probe/patch/stubs.h"
 #include "probe/patch/taken.h"
 
 #include <elf.h>
@@ -209,6 +210,32 @@ static bool patch_import_is_excepted(
 	return false;
 }
 
+static void patch_import_turn_call(uintptr_t distance, const struct patch_taken *slot, void *user)
+{
+	size_t *nr_left = user;
+
+	if (patch_stub_redirect(distance, slot->slot, slot->replacement) && nr_left)
+		++*nr_left;
+}
+
+/* Addresses that only calls use are replaced. If other code takes an address, its calls are. */
+static void patch_import_turn_calls(const struct import_object *object,
+		const struct dl_phdr_info *info, const struct patch_imports *imports,
+		struct patch_taken *taken, size_t nr_taken)
+{
+	bool any = false;
+
+	patch_taken_find(info, taken, nr_taken);
+	for (size_t i = 0; i < nr_taken; i++) {
+		any |= taken[i].is_taken;
+		if (!taken[i].is_taken)
+			patch_import_redirect_slot(
+					object, (void **)taken[i].slot, taken[i].replacement);
+	}
+	if (any)
+		patch_taken_calls(info, taken, nr_taken, patch_import_turn_call, imports->nr_left);
+}
+
 void patch_imports_replace(const struct dl_phdr_info *info, const struct patch_imports *imports)
 {
 	struct patch_taken taken[PATCH_TAKEN_MAX];
@@ -219,12 +246,9 @@ void patch_imports_replace(const struct dl_phdr_info *info, const struct patch_i
 		return;
 	for (size_t table = 0; table < 2; table++)
 		patch_import_turn_table(&object, table, imports, taken, &nr_taken);
-	patch_taken_find(info, taken, nr_taken);
-	for (size_t i = 0; i < nr_taken; i++) {
-		if (!taken[i].is_taken)
-			patch_import_redirect_slot(
-					&object, (void **)taken[i].slot, taken[i].replacement);
-		else if (imports->nr_left)
-			++*imports->nr_left;
-	}
+	if (nr_taken)
+		patch_import_turn_calls(&object, info, imports, taken, nr_taken);
+	for (size_t i = 0; imports->bound_only && i < imports->count; i++)
+		if (imports->functions[i].replacement)
+			patch_stubs_restore(object.begin, object.end, imports->functions[i].real);
 }

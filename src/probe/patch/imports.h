@@ -26,11 +26,12 @@ struct patch_imports {
 	size_t count;
 	uintptr_t except[4]; /* the objects that contain these addresses are not changed; 0: none */
 	/*
-	 * Replace calls only: an address that the code of an object also takes is left alone, and
-	 * counted in `nr_left`.
+	 * Replace calls only: an address that the code of an object also takes is left alone. Its
+	 * calls are redirected one by one (stubs.h). Those that cannot be are counted in `nr_left`.
 	 */
 	bool calls_only;
-	bool bound_only; /* leave imports that are not bound yet alone */
+	/* The reverse: leave imports that are not bound alone, and restore such calls. */
+	bool bound_only;
 	bool definers;   /* also in the object that defines the function, which may import it */
 	size_t *nr_left; /* NULL: not counted */
 };

@@ -154,6 +154,15 @@ int patch_write(struct patch_writer *writer, uint64_t address, const void *bytes
  */
 int patch_exchange(struct patch_writer *writer, uint64_t address, const void *bytes, size_t size);
 
+/* ---- set.c ---- */
+
+/*
+ * For other files that write to code: no thread sets or removes probes meanwhile. After the second
+ * call, all processors execute what was written.
+ */
+void patch_lock_code(void);
+void patch_unlock_code(void);
+
 /* ---- gaps.c ---- */
 
 /* Forgets the known gaps: the program may have mapped memory in them. */

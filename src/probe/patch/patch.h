@@ -34,6 +34,7 @@
  *	callers.c       decides for which callers a return may be watched
  *	frame-calls.c   finds code that asks an unwinder for frame addresses
  *	imports.c       replaces functions that loaded objects import
+ *	stubs.c         redirects calls through imported addresses that code also takes
  *	taken.c         finds imported addresses that code takes other than to call them
  *	reading.c       reads memory that may be unmapped, in a hit
  *	x86-64-read.S   the loads of reading.c, and the handler of their faults

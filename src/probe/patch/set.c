@@ -1070,6 +1070,19 @@ void patch_check(void)
 	NO_TAIL_CALL();
 }
 
+void patch_lock_code(void)
+{
+	pthread_mutex_lock(&lock);
+	(void)patch_set_register_barrier();
+}
+
+void patch_unlock_code(void)
+{
+	(void)patch_set_sync_cores();
+	pthread_mutex_unlock(&lock);
+	NO_TAIL_CALL();
+}
+
 void patch_forked(void)
 {
 	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;

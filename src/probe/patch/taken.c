@@ -23,47 +23,93 @@ static bool patch_taken_is_call(const uint8_t *distance)
 	return distance[-2] == 0xff && (distance[-1] == 0x15 || distance[-1] == 0x25);
 }
 
-static struct patch_taken *patch_taken_at(struct patch_taken *slots, size_t nr, uintptr_t address)
-{
-	for (size_t i = 0; i < nr; i++)
-		if (slots[i].slot == address)
-			return &slots[i];
-	return NULL;
-}
+/* What a scan finds: `distance` of an instruction leads to the slot with this number. */
+typedef void patch_taken_found(const uint8_t *distance, size_t slot, void *user);
 
-static void patch_taken_scan(const uint8_t *code, size_t size, struct patch_taken *slots, size_t nr,
-		uintptr_t first, uintptr_t last)
+struct taken_scan {
+	const struct patch_taken *slots;
+	size_t nr;
+	uintptr_t first, last; /* of their addresses */
+	patch_taken_found *found;
+	void *user;
+};
+
+static void patch_taken_scan_code(
+		const struct taken_scan *scan, const uint8_t *code, const uint8_t *end)
 {
-	for (size_t i = OPCODE_BYTES; i + DISTANCE_BYTES <= size; i++) {
-		struct patch_taken *slot;
+	const uint8_t *at = code + OPCODE_BYTES;
+
+	for (; at + DISTANCE_BYTES <= end; at++) {
 		uintptr_t address;
 		int32_t distance;
 
-		memcpy(&distance, code + i, sizeof(distance));
+		memcpy(&distance, at, sizeof(distance));
 		/* An instruction with a constant behind the distance only compares with NULL. */
-		address = (uintptr_t)(code + i + DISTANCE_BYTES) + (uintptr_t)(intptr_t)distance;
-		if (address - first > last - first)
+		address = (uintptr_t)(at + DISTANCE_BYTES) + (uintptr_t)(intptr_t)distance;
+		if (address - scan->first > scan->last - scan->first)
 			continue;
-		slot = patch_taken_at(slots, nr, address);
-		if (slot && !patch_taken_is_call(code + i))
-			slot->is_taken = true;
+		for (size_t i = 0; i < scan->nr; i++)
+			if (scan->slots[i].slot == address)
+				scan->found(at, i, scan->user);
 	}
+}
+
+static void patch_taken_scan(const struct dl_phdr_info *info, struct taken_scan *scan)
+{
+	scan->first = UINTPTR_MAX;
+	scan->last = 0;
+	for (size_t i = 0; i < scan->nr; i++) {
+		const uintptr_t slot = scan->slots[i].slot;
+
+		scan->first = slot < scan->first ? slot : scan->first;
+		scan->last = slot > scan->last ? slot : scan->last;
+	}
+	for (unsigned int i = 0; scan->nr && i < info->dlpi_phnum; i++) {
+		const Elf64_Phdr *header = &info->dlpi_phdr[i];
+		const uint8_t *code = (const uint8_t *)(info->dlpi_addr + header->p_vaddr);
+
+		if (header->p_type == PT_LOAD && (header->p_flags & PF_X) &&
+				(header->p_flags & PF_R))
+			patch_taken_scan_code(scan, code, code + header->p_filesz);
+	}
+}
+
+static void patch_taken_note(const uint8_t *distance, size_t slot, void *user)
+{
+	struct patch_taken *slots = user;
+
+	slots[slot].is_taken |= !patch_taken_is_call(distance);
 }
 
 void patch_taken_find(const struct dl_phdr_info *info, struct patch_taken *slots, size_t nr)
 {
-	uintptr_t first = UINTPTR_MAX, last = 0;
+	struct taken_scan scan = {
+			.slots = slots, .nr = nr, .found = patch_taken_note, .user = slots};
 
-	for (size_t i = 0; i < nr; i++) {
-		first = slots[i].slot < first ? slots[i].slot : first;
-		last = slots[i].slot > last ? slots[i].slot : last;
-	}
-	for (unsigned int i = 0; nr && i < info->dlpi_phnum; i++) {
-		const Elf64_Phdr *header = &info->dlpi_phdr[i];
+	patch_taken_scan(info, &scan);
+}
 
-		if (header->p_type == PT_LOAD && (header->p_flags & PF_X) &&
-				(header->p_flags & PF_R))
-			patch_taken_scan((const uint8_t *)(info->dlpi_addr + header->p_vaddr),
-					header->p_filesz, slots, nr, first, last);
-	}
+struct taken_calls {
+	const struct patch_taken *slots;
+	void (*each)(uintptr_t distance, const struct patch_taken *slot, void *user);
+	void *user;
+};
+
+static void patch_taken_visit(const uint8_t *distance, size_t slot, void *user)
+{
+	const struct taken_calls *calls = user;
+
+	if (calls->slots[slot].is_taken && patch_taken_is_call(distance))
+		calls->each((uintptr_t)distance, &calls->slots[slot], calls->user);
+}
+
+void patch_taken_calls(const struct dl_phdr_info *info, const struct patch_taken *slots, size_t nr,
+		void (*each)(uintptr_t distance, const struct patch_taken *slot, void *user),
+		void *user)
+{
+	struct taken_calls calls = {.slots = slots, .each = each, .user = user};
+	struct taken_scan scan = {
+			.slots = slots, .nr = nr, .found = patch_taken_visit, .user = &calls};
+
+	patch_taken_scan(info, &scan);
 }

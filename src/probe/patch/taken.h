@@ -24,4 +24,12 @@ struct patch_taken {
 /* Sets `is_taken` of each, in the code of an object that dl_iterate_phdr() reports. */
 void patch_taken_find(const struct dl_phdr_info *info, struct patch_taken *slots, size_t nr);
 
+/*
+ * Calls `each` with the address of the distance of each call and jump through the slots that are
+ * taken.
+ */
+void patch_taken_calls(const struct dl_phdr_info *info, const struct patch_taken *slots, size_t nr,
+		void (*each)(uintptr_t distance, const struct patch_taken *slot, void *user),
+		void *user);
+
 #endif /* SIDE_PROBE_PATCH_TAKEN_H */

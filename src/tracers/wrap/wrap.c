@@ -38,17 +38,55 @@ static bool is_attached;
 static bool (*is_own_thread)(void);
 static void *(*find_in_agent)(const char *name);
 
+static void *wrap_look_up(void *where, const char *name, const char *version)
+{
+	void *found = version ? dlvsym(where, name, version) : NULL;
+
+	return found ? found : dlsym(where, name);
+}
+
+/* The definition of the first object, in the order of the program's search, that has one. */
+static void *wrap_find_defined(const char *name, const char *version)
+{
+	for (const struct link_map *map = _r_debug.r_map; map; map = map->l_next) {
+		void *handle = *map->l_name ? dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+		void *found = handle ? wrap_look_up(handle, name, version) : NULL;
+		Dl_info info;
+
+		if (handle)
+			(void)dlclose(handle);
+		if (found && dladdr(found, &info) && !strcmp(info.dli_fname, map->l_name))
+			return found;
+	}
+	return NULL;
+}
+
+/*
+ * The function that the program calls. If the executable has a fixed address and takes that of the
+ * function, the loader returns the address of the executable's own jump to it (in its PLT), which
+ * leads to the wrapper afterwards.
+ */
+static void *wrap_find_called(const char *name, const char *version)
+{
+	void *found = wrap_look_up(RTLD_DEFAULT, name, version), *extra = NULL;
+	const ElfW(Sym) * symbol;
+	Dl_info info;
+
+	if (!found || !dladdr1(found, &info, &extra, RTLD_DL_SYMENT) || !extra)
+		return found;
+	symbol = extra;
+	return symbol->st_shndx ? found : wrap_find_defined(name, version);
+}
+
 void *wrap_next(const char *name, const char *version)
 {
 	const int saved_errno = errno;
-	/* No library comes after this one then: the next function is the one that the program calls. */
-	void *where = is_attached ? RTLD_DEFAULT : RTLD_NEXT;
 	void *next = find_in_agent ? find_in_agent(name) : NULL;
 
-	if (!next && version)
-		next = dlvsym(where, name, version);
 	if (!next)
-		next = dlsym(where, name);
+		/* No library comes after one that was loaded later. */
+		next = is_attached ? wrap_find_called(name, version)
+				   : wrap_look_up(RTLD_NEXT, name, version);
 	errno = saved_errno;
 	return next;
 }

@@ -32,6 +32,7 @@
 
 #include "probe/patch/imports.h"
 #include "probe/patch/patch.h"
+#include "probe/patch/stubs.h"
 #include "tracers/wrap/imports.h"
 
 #define WRAPPERS_FUNCTIONS_MAX 256
@@ -136,10 +137,11 @@ static void wrappers_turn(struct wrapper *wrapper, bool on)
 						: on ? import->wrapper
 						     : next};
 	}
+	patch_stubs_begin();
 	agent_objects_each(wrappers_turn_object, &imports);
+	patch_stubs_end();
 	wrapper->is_active = on;
-	agent_debug("wrapper %s: %s, %zu addresses left", wrapper->name, on ? "on" : "off",
-			nr_left);
+	agent_debug("wrapper %s: %s, %zu calls left", wrapper->name, on ? "on" : "off", nr_left);
 }
 
 static uint32_t wrappers_wanted(void)
