@@ -291,7 +291,8 @@ static void attach_report_summary(
 	if (!sums->recorded && !sums->lost && !attached->recording)
 		no_events_explain(
 				&(const struct no_events_query){
-						.uses = &attached->options->channels},
+						.uses = &attached->options->channels,
+						.wrappers = &attached->options->wrappers},
 				session_summary(attached->session));
 	else if (!attached->printing.temporary)
 		message_note("see it with: side view %s",

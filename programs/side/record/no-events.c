@@ -32,9 +32,6 @@
 #define LIBSIDE_PROVIDER "side" /* its events begin and end state dumps */
 #define LIBSIDE_EVENTS 2
 #define NOTHING_HINT "`-w libc` and `-w pthread` record library calls"
-/* Of a program that runs already, which cannot load a wrapper. */
-#define NOTHING_HINT_RUNNING \
-	"`side trace -p PID --function libc:malloc` records calls of a function"
 
 struct no_events_search {
 	char *files[FILES_MAX];
@@ -303,7 +300,7 @@ static uint64_t no_events_enabled(const struct session_summary *summary)
 void no_events_explain(const struct no_events_query *query, const struct session_summary *summary)
 {
 	const uint64_t enabled = no_events_enabled(summary);
-	const char *hint = query->wrappers ? NOTHING_HINT : NOTHING_HINT_RUNNING;
+	const char *hint = NOTHING_HINT;
 	struct no_events_search *events;
 	const char *first = NULL;
 	char patterns[512];

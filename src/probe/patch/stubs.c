@@ -89,14 +89,18 @@ static struct stub *patch_stub_of(uintptr_t at, uintptr_t slot)
 	return stub && stub->cell ? stub : NULL;
 }
 
-static int patch_stub_write(const struct stub *stub, uintptr_t from, uintptr_t to)
+static bool patch_stub_leads_to(uintptr_t at, uintptr_t to)
 {
-	const int32_t before = patch_stub_distance(stub->at, from),
-		      after = patch_stub_distance(stub->at, to);
+	const int32_t distance = patch_stub_distance(at, to);
 
-	if (memcmp((const void *)stub->at, &before, sizeof(before)) != 0)
-		return -EPERM;
-	return patch_exchange(&writer, stub->at, &after, sizeof(after));
+	return !memcmp((const void *)at, &distance, sizeof(distance));
+}
+
+static int patch_stub_write(uintptr_t at, uintptr_t to)
+{
+	const int32_t distance = patch_stub_distance(at, to);
+
+	return patch_exchange(&writer, at, &distance, sizeof(distance));
 }
 
 int patch_stub_redirect(uintptr_t at, uintptr_t slot, void *to)
@@ -105,21 +109,28 @@ int patch_stub_redirect(uintptr_t at, uintptr_t slot, void *to)
 
 	if (at / 16 != (at + DISTANCE_BYTES - 1) / 16)
 		return -EXDEV;
+	if (!patch_stub_leads_to(at, slot))
+		return -EPERM;
 	stub = patch_stub_of(at, slot);
 	if (!stub)
 		return -ENOSPC;
 	/* Relaxed: the store to the code, which is a barrier, comes after it. */
 	__atomic_store_n(stub->cell, to, __ATOMIC_RELAXED);
-	return patch_stub_write(stub, slot, (uintptr_t)stub->cell);
+	return patch_stub_write(at, (uintptr_t)stub->cell);
 }
 
 void patch_stubs_restore(uintptr_t begin, uintptr_t end, const void *from)
 {
-	for (size_t i = 0; i < nr_stubs; i++)
+	for (size_t i = 0; i < nr_stubs; i++) {
+		const struct stub *stub = &stubs[i];
+
+		if (stub->at < begin || stub->at + DISTANCE_BYTES > end)
+			continue;
 		/* Relaxed: only compared; written with the same lock. */
-		if (stubs[i].at >= begin && stubs[i].at + DISTANCE_BYTES <= end &&
-				__atomic_load_n(stubs[i].cell, __ATOMIC_RELAXED) == from)
-			(void)patch_stub_write(&stubs[i], (uintptr_t)stubs[i].cell, stubs[i].slot);
+		if (__atomic_load_n(stub->cell, __ATOMIC_RELAXED) == from &&
+				patch_stub_leads_to(stub->at, (uintptr_t)stub->cell))
+			(void)patch_stub_write(stub->at, stub->slot);
+	}
 }
 
 void patch_stubs_begin(void)

@@ -72,9 +72,8 @@ static void patch_unwinder_start_import(void)
 
 static void patch_unwinder_turn_import(const struct dl_phdr_info *object)
 {
-	const struct patch_imports imports = {.functions = &find_import,
-			.count = 1,
-			.except = {(uintptr_t)&find_import}};
+	const struct patch_imports imports = {
+			.functions = &find_import, .count = 1, .except = {(uintptr_t)&find_import}};
 
 	if (find_import.replacement)
 		patch_imports_replace(object, &imports);

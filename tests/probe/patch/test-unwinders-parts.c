@@ -495,9 +495,13 @@ static struct dl_phdr_info lay_out(void)
 }
 
 static const struct patch_import functions[] = {
-		{"second", (void *)(uintptr_t)others, (void *)(uintptr_t)real},
-		{"third", NULL, (void *)(uintptr_t)real},
-		{"first", (void *)(uintptr_t)own_function, (void *)(uintptr_t)real}};
+		{.name = "second",
+				.replacement = (void *)(uintptr_t)others,
+				.real = (void *)(uintptr_t)real},
+		{.name = "third", .replacement = NULL, .real = (void *)(uintptr_t)real},
+		{.name = "first",
+				.replacement = (void *)(uintptr_t)own_function,
+				.real = (void *)(uintptr_t)real}};
 
 static char rights_of(const void *address)
 {
