@@ -85,8 +85,8 @@ def test_options():
     """Verbs without `-w` name what does the same."""
     done = run("enable-event", "-w", "libc", status=2)
     expect("`side enable-event 'libc:*'` selects the events of a wrapper" in done.stderr, done.stderr)
-    done = run("attach", "-w", "libc", "-p", "1", status=2)
-    expect("`--function libc:malloc` of `side trace -p PID`" in done.stderr, done.stderr)
+    done = run("trace", "-w", "libc", "-p", "1", status=2)
+    expect("`side attach -w`" in done.stderr, done.stderr)
 
 
 with open(path("program.c"), "w", encoding="utf-8") as out:

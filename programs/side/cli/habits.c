@@ -16,9 +16,8 @@ struct habit {
 	const char *hint;
 };
 
-/* A wrapper is preloaded, so only a program that starts can have it. */
-#define WRAP_RUNNING \
-	"`--function libc:malloc` of `side trace -p PID` records calls in a running program"
+#define WRAP_PROBES \
+	"`--function libc:malloc` records calls by a probe; `side record -w` and `side attach -w` have wrappers"
 #define WRAP_SESSION \
 	"leave it out: `side enable-event 'libc:*'` selects the events of a wrapper that programs preload"
 
@@ -64,8 +63,8 @@ static const struct habit habits[] = {
 				"leave it out: each process has its own buffers"},
 		{"record", "-p", "use `side attach -p PID` for a running program"},
 		{"record", "--pid", "use `side attach -p PID` for a running program"},
-		{"trace", "-w", WRAP_RUNNING},
-		{"trace", "--wrap", WRAP_RUNNING},
+		{"trace", "-w", WRAP_PROBES},
+		{"trace", "--wrap", WRAP_PROBES},
 		{"enable-event", "-w", WRAP_SESSION},
 		{"enable-event", "--wrap", WRAP_SESSION},
 		{"record", "-a",
