@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Allocates with each form of the operators new and delete. Prints how many blocks it allocates,
- * and how many of them remain.
+ * and how many of them remain. With an argument, waits for a byte before and after that.
  */
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <new>
 #include <thread>
+#include <unistd.h>
 
 static int nr_blocks, nr_left;
 
@@ -56,6 +58,14 @@ static void leave_some()
 		keep(new Aligned);
 }
 
+static void wait_for_byte()
+{
+	char byte;
+
+	if (write(1, "waiting\n", 8) != 8 || read(0, &byte, 1) != 1)
+		std::_Exit(1);
+}
+
 static int fail()
 {
 	int nr_failures = 0;
@@ -70,8 +80,10 @@ static int fail()
 	return nr_failures;
 }
 
-int main()
+int main(int argc, char **)
 {
+	if (argc > 1)
+		wait_for_byte();
 	int nr_failures = fail();
 	std::thread other(allocate_all);
 
@@ -80,5 +92,9 @@ int main()
 	leave_some();
 	if (nr_failures != 3)
 		return 4;
-	return dprintf(1, "%d %d\n", nr_blocks, nr_left) < 0;
+	if (dprintf(1, "%d %d\n", nr_blocks, nr_left) < 0)
+		return 5;
+	if (argc > 1)
+		wait_for_byte();
+	return 0;
 }

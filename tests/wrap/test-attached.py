@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """`side attach -w` records each call that a running program makes, and the program calls the real functions afterwards.
 
-usage: test-attached.py SIDE CALLS
+usage: test-attached.py SIDE CALLS OPERATORS ALLOCATOR
 """
 import json
 import os
@@ -14,7 +14,7 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
 from checks import expect, expect_equal, finish
 
-side, calls = (os.path.abspath(a) for a in sys.argv[1:3])
+side, calls, operators, allocator = (os.path.abspath(a) for a in sys.argv[1:5])
 work = tempfile.TemporaryDirectory(prefix="side-attached-")
 environment = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "LD_LIBRARY_PATH", "SIDE_AGENT_SOCKET", "SIDE_LIB_DIR")}
 environment["SIDE_RUNTIME"] = os.path.join(work.name, "no-daemon")
@@ -22,9 +22,9 @@ environment["LC_ALL"] = "C"
 WRAPPERS = ("libside-wrap-libc.so", "libside-wrap-pthread.so")
 
 
-def start(*words, **options):
-    return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
-                            **options)
+def start(*words, **more):
+    """A program; `more` are variables of its environment."""
+    return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**environment, **more})
 
 
 def proceed(program):
@@ -66,22 +66,35 @@ def matches(event, want):
             all(number(event["fields"].get(key)) == value for key, value in want.items() if key != "e"))
 
 
-def slots(pid, wrappers):
-    """Returns how many words of the program's tables of addresses lead into a wrapper, read by gdb's way: from its memory."""
+def list_maps(pid):
     with open(f"/proc/{pid}/maps", encoding="utf-8") as file:
         maps = [line.split() for line in file]
-    ranges = [tuple(int(end, 16) for end in m[0].split("-")) + (m[1], m[5] if len(m) > 5 else "") for m in maps]
-    code = [(a, b) for a, b, access, path in ranges if "x" in access and path.endswith(wrappers)]
-    found = 0
+    return [tuple(int(end, 16) for end in m[0].split("-")) + (m[1], m[5] if len(m) > 5 else "") for m in maps]
+
+
+def read_memory(pid, is_wanted):
+    """The content of the program's own mappings of files, by address: not of the agent, which keeps a list, and of the wrappers."""
+    found, begin, end = {}, 0, 0
     with open(f"/proc/{pid}/mem", "rb") as memory:
-        for a, b, _, path in ranges:
-            # Not the tables of the wrappers themselves, and of the agent, which keeps a list.
-            if not path.startswith("/") or "libside" in path:
-                continue
-            memory.seek(a)
-            words = memoryview(memory.read(b - a)).cast("Q")
-            found += sum(any(c <= word < d for c, d in code) for word in words)
+        for a, b, access, path in list_maps(pid):
+            if path.startswith("/") and "libside" not in path and "r" in access and is_wanted(access):
+                memory.seek(a)
+                # The kernel may split a mapping in two.
+                begin, end = (begin if a == end else a), b
+                found[begin] = found.get(begin, b"") + memory.read(b - a)
     return found
+
+
+def slots(pid, wrappers):
+    """Returns the addresses in the program's tables that lead into a wrapper."""
+    code = [(a, b) for a, b, access, path in list_maps(pid) if "x" in access and path.endswith(wrappers)]
+    return [a + 8 * i for a, content in read_memory(pid, lambda access: True).items()
+            for i, word in enumerate(memoryview(content).cast("Q")) if any(c <= word < d for c, d in code)]
+
+
+def words_at(pid, addresses):
+    with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+        return {address: os.pread(memory.fileno(), 8, address) for address in addresses}
 
 
 def test_calls():
@@ -92,11 +105,11 @@ def test_calls():
         program = start("/bin/sh", "-c", 'exec "$0" "$1" "$2" 3>"$3"', calls, "a" + mode, work.name, printed)
         expect_equal(program.stdout.readline(), "waiting\n", "the program")
         recorder = attach("calls-" + mode, program.pid, wrappers)
-        expect(slots(program.pid, WRAPPERS) > 10, f"{mode}: imports lead to the wrappers")
+        expect(len(slots(program.pid, WRAPPERS)) > 10, f"{mode}: imports lead to the wrappers")
         proceed(program)
         expect_equal(program.stdout.readline(), "waiting\n", f"calls {mode}")
         end(recorder)
-        expect_equal(slots(program.pid, WRAPPERS), 0, f"{mode}: after the recording")
+        expect_equal(slots(program.pid, WRAPPERS), [], f"{mode}: after the recording")
         proceed(program)
         errors = program.communicate(timeout=60)[1]
         expect_equal(program.returncode, 0, f"calls {mode}: {errors}")
@@ -173,19 +186,19 @@ def test_twice():
     second = attach("second", program.pid, ["libc", "libc"])
     third = attach("third", program.pid, [])
     end(first)
-    expect(slots(program.pid, WRAPPERS) > 10, "the second recording still wants them")
+    expect(len(slots(program.pid, WRAPPERS)) > 10, "the second recording still wants them")
     end(second)
-    expect_equal(slots(program.pid, WRAPPERS), 0, "the third does not")
+    expect_equal(slots(program.pid, WRAPPERS), [], "the third does not")
     end(third)
     again = attach("again", program.pid, ["libc"])
-    expect(slots(program.pid, WRAPPERS) > 10, "once more")
+    expect(len(slots(program.pid, WRAPPERS)) > 10, "once more")
     again.kill()
     again.communicate()
     # A killed recorder cannot notify the program: `side detach` does.
     done = subprocess.run([side, "detach", "-p", str(program.pid)], capture_output=True, text=True, check=False, timeout=60,
                           env=environment)
     expect_equal(done.returncode, 0, done.stderr)
-    expect_equal(slots(program.pid, WRAPPERS), 0, "after `side detach`")
+    expect_equal(slots(program.pid, WRAPPERS), [], "after `side detach`")
     proceed(program)
     expect_equal(program.stdout.readline(), "waiting\n", "the program")
     proceed(program)
@@ -211,7 +224,52 @@ def test_preloaded():
     expect_equal(inner, outer[len(outer) - len(inner):], "the same events in both recordings")
 
 
+def find_library(name):
+    listing = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=False).stdout
+    return next((line.split(" => ")[1] for line in listing.splitlines() if line.split()[0:1] == [name]), None)
+
+
+SIZES = [3000, 3001, 3002, 3003, 3004, 3005, 3008, 3072, 3136, 3200]
+
+
+def test_operators():
+    """Operators of C++ of an allocator are events until the recording ends; then each address, and the code, is as it was before."""
+    jemalloc = find_library("libjemalloc.so.2")
+    for name, preload, bound in (("libstdc++", None, True), ("own", allocator, True), ("own-lazy", allocator, False),
+                                 *([("jemalloc", jemalloc, True)] if jemalloc else [])):
+        more = {**({"LD_PRELOAD": preload} if preload else {}), **({"LD_BIND_NOW": "1"} if bound else {})}
+        program = start(operators, "wait", **more)
+        expect_equal(program.stdout.readline(), "waiting\n", name)
+        # The first recording loads the agent, which stays.
+        end(attach("operators-agent-" + name, program.pid, []))
+        code, tables = (read_memory(program.pid, is_wanted) for is_wanted in (lambda access: "x" in access, lambda access: "x" not in access))
+        recorder = attach("operators-" + name, program.pid, ["libc"])
+        redirected = slots(program.pid, WRAPPERS)
+        expect(len(redirected) > 10, f"{name}: imports lead to the wrappers")
+        proceed(program)
+        expect_equal(program.stdout.readline(), "30 10\n", f"{name}: the program")
+        expect_equal(program.stdout.readline(), "waiting\n", name)
+        end(recorder)
+        expect_equal(slots(program.pid, WRAPPERS), [], f"{name}: after the recording")
+        if bound:
+            before = {at: content[at - a:at - a + 8] for a, content in tables.items() for at in redirected if 0 <= at - a < len(content)}
+            expect_equal(words_at(program.pid, redirected), before, f"{name}: the addresses")
+        after = read_memory(program.pid, lambda access: "x" in access)
+        expect_equal([hex(a) for a in after.keys() | code.keys() if after.get(a) != code.get(a)], [], f"{name}: the code is as before")
+        proceed(program)
+        errors = program.communicate(timeout=60)[1]
+        expect_equal(program.returncode, 0, f"{name}: {errors}")
+        fields = [event["fields"] for event in read_events("operators-" + name)
+                  if event["event"] in ("libc:malloc", "libc:aligned_alloc", "libc:posix_memalign", "libc:memalign")]
+        allocated = [field["size"] for field in fields]
+        expect_equal([allocated.count(size) for size in SIZES + [4000, 192]], [2] * len(SIZES) + [7, 3], f"{name}: allocations")
+        freed = [event["fields"]["ptr"] for event in read_events("operators-" + name) if event["event"] == "libc:free"]
+        for field in fields:
+            expect(field["size"] not in SIZES or field["result"] in freed, f"{name}: {field} is freed")
+
+
 test_calls()
+test_operators()
 test_twice()
 test_preloaded()
 if shutil.which("gcc"):

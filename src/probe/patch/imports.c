@@ -165,8 +165,11 @@ static const struct patch_import *patch_import_wanted(const struct import_object
 			(symbol->st_shndx && !imports->definers))
 		return NULL;
 	function = patch_import_find(imports, object->names + symbol->st_name);
-	if (!function ||
-			(symbol->st_shndx && !patch_import_is_definition(object, symbol, function)))
+	if (!function)
+		return NULL;
+	if (symbol->st_shndx &&
+			(function->spares_definer ||
+					!patch_import_is_definition(object, symbol, function)))
 		return NULL;
 	/* Relaxed: only compared. */
 	now = (uintptr_t)__atomic_load_n(slot, __ATOMIC_RELAXED);
@@ -236,6 +239,23 @@ static void patch_import_turn_calls(const struct import_object *object,
 		patch_taken_calls(info, taken, nr_taken, patch_import_turn_call, imports->nr_left);
 }
 
+/* Only code is read: an object may have taken the place of one that was unloaded. */
+static void patch_import_restore_calls(
+		const struct dl_phdr_info *info, const struct patch_imports *imports)
+{
+	for (unsigned int i = 0; i < info->dlpi_phnum; i++) {
+		const Elf64_Phdr *header = &info->dlpi_phdr[i];
+		const uintptr_t begin = info->dlpi_addr + header->p_vaddr;
+
+		if (header->p_type != PT_LOAD || !(header->p_flags & PF_X))
+			continue;
+		for (size_t j = 0; j < imports->count; j++)
+			if (imports->functions[j].replacement)
+				patch_stubs_restore(begin, begin + header->p_memsz,
+						imports->functions[j].real);
+	}
+}
+
 void patch_imports_replace(const struct dl_phdr_info *info, const struct patch_imports *imports)
 {
 	struct patch_taken taken[PATCH_TAKEN_MAX];
@@ -248,7 +268,6 @@ void patch_imports_replace(const struct dl_phdr_info *info, const struct patch_i
 		patch_import_turn_table(&object, table, imports, taken, &nr_taken);
 	if (nr_taken)
 		patch_import_turn_calls(&object, info, imports, taken, nr_taken);
-	for (size_t i = 0; imports->bound_only && i < imports->count; i++)
-		if (imports->functions[i].replacement)
-			patch_stubs_restore(object.begin, object.end, imports->functions[i].real);
+	if (imports->bound_only)
+		patch_import_restore_calls(info, imports);
 }

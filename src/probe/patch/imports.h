@@ -19,6 +19,7 @@ struct patch_import {
 	 * function. NULL: any.
 	 */
 	const char *version;
+	bool spares_definer; /* not in the object that defines the function, in any case */
 };
 
 struct patch_imports {

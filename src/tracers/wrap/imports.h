@@ -12,8 +12,9 @@
 struct wrap_import {
 	const char *name;
 	const char *version; /* of the real function; NULL: any */
-	void *wrapper;       /* the function of this library; set by WRAP_ATTACH() */
+	void *wrapper;       /* the function of this library; NULL: WRAP_ATTACH() sets it */
 	void *(*next)(void); /* returns the real function, or NULL if the process has none */
+	bool spares_definer; /* imports of the object that defines the real function stay */
 };
 
 /* What the agent gives to the library. */

@@ -6,7 +6,8 @@
  * jemalloc and other allocators do not. This library does not export operators: in a program that
  * loads C++ libraries later, it could not find the next definition. Instead, it replaces the
  * addresses of an allocator's operators in the tables of imported functions, once, before main().
- * Libraries that are loaded later call the operators directly, without events.
+ * In a program that runs already, the agent does so, and undoes it. Libraries that are loaded later
+ * call the operators directly, without events.
  */
 #include "tracers/wrap/memory.h"
 #include "tracers/wrap/wrap.h"
@@ -109,42 +110,56 @@ OPERATORS_DELETE_WORD(1)
 OPERATORS_DELETE_WORD(2)
 OPERATORS_DELETE_WORD(3)
 
+/* ENTRY(name, function of this library, member of operators_next) */
+#define OPERATORS_EACH(ENTRY)                                                          \
+	ENTRY(_Znwm, operators_new_0, new_plain[0])                                    \
+	ENTRY(_Znam, operators_new_1, new_plain[1])                                    \
+	ENTRY(_ZnwmRKSt9nothrow_t, operators_new_nothrow_0, new_nothrow[0])            \
+	ENTRY(_ZnamRKSt9nothrow_t, operators_new_nothrow_1, new_nothrow[1])            \
+	ENTRY(_ZnwmSt11align_val_t, operators_new_aligned_0, new_aligned[0])           \
+	ENTRY(_ZnamSt11align_val_t, operators_new_aligned_1, new_aligned[1])           \
+	ENTRY(_ZnwmSt11align_val_tRKSt9nothrow_t, operators_new_aligned_nothrow_0,     \
+			new_aligned_nothrow[0])                                        \
+	ENTRY(_ZnamSt11align_val_tRKSt9nothrow_t, operators_new_aligned_nothrow_1,     \
+			new_aligned_nothrow[1])                                        \
+	ENTRY(_ZdlPv, operators_delete_0, delete_plain[0])                             \
+	ENTRY(_ZdaPv, operators_delete_1, delete_plain[1])                             \
+	ENTRY(_ZdlPvm, operators_delete_word_0, delete_word[0])                        \
+	ENTRY(_ZdaPvm, operators_delete_word_1, delete_word[1])                        \
+	ENTRY(_ZdlPvSt11align_val_t, operators_delete_word_2, delete_word[2])          \
+	ENTRY(_ZdaPvSt11align_val_t, operators_delete_word_3, delete_word[3])          \
+	ENTRY(_ZdlPvRKSt9nothrow_t, operators_delete_nothrow_0, delete_nothrow[0])     \
+	ENTRY(_ZdaPvRKSt9nothrow_t, operators_delete_nothrow_1, delete_nothrow[1])     \
+	ENTRY(_ZdlPvmSt11align_val_t, operators_delete_two_0, delete_two[0])           \
+	ENTRY(_ZdaPvmSt11align_val_t, operators_delete_two_1, delete_two[1])           \
+	ENTRY(_ZdlPvSt11align_val_tRKSt9nothrow_t, operators_delete_aligned_nothrow_0, \
+			delete_aligned_nothrow[0])                                     \
+	ENTRY(_ZdaPvSt11align_val_tRKSt9nothrow_t, operators_delete_aligned_nothrow_1, \
+			delete_aligned_nothrow[1])
+
 static const struct operators_entry {
 	const char *name;
 	void *function; /* of this library */
 	void *next;     /* a member of operators_next */
 } operators_list[] = {
-#define OPERATORS_ENTRY(name, function, member)                  \
-	{                                                        \
-		name, (void *)(function), &operators_next.member \
-	}
-		OPERATORS_ENTRY("_Znwm", operators_new_0, new_plain[0]),
-		OPERATORS_ENTRY("_Znam", operators_new_1, new_plain[1]),
-		OPERATORS_ENTRY("_ZnwmRKSt9nothrow_t", operators_new_nothrow_0, new_nothrow[0]),
-		OPERATORS_ENTRY("_ZnamRKSt9nothrow_t", operators_new_nothrow_1, new_nothrow[1]),
-		OPERATORS_ENTRY("_ZnwmSt11align_val_t", operators_new_aligned_0, new_aligned[0]),
-		OPERATORS_ENTRY("_ZnamSt11align_val_t", operators_new_aligned_1, new_aligned[1]),
-		OPERATORS_ENTRY("_ZnwmSt11align_val_tRKSt9nothrow_t",
-				operators_new_aligned_nothrow_0, new_aligned_nothrow[0]),
-		OPERATORS_ENTRY("_ZnamSt11align_val_tRKSt9nothrow_t",
-				operators_new_aligned_nothrow_1, new_aligned_nothrow[1]),
-		OPERATORS_ENTRY("_ZdlPv", operators_delete_0, delete_plain[0]),
-		OPERATORS_ENTRY("_ZdaPv", operators_delete_1, delete_plain[1]),
-		OPERATORS_ENTRY("_ZdlPvm", operators_delete_word_0, delete_word[0]),
-		OPERATORS_ENTRY("_ZdaPvm", operators_delete_word_1, delete_word[1]),
-		OPERATORS_ENTRY("_ZdlPvSt11align_val_t", operators_delete_word_2, delete_word[2]),
-		OPERATORS_ENTRY("_ZdaPvSt11align_val_t", operators_delete_word_3, delete_word[3]),
-		OPERATORS_ENTRY("_ZdlPvRKSt9nothrow_t", operators_delete_nothrow_0,
-				delete_nothrow[0]),
-		OPERATORS_ENTRY("_ZdaPvRKSt9nothrow_t", operators_delete_nothrow_1,
-				delete_nothrow[1]),
-		OPERATORS_ENTRY("_ZdlPvmSt11align_val_t", operators_delete_two_0, delete_two[0]),
-		OPERATORS_ENTRY("_ZdaPvmSt11align_val_t", operators_delete_two_1, delete_two[1]),
-		OPERATORS_ENTRY("_ZdlPvSt11align_val_tRKSt9nothrow_t",
-				operators_delete_aligned_nothrow_0, delete_aligned_nothrow[0]),
-		OPERATORS_ENTRY("_ZdaPvSt11align_val_tRKSt9nothrow_t",
-				operators_delete_aligned_nothrow_1, delete_aligned_nothrow[1]),
-};
+#define OPERATORS_ENTRY(name, function, member) {#name, (void *)(function), &operators_next.member},
+		OPERATORS_EACH(OPERATORS_ENTRY)};
+
+/* For programs that run already. Before, wrap_operators_start() has found the allocator's. */
+#define OPERATORS_IMPORT(its_name, function, member)                                        \
+	static void *find_##function(void)                                                  \
+	{                                                                                   \
+		return (void *)operators_next.member;                                       \
+	}                                                                                   \
+	static struct wrap_import import_##function                                         \
+			__attribute__((section("side_wrap_imports"), used, aligned(8))) = { \
+					.name = #its_name,                                  \
+					.wrapper = (void *)(function),                      \
+					.next = find_##function,                            \
+					.spares_definer = true,                             \
+	};
+
+OPERATORS_EACH(OPERATORS_IMPORT)
 
 #define OPERATORS_NR (sizeof(operators_list) / sizeof(operators_list[0]))
 
@@ -309,7 +324,7 @@ static void *operators_base(const void *address)
 
 void wrap_operators_start(void *next_malloc)
 {
-	void *allocator = operators_base(next_malloc), *libc = dlsym(RTLD_NEXT, "getpid");
+	void *allocator = operators_base(next_malloc), *libc = wrap_next("getpid", NULL);
 	bool is_needed = false;
 
 	if (!allocator || operators_base(libc) == allocator)
@@ -326,7 +341,8 @@ void wrap_operators_start(void *next_malloc)
 		memcpy(operators_list[i].next, &called, sizeof(called));
 		is_needed = true;
 	}
-	if (is_needed)
+	/* In a program that runs already, the agent replaces them, and restores them. */
+	if (is_needed && !wrap_is_attached())
 		dl_iterate_phdr(operators_visit, next_malloc);
 }
 

@@ -165,6 +165,11 @@ bool wrap_is_own_thread(void)
 	return is_own_thread && is_own_thread();
 }
 
+bool wrap_is_attached(void)
+{
+	return is_attached;
+}
+
 /* Defined by the linker: the begin and the end of the section. */
 extern struct wrap_import imports_begin[] __asm__("__start_side_wrap_imports")
 		__attribute__((visibility("hidden")));
@@ -197,7 +202,9 @@ static bool wrap_find_wrappers(void *handle)
 	bool is_preloaded = false;
 
 	for (struct wrap_import *import = imports_begin; import < imports_end; import++) {
-		import->wrapper = dlsym(handle, import->name);
+		/* Wrappers of operators are not exported. */
+		if (!import->wrapper)
+			import->wrapper = dlsym(handle, import->name);
 		is_preloaded |= dlsym(RTLD_DEFAULT, import->name) == import->wrapper;
 	}
 	return is_preloaded;

@@ -63,6 +63,9 @@ bool wrap_is_tracer(const void *address) __attribute__((visibility("hidden")));
  */
 bool wrap_is_own_thread(void) __attribute__((visibility("hidden")));
 
+/* True if the agent has loaded this library into a program that runs. */
+bool wrap_is_attached(void) __attribute__((visibility("hidden")));
+
 /*
  * Called by the agent if it has loaded this library into a program that runs. WRAP_ATTACH is a
  * macro, as WRAP_OWN is.

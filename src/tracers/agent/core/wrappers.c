@@ -132,6 +132,7 @@ static void wrappers_turn(struct wrapper *wrapper, bool on)
 
 		functions[i] = (struct patch_import){.name = import->name,
 				.version = import->version,
+				.spares_definer = import->spares_definer,
 				.real = on ? next : import->wrapper,
 				.replacement = !next ? NULL
 						: on ? import->wrapper
