@@ -4,10 +4,10 @@
  *
  * If code takes the address of a function and also calls it, linkers make one import for both. The
  * call is a jump in a stub (.plt.got): jmp *distance(%rip). Its distance is replaced, so that it
- * reads a cell near the code. All four bytes change by one store; a thread executes the old or the
+ * reads a word near the code. All four bytes change by one store; a thread executes the old or the
  * new instruction, which have the same length.
  *
- * A cell is never used for anything else, because a thread may be about to read it. The bytes are
+ * A word is never used for anything else, because a thread may be about to read it. The bytes are
  * restored only if they are still those that were written: a probe may have replaced them.
  */
 #include "probe/patch/stubs.h"
@@ -25,14 +25,14 @@
 
 struct stub {
 	uintptr_t at, slot;
-	void **cell;
+	void **word;
 };
 
 static struct stub stubs[STUBS_MAX];
 static size_t nr_stubs;
 
 static struct stubs_page {
-	void **cells;
+	void **words;
 	size_t used;
 } pages[STUBS_PAGES_MAX];
 static size_t nr_pages;
@@ -61,16 +61,16 @@ static void **patch_stub_new_page(uintptr_t at)
 	if (!memory || mprotect(memory, STUBS_PAGE, PROT_READ | PROT_WRITE))
 		return NULL;
 	patch_memory_accessible(STUBS_PAGE);
-	pages[nr_pages++] = (struct stubs_page){.cells = memory, .used = 1};
+	pages[nr_pages++] = (struct stubs_page){.words = memory, .used = 1};
 	return memory;
 }
 
-static void **patch_stub_new_cell(uintptr_t at)
+static void **patch_stub_new_word(uintptr_t at)
 {
 	for (size_t i = 0; i < nr_pages; i++)
 		if (pages[i].used < STUBS_PAGE / sizeof(void *) &&
-				patch_stub_reaches(at, (uintptr_t)pages[i].cells))
-			return &pages[i].cells[pages[i].used++];
+				patch_stub_reaches(at, (uintptr_t)pages[i].words))
+			return &pages[i].words[pages[i].used++];
 	return patch_stub_new_page(at);
 }
 
@@ -83,10 +83,10 @@ static struct stub *patch_stub_of(uintptr_t at, uintptr_t slot)
 			return &stubs[i];
 	if (nr_stubs < STUBS_MAX) {
 		stub = &stubs[nr_stubs];
-		*stub = (struct stub){.at = at, .slot = slot, .cell = patch_stub_new_cell(at)};
-		nr_stubs += stub->cell != NULL;
+		*stub = (struct stub){.at = at, .slot = slot, .word = patch_stub_new_word(at)};
+		nr_stubs += stub->word != NULL;
 	}
-	return stub && stub->cell ? stub : NULL;
+	return stub && stub->word ? stub : NULL;
 }
 
 static bool patch_stub_leads_to(uintptr_t at, uintptr_t to)
@@ -115,8 +115,8 @@ int patch_stub_redirect(uintptr_t at, uintptr_t slot, void *to)
 	if (!stub)
 		return -ENOSPC;
 	/* Relaxed: the store to the code, which is a barrier, comes after it. */
-	__atomic_store_n(stub->cell, to, __ATOMIC_RELAXED);
-	return patch_stub_write(at, (uintptr_t)stub->cell);
+	__atomic_store_n(stub->word, to, __ATOMIC_RELAXED);
+	return patch_stub_write(at, (uintptr_t)stub->word);
 }
 
 void patch_stubs_restore(uintptr_t begin, uintptr_t end, const void *from)
@@ -127,8 +127,8 @@ void patch_stubs_restore(uintptr_t begin, uintptr_t end, const void *from)
 		if (stub->at < begin || stub->at + DISTANCE_BYTES > end)
 			continue;
 		/* Relaxed: only compared; written with the same lock. */
-		if (__atomic_load_n(stub->cell, __ATOMIC_RELAXED) == from &&
-				patch_stub_leads_to(stub->at, (uintptr_t)stub->cell))
+		if (__atomic_load_n(stub->word, __ATOMIC_RELAXED) == from &&
+				patch_stub_leads_to(stub->at, (uintptr_t)stub->word))
 			(void)patch_stub_write(stub->at, stub->slot);
 	}
 }

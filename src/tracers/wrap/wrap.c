@@ -38,7 +38,7 @@ static bool is_attached;
 static bool (*is_own_thread)(void);
 static void *(*find_in_agent)(const char *name);
 
-static void *wrap_look_up(void *where, const char *name, const char *version)
+static void *wrap_find_in(void *where, const char *name, const char *version)
 {
 	void *found = version ? dlvsym(where, name, version) : NULL;
 
@@ -50,7 +50,7 @@ static void *wrap_find_defined(const char *name, const char *version)
 {
 	for (const struct link_map *map = _r_debug.r_map; map; map = map->l_next) {
 		void *handle = *map->l_name ? dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD) : NULL;
-		void *found = handle ? wrap_look_up(handle, name, version) : NULL;
+		void *found = handle ? wrap_find_in(handle, name, version) : NULL;
 		Dl_info info;
 
 		if (handle)
@@ -68,7 +68,7 @@ static void *wrap_find_defined(const char *name, const char *version)
  */
 static void *wrap_find_called(const char *name, const char *version)
 {
-	void *found = wrap_look_up(RTLD_DEFAULT, name, version), *extra = NULL;
+	void *found = wrap_find_in(RTLD_DEFAULT, name, version), *extra = NULL;
 	const ElfW(Sym) * symbol;
 	Dl_info info;
 
@@ -86,7 +86,7 @@ void *wrap_next(const char *name, const char *version)
 	if (!next)
 		/* No library comes after one that was loaded later. */
 		next = is_attached ? wrap_find_called(name, version)
-				   : wrap_look_up(RTLD_NEXT, name, version);
+				   : wrap_find_in(RTLD_NEXT, name, version);
 	errno = saved_errno;
 	return next;
 }

@@ -135,7 +135,7 @@ static void test_most(void)
 			!memcmp(before + STUB_BYTES, code + STUB_BYTES, CODE_BYTES - STUB_BYTES));
 	patch_stubs_end();
 	CHECK(call_stub(1) == 1 && call_stub(NR) == 1);
-	/* Once more, in the same cells. */
+	/* Once more, in the same words. */
 	patch_stubs_begin();
 	CHECK(!patch_stub_redirect((uintptr_t)code + STUB_BYTES + 2, from, address_of(other)));
 	patch_stubs_end();
