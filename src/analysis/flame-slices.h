@@ -15,7 +15,7 @@
 
 #define FLAME_SLICES_MAX 500000 /* calls with a return */
 
-/* All zero is an empty one. */
+/* Empty if all members are 0. */
 struct flame_slices {
 	struct calls_slice *items;
 	size_t nr, capacity;

@@ -172,7 +172,7 @@ static uint64_t flame_speedscope_end(const struct flame *flame, const struct cal
 {
 	const uint64_t begin = (uint64_t)slice->begin_ns - (uint64_t)flame->slices.first_ns;
 
-	/* A duration in a trace may be any number. */
+	/* A trace may contain any duration. */
 	return begin < FLAME_SPEEDSCOPE_EXACT && slice->duration_ns < FLAME_SPEEDSCOPE_EXACT - begin
 			? begin + slice->duration_ns
 			: FLAME_SPEEDSCOPE_EXACT;

@@ -131,8 +131,8 @@
 
 #define WIRE_SOCKET_ENV "SIDE_AGENT_SOCKET"
 /*
- * Sockets of `side run`, which receive UNRECORDED messages only. The programs join the sessions of
- * the daemon.
+ * The socket of `side run`, which receives UNRECORDED messages only. The programs join the sessions
+ * of the daemon.
  */
 #define WIRE_REPORT_ENV "SIDE_REPORT_SOCKET"
 

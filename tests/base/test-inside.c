@@ -204,7 +204,7 @@ static void own_table_visit(void *argument)
 	errno = ELOOP;
 }
 
-/* What closes a file loses the locks on it, but not in a task with a table of its own. */
+/* A function that closes a file loses the locks on it, but not in a task with its own table. */
 static void test_own_table(void)
 {
 	int fd = memfd_create("test-inside", MFD_CLOEXEC), other;

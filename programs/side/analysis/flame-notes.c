@@ -39,7 +39,7 @@ static void flame_notes_print_limits(const struct flame *flame)
 	if (flame->tree.node_keys.refused || flame->tree.frame_keys.refused)
 		message_note("call paths beyond the limit of %u are `(others)`", FLAME_NODES_MAX);
 	if (flame->slices.is_full)
-		message_note("more than %s calls are not written in the order of time, but as weights of call paths",
+		message_note("calls are not in the order of time, but weights of call paths: the trace has more than %s calls",
 				format_number(FLAME_SLICES_MAX, number));
 	if (flame->tree.too_deep)
 		message_note("functions deeper than %u count for their caller", FLAME_DEPTH_MAX);

@@ -299,7 +299,8 @@ const char *const command_export_paragraphs[] = {
 	"jsonl: one JSON object a line, the same as `side view --json`.",
 	"ctf1, ctf2: a trace in CTF 1.8 or CTF 2 with the selected events; the bytes of the records do not change.",
 	"folded: a line for each call path, `main;outer;inner 12`, for flamegraph.pl, inferno and other programs. "
-	"speedscope: a file for https://www.speedscope.app; without `--weight` and `--by`, calls are in the order of time, a profile for each thread. "
+	"speedscope: a file for https://www.speedscope.app. "
+	"Without `--weight` and `--by`, it has the calls of a call trace in the order of time, with a profile for each thread. "
 	"pprof: a file for `go tool pprof` and others. "
 	"svg: a picture, for a browser, a wiki or print. "
 	"folded, pprof and svg have no times of events. "

@@ -269,7 +269,8 @@ const char *const table_probe_paragraphs[] = {
 	"PID is a running process: the functions of all its mapped files are listed, with their addresses; its memory is only read, and differences from the files are reported. "
 	"GLOB selects functions by any of their names; LIBRARY:GLOB selects those of some files. "
 	"plt:GLOB or GLOB@plt selects PLT entries. "
-	"A name without wildcards also lists what `--function` leaves out: the parts of the function (NAME.cold, NAME.part.0; JSON: part), and, with debug information, where it is inlined (JSON: probe_inlined).",
+	"A name without wildcards also lists the parts of the function that `--function` leaves out (NAME.cold, NAME.part.0; JSON: part). "
+	"With debug information, it also lists the locations where the function is inlined (JSON: probe_inlined).",
 	"METHOD is jump (five bytes are replaced by a jump), padding (the same, partly behind the end of a short function), short (two bytes are replaced by a jump to a nearby jump), punned (a jump that reuses some of the original bytes), uprobe (in a single process the kernel watches it, if that is permitted; with `--exe` it is a breakpoint), breakpoint (much slower), or none. "
 	"Everything but a jump has a reason. "
 	"\"returns not recorded: "

@@ -304,12 +304,12 @@ const struct option table_run_options[] = {
 
 const char *const table_run_paragraphs[] = {
 	"Runs a command. "
-	"It and its children join the sessions of the daemon when they start, whether or not they use libside. "
-	"So probes of `side enable-event --exe FILE` are set in each program that runs FILE, by a jump.",
+	"The command and its descendants join the sessions of the daemon when they start, whether or not they use libside. "
+	"So `side enable-event --exe FILE` sets its probe in each of them that runs FILE, by a jump.",
 	"The command runs in the process of `side run`: output, signals, terminal and exit status are its own. "
 	"The exit status is 127 if there is no such command, and 126 if it cannot be executed.",
 	"A program that cannot be recorded (static, 32-bit, musl, set-user-ID) runs unchanged. "
-	"Each such file is reported once, on standard error, while the command runs.",
+	"side reports each such file once, on standard error, while the command runs.",
 	NULL,
 };
 

@@ -36,7 +36,7 @@ static int check_name(const char *name)
 	return COMMAND_DONE;
 }
 
-/* A probe that no program can ever get is refused. The kernel can watch most of these files. */
+/* Refuses a file that no agent can be loaded into. The kernel can watch most of these files. */
 static int check_joins(const char *file)
 {
 	static const char hint[] = "use `--global`: the kernel watches the file";
@@ -44,12 +44,11 @@ static int check_joins(const char *file)
 	int status = COMMAND_DONE;
 
 	if (why)
-		status = message_error(COMMAND_FAILED, hint,
-				"cannot probe programs that run it: %.*s", (int)strcspn(why, "\n"),
-				why);
+		status = message_error(COMMAND_FAILED, hint, "cannot set the probe: %.*s",
+				(int)strcspn(why, "\n"), why);
 	else if (session_is_foreign(file))
 		status = message_error(COMMAND_FAILED, NULL,
-				"cannot probe programs that run %.256s: it has another C library than the GNU C library, or is for another processor",
+				"cannot set the probe: %.256s has another C library than the GNU C library, or is for another processor",
 				file);
 	free(why);
 	return status;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* List the places where the compiler inlined a function, for `side probe list FILE NAME`. */
+/* List the locations where the compiler inlined a function, for `side probe list FILE NAME`. */
 #include "list.h"
 
 #include "programs/common/command.h"
@@ -96,7 +96,7 @@ static int inlined_print(void *user, const struct resolve_inlined *inlined)
 	return 0;
 }
 
-/* Returns whether it has listed a place. */
+/* Returns whether it has listed a location. */
 static bool inlined_list_target(struct inlined_listing *listing)
 {
 	const struct probe_target *target = listing->target;

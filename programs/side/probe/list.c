@@ -153,7 +153,7 @@ static void print_part(const struct probe_list_row *row)
 	char text[512];
 
 	if (row->part == LIST_COLD)
-		fputs("  (its seldom-used part: not the beginning of a call)", stdout);
+		fputs("  (seldom-used part of the function: no call begins there)", stdout);
 	if (row->part == LIST_PIECE)
 		printf("  (a piece, whose beginning is inlined in callers: `--function '%s'` probes it)",
 				format_printable(row->name, text, sizeof(text)));
@@ -549,7 +549,7 @@ pid_t probe_list_process(const char *what)
 	return *what && !*end && pid > 0 && pid <= INT32_MAX ? (pid_t)pid : 0;
 }
 
-/* Lists markers, and places where the function is inlined. Returns whether there are some. */
+/* Lists markers, and locations of inlined calls. Returns whether there are some. */
 static bool list_others(const struct probe_listing *listing, const struct probe_target *target,
 		const char *glob)
 {
@@ -582,7 +582,7 @@ static void list_take_plt(struct probe_listing *listing)
 	listing->function[length - end] = '\0';
 }
 
-/* Splits [LIBRARY:]GLOB, a copy of what the user wrote. */
+/* Splits [LIBRARY:]GLOB, a copy of the user's argument. */
 static void list_take_glob(struct probe_listing *listing, char *glob)
 {
 	const char *colon = find_colon(glob);

@@ -162,7 +162,7 @@ static int probe_report_print_probe(struct json_object *probe, const struct prob
 				"%s is part of the session, which is stopped", event);
 	else if (!count)
 		message_note_hint(*ask_text(probe, "exe")
-						? "`side run -- COMMAND` starts programs so that they get it, also without libside"
+						? "`side run -- COMMAND` starts programs that get the probe, also without libside"
 						: NULL,
 				"%s is part of the session; no program has it yet", event);
 	return refused && !set ? COMMAND_FAILED : COMMAND_DONE;

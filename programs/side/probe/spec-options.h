@@ -91,7 +91,7 @@ int probe_find_later(void *user, struct resolve *resolve, const char *library, s
 bool probe_list_markers(const struct probe_target *target, const char *glob);
 
 /*
- * list-inlined.c: print the places where the function is inlined, in the files that the glob
+ * list-inlined.c: print the locations where the function is inlined, in the files that the glob
  * `library` selects (NULL: all). Returns false if there is none.
  */
 bool probe_list_inlined(const struct probe_target *target, const char *library, const char *name,

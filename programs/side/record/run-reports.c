@@ -3,8 +3,8 @@
  * Reports the programs of `side run` that cannot be recorded, each file once.
  *
  * `side run` executes the command in its own process, so the command has the process id, the
- * terminal and the parent that it would have without `side run`. The reports come from a process
- * beside it, which receives the messages of the shim (src/tracers/preload) and of the agent.
+ * terminal and the parent that it would have without `side run`. A second process prints the
+ * reports: it receives the messages of the shim (src/tracers/preload) and of the agent.
  */
 #include "run-reports.h"
 
@@ -41,7 +41,7 @@ struct run_reports {
 
 /* ---- messages ---- */
 
-/* A line of its own in `reason` is the hint. */
+/* The second line of `reason`, if any, is the hint. */
 static void run_reports_print(const char *subject, const char *verb, const char *reason)
 {
 	const char *hint = strchr(reason, '\n');
@@ -50,7 +50,7 @@ static void run_reports_print(const char *subject, const char *verb, const char 
 			(int)strcspn(reason, "\n"), reason);
 }
 
-/* The name is the program's, so it can have any bytes. */
+/* The program sends the name, so it can contain any bytes. */
 static void run_reports_about(struct run_reports *reports, const struct ucred *peer,
 		const struct wire_unrecorded *unrecorded)
 {
@@ -147,15 +147,15 @@ static _Noreturn void run_reports_run(struct run_reports *reports)
 			break;
 		run_reports_serve_all(reports);
 	}
-	/* No program can connect any more; those that have are served. */
+	/* After this, no program can connect. Serve those that have connected. */
 	run_reports_remove(reports);
 	run_reports_serve_all(reports);
 	_exit(0);
 }
 
 /*
- * clone() instead of fork(): the end of the process in between sends no SIGCHLD, which the command
- * would find pending if its caller blocks the signal.
+ * clone() instead of fork(): the end of the intermediate process sends no SIGCHLD. The command would
+ * find that signal pending if its caller blocks it.
  */
 static int run_reports_fork(struct run_reports *reports)
 {
@@ -214,7 +214,7 @@ static int run_reports_make(struct run_reports *reports)
 	const char *const directories[] = {getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"), "/tmp"};
 
 	for (size_t i = 0; i < sizeof(directories) / sizeof(*directories); i++)
-		/* The variable with the path separates paths by colons. */
+		/* Colons separate the paths in SIDE_REPORT_SOCKET. */
 		if ((!directories[i] || !strchr(directories[i], ':')) &&
 				run_reports_make_in(reports, directories[i]))
 			return run_reports_bind(reports);

@@ -7,7 +7,7 @@
 
 /*
  * Starts a process that prints these reports until this process ends, also after an exec(). It is
- * no child of this process, and no signal of the terminal reaches it. Writes the path of its socket
+ * not a child of this process, and no signal of the terminal reaches it. Writes the path of its socket
  * to `ret_socket`. `command` has been reported already; NULL: none. Returns 0 or a negative errno.
  */
 int run_reports_start(const char *command, char ret_socket[RUN_REPORTS_PATH_SIZE]);

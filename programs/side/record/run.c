@@ -32,17 +32,19 @@ static int run_note_state(struct json_object *answer, const char *session)
 
 	if (!nr)
 		return message_error(COMMAND_FAILED,
-				"`side create` makes one\n`side record COMMAND` records a command without a session",
-				"cannot run the command: the daemon has no session that could record it");
+				"`side create` makes one\n`side record COMMAND` needs none",
+				"cannot run the command: the daemon has no session");
 	for (size_t i = 0; i < nr; i++)
 		if (!strcmp(ask_text(json_object_array_get_idx(sessions, i), "state"), "active"))
 			return COMMAND_DONE;
 	if (!session) {
-		message_note_hint("`side start` starts one", "no session records yet");
+		message_note_hint("`side start` starts one",
+				"the command is not recorded yet: no session is active");
 		return COMMAND_DONE;
 	}
 	snprintf(hint, sizeof(hint), "`side start %.64s` starts it", session);
-	message_note_hint(hint, "session %.64s records nothing yet", session);
+	message_note_hint(hint, "the command is not recorded yet: session %.64s is not active",
+			session);
 	return COMMAND_DONE;
 }
 
@@ -69,11 +71,14 @@ static int run_check_sessions(const struct control_options *options)
 /* Reports the command itself if no agent can be loaded into it. True if `ret_file` is the file. */
 static bool run_note_command(const char *name, char ret_file[PATH_MAX])
 {
-	char path[PATH_MAX], *why = session_never_meets(name);
+	char path[PATH_MAX], *why = session_never_meets(name),
+			     *hint = why ? strchr(why, '\n') : NULL;
 	bool is_noted = why && session_program(name, path) >= 0 && realpath(path, ret_file);
 
+	if (hint)
+		*hint++ = '\0';
 	if (why)
-		message_note("not recorded: %s", why);
+		message_note_hint(hint, "not recorded: %s", why);
 	free(why);
 	return is_noted;
 }

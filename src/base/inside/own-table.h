@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs a function that opens files of the traced program, without a loss of the program's locks.
+ * Runs a function that opens files of the traced program, without losing the program's locks.
  *
  * When a process closes a descriptor of a file, it loses all its POSIX locks on that file
  * (fcntl(2)), however many other descriptors it has. The locks belong to the table of descriptors,
  * so a close in another table loses none. A process that has such locks (/proc/locks) runs the
- * function in a task with a table of its own. Others run it directly, which takes a fifth of the
- * time; a lock that another thread takes at that very moment is not seen.
+ * function in a task with a table of its own. Other processes run it directly, which is faster. A
+ * lock that another thread takes after this check may be lost.
  *
  * The task is a thread, so that the process gets no child. It runs on the thread pointer of the
  * caller, which waits in the kernel meanwhile and touches no thread-local memory.
@@ -29,7 +29,7 @@
 #include "base/inside/raw.h"
 
 #define OWN_TABLE_STACK ((size_t)64 << 10)
-#define OWN_TABLE_TEXT 4096 /* more locks than fit are not compared */
+#define OWN_TABLE_TEXT 4096 /* a longer list is not compared: the process may have locks */
 
 /* Is the line "1: POSIX  ADVISORY  WRITE PROCESS DEVICE:INODE START END" of this process? */
 static inline bool own_table_is_lock_of(const char *line, const char *process, size_t size)
@@ -48,9 +48,9 @@ static inline bool own_table_is_lock_of(const char *line, const char *process, s
 }
 
 /*
- * True, too, if it is unknown. One read may return fewer locks than fit: it ends before a lock that
- * so many tasks wait for that the lines of these do not fit. Between two reads, locks may change
- * their places in the list.
+ * Also true if it is unknown: the list cannot be read, or one read does not return all of it. A read
+ * ends before a lock that so many tasks wait for that their lines do not fit. A second read does not
+ * complete the list, because locks may move in it meanwhile.
  */
 static inline bool own_table_has_locks(char text[OWN_TABLE_TEXT])
 {
@@ -82,10 +82,10 @@ static inline bool own_table_has_locks(char text[OWN_TABLE_TEXT])
 #if defined(__x86_64__) && defined(__LP64__)
 
 #define OWN_TABLE_SETXID 33 /* glibc's signal of setuid(), which waits for all threads */
-#define OWN_TABLE_YIELDS 64 /* then it sleeps, for this long each time */
+#define OWN_TABLE_YIELDS 64 /* then the caller sleeps between its checks */
 #define OWN_TABLE_PAUSE_NS 50000
 
-/* Sets no errno, which the task uses at the same time. */
+/* Does not set errno: the task uses the same variable at the same time. */
 static inline long own_table_call(long number, long first, long second, long third)
 {
 	register long timeout __asm__("r10") = 0;
@@ -98,8 +98,7 @@ static inline long own_table_call(long number, long first, long second, long thi
 	return ret;
 }
 
-/* Returns the id of the task, or a negative errno. The kernel keeps the registers of the operands.
- */
+/* Returns the id of the task, or a negative errno. The task finds its operands in registers. */
 static inline long own_table_clone(
 		void (*function)(void *), void *argument, char *stack, uint32_t *running)
 {
@@ -129,9 +128,9 @@ static inline long own_table_clone(
 }
 
 /*
- * Until the task is no thread of the process any more: a call that needs a process of one thread
- * (unshare(CLONE_NEWUSER)) would fail else. A caller with a real-time policy sleeps, because the
- * task may have a lower priority (SCHED_RESET_ON_FORK) on the same processor.
+ * Waits until the task is no longer a thread of the process. Otherwise, a call that needs a process
+ * of one thread (unshare(CLONE_NEWUSER)) could fail. A caller with a real-time policy sleeps,
+ * because the task may have a lower priority (SCHED_RESET_ON_FORK) on the same processor.
  */
 static inline void own_table_wait(long task, const uint32_t *running)
 {
@@ -153,7 +152,7 @@ static inline void own_table_wait(long task, const uint32_t *running)
 /* False: it did not run. */
 static inline bool own_table_run_task(void (*function)(void *), void *argument, char *memory)
 {
-	/* A breakpoint ends a thread that blocks its signal. */
+	/* A breakpoint ends a process whose thread blocks the signal of the breakpoint. */
 	const uint64_t blocked = ~(1ull << (SIGTRAP - 1) | 1ull << (SIGILL - 1) |
 			1ull << (OWN_TABLE_SETXID - 1));
 	/* At the top, in the page that the stack needs anyway; the stack begins below it. */
@@ -183,9 +182,9 @@ static inline bool own_table_run_task(void (*function)(void *), void *argument, 
 #endif
 
 /*
- * Run the function, and wait for its end. False: it did not run. Never call this in a sandbox. The
- * function finds its descriptors in /proc/thread-self/. It has the stack of the caller, or one of
- * OWN_TABLE_STACK bytes. `scratch` is free again when the function begins.
+ * Runs the function and waits for its end. Returns false if it did not run. Never call this in a
+ * sandbox. The function finds its descriptors in /proc/thread-self/. It has the stack of the caller,
+ * or one of OWN_TABLE_STACK bytes. The function may use `scratch`.
  */
 static inline bool own_table_run(
 		void (*function)(void *), void *argument, char scratch[OWN_TABLE_TEXT])

@@ -425,7 +425,8 @@ struct callers_file {
 
 /*
  * lld does not align segments in the file: the code of a small file is in its first page, which is
- * mapped again directly behind the begin. Before any code, that is no second copy of the file.
+ * mapped again directly after the first mapping. If no code precedes it, it is not a second copy of
+ * the file.
  */
 static bool patch_callers_is_first_again(
 		const struct callers_file *file, uint64_t start, unsigned long inode, bool is_code)

@@ -86,7 +86,7 @@ bool debug_type(struct debug *debug, Dwarf_Die *declared, Dwarf_Die *ret_type);
 int debug_lines(struct debug *debug, const char *source, int line,
 		int (*each)(void *user, uint64_t address), void *user, int *ret_nearest);
 
-/* The name of one function that is searched, or of several: symbols, or names that a user wrote. */
+/* The names of the functions to search for: symbols, or names that a user wrote. */
 struct inlined_query {
 	const char *const *names;
 	size_t nr_names;
@@ -95,7 +95,7 @@ struct inlined_query {
 
 /*
  * inlined.c: call each() for each address where a copy of the function is inlined. Stops when each()
- * does not return 0, and returns its result; or -E2BIG if there are more than `most_bytes`.
+ * does not return 0, and returns its result; or -E2BIG if the file has more than `most_bytes`.
  */
 int debug_inlined(struct debug *debug, const struct inlined_query *query,
 		int (*each)(void *user, uint64_t address, Dwarf_Die *copy), void *user);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Find the places where the compiler inlined a function into others. A call there executes no call
+ * Find the locations where the compiler inlined a function into others. A call there executes no call
  * instruction and does not reach the beginning of the function.
  */
 #include "debug.h"
@@ -29,7 +29,7 @@ static const char *inlined_symbol(Dwarf_Die *function)
 			: NULL;
 }
 
-/* Whether the name that a user wrote is the readable one: with or without parameters. */
+/* Whether the name is the readable one of the symbol, with or without parameters. */
 static bool inlined_is_readable(const char *symbol, const char *name)
 {
 	char *readable = names_readable(symbol);
@@ -92,7 +92,7 @@ static bool inlined_has_name(Dwarf_Die *function, const struct inlined_query *qu
 
 		if (!strcmp(name, short_name) || (symbol && !strcmp(name, symbol)))
 			return true;
-		/* Both comparisons are slow, and only names in some scope need them. */
+		/* The comparisons below are slow: skip them if the short name is not in the name. */
 		if (!strstr(name, short_name))
 			continue;
 		if (symbol ? inlined_is_readable(symbol, name)
@@ -142,7 +142,7 @@ int debug_inlined(struct debug *debug, const struct inlined_query *query,
 
 /* ---- the number of copies that a spec leaves out ---- */
 
-/* Of functions with the same name in one file. */
+/* Functions with the same name in one file. */
 #define INLINED_NAMES_MAX 64
 /* A larger file is searched only by `side probe list`, because the search delays the start. */
 #define INLINED_BYTES_MAX ((uint64_t)64 << 20)

@@ -75,7 +75,7 @@ struct locations {
 	struct location piece;
 	/* PROVIDER:NAME in the text of the spec, if LIB: is before it; otherwise NULL */
 	const char *marker;
-	/* calls of the functions that the compiler inlined, and which are no locations */
+	/* inlined calls of the functions, which are not locations */
 	uint64_t nr_inlined;
 	bool is_inlined_unknown; /* there may be more: not all debug information was searched */
 	bool is_missing; /* the search failed, because no file has the name of the library */

@@ -207,7 +207,7 @@ bool resolve_operand_type(const char **at, char ret_type[RESOLVE_TYPE_SIZE]);
 int resolve_markers(struct resolve *resolve,
 		int (*each)(void *user, const struct resolve_marker *marker), void *user);
 
-/* A place where the compiler inlined a function. */
+/* A location where the compiler inlined a function. */
 struct resolve_inlined {
 	const char *module;
 	const char *inside; /* the function that contains it; "": unknown */
@@ -220,7 +220,7 @@ struct resolve_inlined {
 };
 
 /*
- * Calls each() for each place where a function of this name is inlined, in the files that the glob
+ * Calls each() for each location where a function of this name is inlined, in the files that the glob
  * `library` selects (NULL: all). Stops when each() does not return 0, and returns its result.
  */
 int resolve_inlined(struct resolve *resolve, const char *library, const char *name,

@@ -427,8 +427,8 @@ static void name_values(struct probe_table_field *field, const struct value *val
 }
 
 /*
- * Whether it is the word at the stack pointer, `%rsp+0`: at the begin of a function, its return
- * address. The agent reads it directly; the kernel may fail to read it.
+ * Whether it is the word at the stack pointer, `%rsp+0`: at the beginning of a function,
+ * its return address. The agent reads it directly; the kernel may fail to read it.
  */
 static bool is_top_of_stack(const struct table_builder *builder, const struct value *value)
 {

@@ -6,10 +6,10 @@
  * Beside the agent, it checks whether the agent was loaded, because a memory limit may prevent
  * that. It is also part of libside.a, for static programs, which have no loader.
  *
- * It only reports to the recorder or `side run` that this program is not recorded, and why. It needs no library
- * and no symbol, so every loader can load it. Its constructor makes system calls only, and waits at
- * most 100 ms for the recorder. The path in LD_PRELOAD makes the loader choose between the agent
- * and the shim: layout.py.
+ * It only reports to the recorder or `side run` that this program is not recorded, and why. It needs
+ * no library and no symbol, so every loader can load it. Its constructor makes system calls only,
+ * and waits at most 100 ms for the recorder. The path in LD_PRELOAD makes the loader choose between
+ * the agent and the shim: layout.py.
  */
 #include <stddef.h>
 #include <stdint.h>

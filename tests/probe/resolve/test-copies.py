@@ -110,7 +110,7 @@ equal({line["function"] for line in listed if line["type"] == "probe_site"}, {"s
 found, err = traced(PROGRAM, "--probe", "scale+0")
 equal(len(found), COUNT + TIMES, err)
 
-# Inlined calls are no events of the name: a note counts them, and the list has each. addr2line names the innermost function at an address.
+# Inlined calls are not recorded by the name: a note counts them, and the list has each one. addr2line names the innermost function at an address.
 PLACES = "is also inlined at 4 locations of "
 
 
@@ -146,7 +146,7 @@ for path, written in ((PROGRAM, "scale"), (PROGRAM, "chec[k]"), (STRIPPED, "chec
     err = traced(path, "--function", written)[1]
     true("also inlined" not in err, err)
 
-# A function that is inlined everywhere: each place is an event, of C++ by its readable name.
+# A function that is inlined everywhere: each location is one of the event. C++ has readable names.
 SMALL = f"{FOLDER}/small"
 with open(SMALL + ".cc", "w", encoding="utf-8") as file:
     file.write("""#include <stdlib.h>
@@ -168,10 +168,10 @@ for name in cold:
     listed = json_lines(side("probe", "list", "--json", SMALL, name, env=ENV).out)
     equal([line.get("part") for line in listed if line["type"] == "probe_site"].count("cold"), 1, listed)
     done = side("probe", "list", SMALL, name, env=ENV)
-    true("(its seldom-used part: not the beginning of a call)" in done.out, done.out)
+    true("(seldom-used part of the function: no call begins there)" in done.out, done.out)
 true("work(int)" in cold, cold)
 done = side("probe", "list", SMALL, "work", env=ENV)
-true("work(int)\n" in done.out and "its seldom-used part" in done.out, done.out)
+true("work(int)\n" in done.out and "seldom-used part" in done.out, done.out)
 done = side("probe", "list", SMALL, "wor[k]*", env=ENV)
 true("seldom-used" not in done.out, done.out)
 

@@ -18,7 +18,7 @@ SOURCES = os.environ["SOURCES"]
 FOLDER = tempfile.mkdtemp()
 atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
 ENV = environment(SIDE_RUNTIME=FOLDER + "/run", SIDE_TIMEOUT_FACTOR="30")
-COUNT = 5  # of imported.c, which calls access() so often in each of two threads
+COUNT = 5  # imported.c calls access() this many times in each of two threads
 LAYOUTS = {
     "standard": [],
     "now": ["-Wl,-z,now"],

@@ -71,9 +71,9 @@ void exec_keep_preload(const char *list)
 /* ---- memory of the program ---- */
 
 /*
- * Reads memory that may be unreadable, for which the kernel lets the call fail (EFAULT). A page is
- * probed by a system call when it is reached. In a sandbox, where such a call could end the
- * program, none is.
+ * Reads an environment that may be unreadable: then the program's own call fails (EFAULT). A system
+ * call checks each page before it is read. In a sandbox, where such a call could end the program, no
+ * page is checked.
  */
 struct exec_reader {
 	uintptr_t page; /* that was read last, or EXEC_NO_PAGE */
@@ -98,14 +98,14 @@ static bool exec_may_read(struct exec_reader *reader, const void *from, size_t s
 	return true;
 }
 
-/* What exec_is_replaced() finds in an environment. */
+/* The result of a search in an environment, for exec_is_replaced(). */
 struct exec_variables {
 	char *const *preload;
 	size_t nr;
 	bool is_recorded;
 };
 
-/* Is it the variable? False, too, if it cannot be read; then `*ret_is_readable` is false. */
+/* Is it the variable? If it cannot be read, returns false and sets `*ret_is_readable` to false. */
 static bool exec_is_variable(struct exec_reader *reader, const char *variable, const char *name,
 		bool *ret_is_readable)
 {

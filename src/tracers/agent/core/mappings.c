@@ -114,8 +114,8 @@ static bool agent_mappings_parse_line(const char **at, struct line *ret_line)
 
 /*
  * Whether the mapping continues the library. lld does not align segments in the file, so the code
- * of a small file is in its first page, which is mapped again: before any code, that is no second
- * copy of the library.
+ * of a small file is in its first page, which is mapped again. If no code precedes it, this mapping
+ * is not a second copy of the library.
  */
 static bool belongs(const struct base_library *library, bool has_code, const struct line *line)
 {

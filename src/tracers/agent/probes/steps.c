@@ -98,7 +98,7 @@ static void make_piece(struct probes_layout *layout)
 
 	layout->from = layout->second = 0;
 	layout->piece = PROBES_NO_PIECE;
-	/* Of a function that frees: the block and the caller. */
+	/* For a function that frees memory: the block and the caller. */
 	if (layout->nr_steps == 2 && layout->nr_words == 1 && steps[1].kind == PROBES_STEP_TOP) {
 		layout->from = steps[0].from;
 		layout->piece = 2 * sizeof(uint64_t);
