@@ -35,7 +35,7 @@ int loading_begin(struct session *session, struct connection *connection,
 		const struct wire_loaded *loaded, loading_answer_fn *answer);
 /* The tables of a library are ready. */
 void loading_ready(struct session *session);
-/* Call when the connection is closed. Reports a program that has not waited for the answer, or has ended. */
+/* When a connection is closed: reports a program that did not wait for the answer or has ended. */
 void loading_give_up(struct session *session, struct connection *connection);
 void loading_end(struct session *session);
 

@@ -108,7 +108,7 @@ const struct option table_trace_options[] = {
 		.name = "follow-exec",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct record_options, follow_exec),
-		.sentence = "With `-c`: set the probes in each program that COMMAND or its children execute, if it is the file of a probe or loads the library of a probe.",
+		.sentence = "With `-c`: also probe the programs that COMMAND and its children execute, if a probe names their file or a library that they load.",
 	},
 	{
 		.name = "context",

@@ -45,9 +45,9 @@ struct probe_target {
 	enum probe_pending {
 		PROBE_PENDING_NEVER,    /* refuse libraries that are not found */
 		PROBE_PENDING_OFFERED,  /* the same, and the hint names `--pending` */
-		PROBE_PENDING_ACCEPTED, /* their tables are empty: loaded.c makes others */
+		PROBE_PENDING_ACCEPTED, /* their tables are empty: trace-loaded.c makes others */
 	} pending;
-	/* NULL: not needed; set if the program may load a library of a spec later */
+	/* Set to true if the program may load a library of a spec later. NULL: not needed. */
 	bool *ret_is_pending;
 };
 

@@ -2,9 +2,9 @@
 /*
  * Makes tables of probes for libraries while the traced programs load them.
  *
- * A process of its own, which has one thread, waits for requests from the recorder. It starts a
- * child for each library, because the library that reads debug information can crash on a damaged
- * file. It ends when the recorder closes the socket or is killed.
+ * A separate process with one thread waits for requests from the recorder. It starts a child for
+ * each library, because the library that reads debug information can crash on a damaged file. It
+ * ends when the recorder closes the socket or is killed.
  */
 #include "trace-loaded.h"
 
@@ -28,7 +28,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Programs wait for one second only. A file that takes longer than this is damaged. */
+/* Programs wait one second for probes. A file that takes longer than this is damaged. */
 #define RESOLVE_SECONDS 60
 
 _Static_assert(PROBE_SPECS_MAX <= 64, "one bit for each spec");
@@ -152,8 +152,8 @@ __attribute__((noreturn)) static void loaded_server_main(const struct trace_load
 }
 
 /*
- * The process is no child of ours: with `--wait`, the recording lasts as long as this process has
- * children.
+ * The process is not a child of this one: with `--wait`, the recording lasts as long as this
+ * process has children.
  */
 static int loaded_start_server(struct trace_loaded *loaded)
 {

@@ -44,7 +44,7 @@ struct trace_loaded {
  */
 int trace_loaded_begin(struct trace_loaded *loaded, const struct spec_options *specs,
 		size_t nr_specs, const struct session_table *given, size_t nr_given);
-/* What the session needs; NULL: trace_loaded_begin() was not called, or there is nothing to do. */
+/* Returns the callbacks for the session; NULL: no spec has a library, or nothing has begun. */
 const struct session_loads *trace_loaded_loads(const struct trace_loaded *loaded);
 void trace_loaded_end(struct trace_loaded *loaded);
 

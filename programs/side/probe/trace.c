@@ -275,7 +275,7 @@ static int resolve_all(struct tracing *tracing, pid_t pid, bool global)
 	for (size_t i = 0; i < tracing->nr_tables && !status; i++) {
 		tracing->tables[i].target.pid = (uint32_t)pid;
 		tracing->tables[i].target.started = started;
-		/* Each module of a table has its file's identity: another program gets no others. */
+		/* Modules are identified by their files: a program gets no probes of other files. */
 		tracing->tables[i].target.exe =
 				tracing->follows_exec ? NULL : (char *)(uintptr_t)target.exe;
 		status = trace_add_events(tracing, tracing->tables[i].fd);
@@ -454,8 +454,7 @@ static void trace_print_absent(const struct tracing *tracing, const struct trace
 		message_detail("%s was never set in process %" PRId32, spec, answer->pid);
 	else if (tracing->starts && !tracing->follows_exec &&
 			trace_names_program(tracing, answer->number))
-		message_note_hint(
-				"`--follow-exec` sets the probes of a program that COMMAND executes",
+		message_note_hint("`--follow-exec` sets probes in programs that COMMAND executes",
 				"%s was never set in process %" PRId32
 				": the process did not load the file",
 				spec, answer->pid);
@@ -762,7 +761,7 @@ static int trace_check_options(const struct parsed *parsed, size_t count)
 				"cannot use `--wait`: it needs `-c COMMAND`, and does not work with `--global`");
 	if (options->follow_exec && options->global.on)
 		return message_error(COMMAND_USAGE, "leave `--follow-exec` out",
-				"cannot use `--follow-exec` with `--global`: it already follows all programs");
+				"cannot use `--follow-exec` with `--global`: global probes are in all programs");
 	if (options->follow_exec && !options->command)
 		return message_error(COMMAND_USAGE,
 				"trace the program from its start with `-c COMMAND`, or use `side enable-event NAME --exe FILE --function FUNCTION`",

@@ -973,7 +973,7 @@ static int spec_table_leave_empty(struct table_builder *builder, struct resolve 
 	resolve->has_missing = true;
 	snprintf(text, sizeof(text),
 			strpbrk(library, "*?[")
-					? "pending: no known file of `%.256s` has it; probes are set in files that the program loads later"
+					? "pending: no known file of `%.256s` has the location; its probes are set when the program loads a file that has it"
 					: "pending: no file of `%.256s` is found; its probes are set when the program loads it",
 			library);
 	free(library);

@@ -135,7 +135,7 @@ def test_refused():
     """Without the option the result names it. It is not for running programs, nor for --global."""
     result, _ = trace("--function", f"{PROGRAM}:work", "-c", f"{START} fork {PROGRAM}")
     contains(result.err, "recorded 0 events")
-    contains(result.err, "`--follow-exec` sets the probes of a program that COMMAND executes")
+    contains(result.err, "`--follow-exec` sets probes in programs that COMMAND executes")
     result, _ = trace("--follow-exec", "--function", f"{PROGRAM}:work", "-p", str(os.getpid()))
     equal(result.status, 2, result.err)
     contains(result.err, "cannot use `--follow-exec` with `-p`")

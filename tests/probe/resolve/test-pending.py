@@ -249,7 +249,7 @@ def test_missing():
     hidden = library("hidden/libhide.so.1", 7)
     for name in ("libhide", "libhide.so.1", "libhide*"):
         result = expect(8, "--pending", "--function", f"{name}:work", command=f"{OPENS} now {hidden}")
-        contains(result.err, f"pending: no known file of `{name}` has it" if "*" in name else f"pending: no file of `{name}` is found")
+        contains(result.err, f"pending: no known file of `{name}` has the location" if "*" in name else f"pending: no file of `{name}` is found")
     # The program itself makes the file.
     for name in (f"{FOLDER}/new/libnew.so", f"{FOLDER}/*/libnew.so", "./new/libnew.so"):
         made = f"{FOLDER}/new/libnew.so"
@@ -317,7 +317,7 @@ def test_globs():
     """A glob of libraries: files that match, have the function, and are loaded later, beside loaded ones that do not have it."""
     one, two = library("globs/libglobone.so", 3), library("globs/libglobtwo.so", 4, 3)
     result = expect(3 + 1 + 4 + 1, "--pending", "--function", "lib*:work", command=f"{OPENS} now {one} {two}")
-    contains(result.err, "pending: no known file of `lib*` has it")
+    contains(result.err, "pending: no known file of `lib*` has the location")
     expect(4 + 1, "--pending", "--function", "libglobt*:work", command=f"{OPENS} now {one} {two}")
     # `serve` is in both; `fork` is in the C library, where the probe is set at once.
     result, output = trace("--pending", "--function", "libglob*:serve", "--function", "libc:fork", command=f"{OPENS} now {one} {two}")

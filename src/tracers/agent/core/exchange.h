@@ -23,7 +23,7 @@ struct agent_session;
 
 #define AGENT_CONNECT_TIMEOUT_MS 1000 /* connection, HELLO, CONFIG and what follows it together */
 #define AGENT_EVENTS_TIMEOUT_MS 1000  /* descriptions and their acknowledgement */
-/* A library that is being loaded waits so long for probes, before its constructors run. */
+/* The longest wait for the probes of a library, before its constructors run. */
 #define AGENT_LOADED_TIMEOUT_MS 1000
 
 enum agent_ask { AGENT_ASK_NOTHING, AGENT_ASK_HELLO, AGENT_ASK_REFRESH };
