@@ -390,7 +390,7 @@ static void attach_report_ready(struct attached *attached)
 	attached->ready = 0;
 }
 
-/* What the agent is asked for each wrapper: "wrap NAME HANDLE PATH". */
+/* The request to the agent for each wrapper: "wrap NAME HANDLE PATH". */
 static const struct attach_wrapper {
 	const char *name, *file, *before;
 } attach_wrappers[ATTACH_WRAPPERS] = {

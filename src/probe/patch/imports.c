@@ -127,7 +127,7 @@ static const char *patch_import_find_version(const struct import_object *object,
 	return NULL;
 }
 
-/* Before it is bound, it points to code in the object that binds it. */
+/* True if the slot is not bound to the function yet: it points to code of its object. */
 static bool patch_import_will_be(const struct import_object *object, const Elf64_Rela *entry,
 		uintptr_t now, const struct patch_import *function)
 {
@@ -151,7 +151,7 @@ static bool patch_import_is_definition(const struct import_object *object, const
 	return address == (uintptr_t)function->real || address == (uintptr_t)function->replacement;
 }
 
-/* The function that is to be called instead through the slot of this entry; NULL: no other. */
+/* Returns the function that the slot must lead to instead; NULL: the slot stays. */
 static const struct patch_import *patch_import_wanted(const struct import_object *object,
 		const Elf64_Rela *entry, const struct patch_imports *imports)
 {
@@ -180,7 +180,7 @@ static const struct patch_import *patch_import_wanted(const struct import_object
 	return NULL;
 }
 
-/* Addresses that only calls use, or all. The slots of jumps are used by calls only. */
+/* Redirects the slots of a table. With `calls_only`, `taken` gets those that code may take. */
 static void patch_import_turn_table(const struct import_object *object, size_t table,
 		const struct patch_imports *imports, struct patch_taken *taken, size_t *nr_taken)
 {
@@ -221,7 +221,7 @@ static void patch_import_turn_call(uintptr_t distance, const struct patch_taken 
 		++*nr_left;
 }
 
-/* Addresses that only calls use are replaced. If other code takes an address, its calls are. */
+/* Replaces addresses that only calls use. If other code takes one, redirects its calls instead. */
 static void patch_import_turn_calls(const struct import_object *object,
 		const struct dl_phdr_info *info, const struct patch_imports *imports,
 		struct patch_taken *taken, size_t nr_taken)

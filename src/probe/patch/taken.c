@@ -23,7 +23,7 @@ static bool patch_taken_is_call(const uint8_t *distance)
 	return distance[-2] == 0xff && (distance[-1] == 0x15 || distance[-1] == 0x25);
 }
 
-/* What a scan finds: `distance` of an instruction leads to the slot with this number. */
+/* The result of a scan: `distance` of an instruction leads to the slot with this number. */
 typedef void patch_taken_found(const uint8_t *distance, size_t slot, void *user);
 
 struct taken_scan {

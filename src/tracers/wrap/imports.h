@@ -17,7 +17,7 @@ struct wrap_import {
 	bool spares_definer; /* imports of the object that defines the real function stay */
 };
 
-/* What the agent gives to the library. */
+/* Functions and addresses of the agent, for the library. */
 struct wrap_agent {
 	void *handle; /* of this library */
 	/* True if the calling thread runs code of the agent now. Signal-safe. */
@@ -30,7 +30,7 @@ struct wrap_agent {
 
 /*
  * Prepares the wrappers of a library, and returns their number. 0: the program calls the wrappers
- * already, because the library was preloaded. Call it where the loader may be asked.
+ * already, because the library was preloaded. Call it where the loader may be called.
  */
 typedef size_t wrap_attach_function(
 		const struct wrap_agent *given, const struct wrap_import **ret_imports);

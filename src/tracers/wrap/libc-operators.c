@@ -145,7 +145,7 @@ static const struct operators_entry {
 #define OPERATORS_ENTRY(name, function, member) {#name, (void *)(function), &operators_next.member},
 		OPERATORS_EACH(OPERATORS_ENTRY)};
 
-/* For programs that run already. Before, wrap_operators_start() has found the allocator's. */
+/* For programs that run already. wrap_operators_start() has found the real functions before. */
 #define OPERATORS_IMPORT(its_name, function, member)                                        \
 	static void *find_##function(void)                                                  \
 	{                                                                                   \

@@ -221,7 +221,7 @@ size_t WRAP_ATTACH(const struct wrap_agent *given, const struct wrap_import **re
 		is_attached = true;
 		is_own_thread = given->is_own_thread;
 		find_in_agent = given->find;
-		/* A library of memory has no name by which wrap_start() knows it. */
+		/* A library that was loaded from memory has no name that wrap_start() knows. */
 		for (const void *const *tracer = given->tracers; *tracer; tracer++)
 			if (!wrap_is_tracer(*tracer))
 				dl_iterate_phdr(wrap_record_tracer, (void *)(uintptr_t)*tracer);

@@ -47,11 +47,11 @@ static struct wrapper {
 
 #define NR_WRAPPERS (sizeof(wrappers) / sizeof(wrappers[0]))
 
-/* ---- what a library needs to know ---- */
+/* ---- the library ---- */
 
 static void *agent_handle;
 static const void *agent_base;
-/* In the agent, and in libside.so.0 even if the process uses the copy in the program. */
+/* Addresses in the agent, and in libside.so.0 even if the process uses the copy in the program. */
 static const void *tracers[3];
 
 static void *wrappers_find_in_agent(const char *name)

@@ -6,7 +6,7 @@
  * Wrapper libraries (tracers/wrap/) in a program that was started without them.
  *
  * Callers: `side attach` (attach.c), with the turn, without libside's event lock, and where the
- * loader may be asked.
+ * loader may be called.
  */
 
 /*
