@@ -234,32 +234,6 @@ static void test_own_table(void)
 	close(fd);
 }
 
-#define OWN_TABLE_WAITERS 70 /* their lines in /proc/locks do not fit one read */
-
-static void *own_table_wait_for_lock(void *path)
-{
-	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-	int fd = open(path, O_RDWR | O_CLOEXEC);
-
-	CHECK(fd >= 0 && !fcntl(fd, F_OFD_SETLKW, &lock));
-	close(fd);
-	return NULL;
-}
-
-static unsigned int own_table_count_waiters(void)
-{
-	FILE *locks = fopen("/proc/locks", "re");
-	unsigned int nr = 0;
-	char line[512];
-
-	CHECK(locks != NULL);
-	while (fgets(line, sizeof(line), locks))
-		nr += strstr(line, "-> OFDLCK") != NULL;
-	fclose(locks);
-	return nr;
-}
-
-/* The kernel lists the locks that were taken on a processor from the newest to the oldest. */
 static void own_table_use_one_processor(void)
 {
 	cpu_set_t processors;
@@ -269,34 +243,32 @@ static void own_table_use_one_processor(void)
 	CHECK(!sched_setaffinity(0, sizeof(processors), &processors));
 }
 
-/* The process's lock is behind one that many tasks wait for, where the first read ends. */
-static void test_contended_locks(void)
+/* More than one read of a list returns: the process may have locks. */
+static void test_long_lists(void)
 {
-	int own = memfd_create("test-own", MFD_CLOEXEC), fd = memfd_create("test-old", MFD_CLOEXEC);
-	int last = memfd_create("test-new", MFD_CLOEXEC);
-	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-	char scratch[OWN_TABLE_TEXT], path[40];
-	pthread_t waiters[OWN_TABLE_WAITERS];
-	cpu_set_t before;
+	int fd = memfd_create("test-ranges", MFD_CLOEXEC), others[128];
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+	char scratch[OWN_TABLE_TEXT];
 
-	CHECK(!sched_getaffinity(0, sizeof(before), &before));
-	own_table_use_one_processor();
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)getpid(), fd);
-	CHECK(!fcntl(own, F_SETLK, &lock) && !fcntl(fd, F_OFD_SETLK, &lock));
-	for (unsigned int i = 0; i < OWN_TABLE_WAITERS; i++)
-		CHECK(!pthread_create(&waiters[i], NULL, own_table_wait_for_lock, path));
-	while (own_table_count_waiters() < OWN_TABLE_WAITERS)
-		usleep(1000);
-	CHECK(!fcntl(last, F_OFD_SETLK, &lock));
+	/* Locks of the open file: a close loses none of them. */
+	CHECK(!fcntl(fd, F_OFD_SETLK, &lock) && !own_table_has_locks(scratch));
+	for (lock.l_start = 2; lock.l_start < 200; lock.l_start += 2)
+		CHECK(!fcntl(fd, F_OFD_SETLK, &lock));
 	CHECK(own_table_has_locks(scratch));
-	lock.l_type = F_UNLCK;
-	CHECK(!fcntl(fd, F_OFD_SETLK, &lock));
-	for (unsigned int i = 0; i < OWN_TABLE_WAITERS; i++)
-		CHECK(!pthread_join(waiters[i], NULL));
-	close(last);
 	close(fd);
-	close(own);
-	CHECK(!sched_setaffinity(0, sizeof(before), &before));
+	CHECK(!own_table_has_locks(scratch));
+	for (unsigned int i = 0; i < 128; i++)
+		others[i] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	CHECK(own_table_has_locks(scratch));
+	for (unsigned int i = 0; i < 128; i++)
+		close(others[i]);
+	CHECK(!own_table_has_locks(scratch));
+	for (unsigned int i = 0; i <= OWN_TABLE_FILES; i++)
+		others[i] = memfd_create("test-file", MFD_CLOEXEC);
+	CHECK(own_table_has_locks(scratch));
+	for (unsigned int i = 0; i <= OWN_TABLE_FILES; i++)
+		close(others[i]);
+	CHECK(!own_table_has_locks(scratch));
 }
 
 static uint64_t own_table_processor_time(void)
@@ -339,20 +311,22 @@ static void test_urgent_caller(void)
 
 static void test_lines_of_locks(void)
 {
-	CHECK(own_table_is_lock_of("1: POSIX  ADVISORY  WRITE 4711 fe:01:12 0 EOF\n", "4711", 4));
-	CHECK(!own_table_is_lock_of("1: POSIX  ADVISORY  WRITE 47112 fe:01:12 0 0\n", "4711", 4));
-	CHECK(!own_table_is_lock_of("1: FLOCK  ADVISORY  WRITE 4711 fe:01:12 0 EOF\n", "4711", 4));
-	CHECK(!own_table_is_lock_of("1: OFDLCK ADVISORY  READ  4711 fe:01:12 0 EOF\n", "4711", 4));
-	CHECK(own_table_is_lock_of("12: POSIX  MANDATORY READ  4711 fe:01:12 0 9\n", "4711", 4));
-	CHECK(!own_table_is_lock_of("1: -> POSIX  ADVISORY  WRITE 4711 fe:01:12 0 0\n", "4711", 4));
-	CHECK(!own_table_is_lock_of("1: POSIX\n2: POSIX  A  B 4711 x\n", "4711", 4));
-	CHECK(!own_table_is_lock_of("", "4711", 4));
+	CHECK(own_table_names_lock(
+			"pos:\t0\nlock:\t1: POSIX  ADVISORY  WRITE 4711 fe:01:12 0 EOF\n"));
+	CHECK(own_table_names_lock("lock:\t12: POSIX  MANDATORY READ  4711 fe:01:12 0 9\n"));
+	CHECK(own_table_names_lock(
+			"lock:\t1: FLOCK  ADVISORY  READ  1 a:b:c 0 EOF\nlock:\t2: POSIX  A"));
+	CHECK(!own_table_names_lock("lock:\t1: FLOCK  ADVISORY  WRITE 4711 fe:01:12 0 EOF\n"));
+	CHECK(!own_table_names_lock("lock:\t1: OFDLCK ADVISORY  READ  4711 fe:01:12 0 EOF\n"));
+	CHECK(!own_table_names_lock("pos:\t0\nflags:\t0100002\nmnt_id:\t15\nino:\t12\n"));
+	CHECK(!own_table_names_lock("lock:\nPOSIX  A\n") && !own_table_names_lock("lock:"));
+	CHECK(!own_table_names_lock(""));
 }
 
 int main(void)
 {
 	test_own_table();
-	test_contended_locks();
+	test_long_lists();
 	test_urgent_caller();
 	test_lines_of_locks();
 	test_hashes();

@@ -4,9 +4,12 @@
  *
  * When a process closes a descriptor of a file, it loses all its POSIX locks on that file
  * (fcntl(2)), however many other descriptors it has. The locks belong to the table of descriptors,
- * so a close in another table loses none. A process that has such locks (/proc/locks) runs the
- * function in a task with a table of its own. Other processes run it directly, which is faster. A
- * lock that another thread takes after this check may be lost.
+ * so a close in another table loses none. A process that has such locks runs the function in a task
+ * with a table of its own. Other processes run it directly, which is faster. A lock that another
+ * thread takes after this check may be lost.
+ *
+ * The check reads fdinfo of the open files, which has a line for each lock. To read /proc/locks
+ * takes about 10 ms, because the kernel waits for each processor that changes locks.
  *
  * The task is a thread, so that the process gets no child. It runs on the thread pointer of the
  * caller, which waits in the kernel meanwhile and touches no thread-local memory.
@@ -22,6 +25,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include <linux/futex.h>
@@ -29,54 +33,108 @@
 #include "base/inside/raw.h"
 
 #define OWN_TABLE_STACK ((size_t)64 << 10)
-#define OWN_TABLE_TEXT 4096 /* a longer list is not compared: the process may have locks */
+#define OWN_TABLE_TEXT 4096 /* one half for the names of descriptors, one for a file's locks */
+#define OWN_TABLE_FILES 8   /* more are not read: the process may have locks */
 
-/* Is the line "1: POSIX  ADVISORY  WRITE PROCESS DEVICE:INODE START END" of this process? */
-static inline bool own_table_is_lock_of(const char *line, const char *process, size_t size)
+/* Of getdents64(2). */
+struct own_table_entry {
+	uint64_t inode;
+	int64_t offset;
+	uint16_t size;
+	uint8_t kind;
+	char name[];
+};
+
+/* Has the text a line "lock:   1: POSIX  ADVISORY  WRITE PROCESS DEVICE:INODE START END"? */
+static inline bool own_table_names_lock(const char *text)
 {
-	static const char kind[] = "POSIX ";
+	static const char line[] = "lock:", kind[] = "POSIX ";
 
-	line += strcspn(line, " \n");
-	line += strspn(line, " ");
-	if (strncmp(line, kind, sizeof(kind) - 1) != 0)
-		return false;
-	for (unsigned int i = 0; i < 3; i++) {
-		line += strcspn(line, " \n");
-		line += strspn(line, " ");
-	}
-	return !strncmp(line, process, size) && line[size] == ' ';
-}
-
-/*
- * Also true if it is unknown: the list cannot be read, or one read does not return all of it. A read
- * ends before a lock that so many tasks wait for that their lines do not fit. A second read does not
- * complete the list, because locks may move in it meanwhile.
- */
-static inline bool own_table_has_locks(char text[OWN_TABLE_TEXT])
-{
-	char process[16];
-	const long name =
-			raw_call(SYS_readlinkat, AT_FDCWD, "/proc/self", process, sizeof(process));
-	long fd, size, more;
-
-	if (name <= 0 || name == (long)sizeof(process))
-		return true;
-	fd = raw_call(SYS_openat, AT_FDCWD, "/proc/locks", O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	if (fd < 0)
-		return true;
-	size = raw_call(SYS_read, (int)fd, text, (size_t)OWN_TABLE_TEXT - 1);
-	more = size < 0 ? size : raw_call(SYS_read, (int)fd, text + size, 1L);
-	raw_close((int)fd);
-	if (more)
-		return true;
-	text[size] = '\0';
 	while (*text) {
-		if (own_table_is_lock_of(text, process, (size_t)name))
-			return true;
+		if (!strncmp(text, line, sizeof(line) - 1)) {
+			text += strcspn(text, " \n");
+			text += strspn(text, " ");
+			if (!strncmp(text, kind, sizeof(kind) - 1))
+				return true;
+		}
 		text += strcspn(text, "\n");
 		text += *text == '\n';
 	}
 	return false;
+}
+
+/* True if the descriptor is of a regular file. Others have no content that could be locked. */
+static inline bool own_table_is_file(int directory, const char *name)
+{
+#ifdef SYS_newfstatat
+	struct stat status;
+
+	return !raw_call(SYS_newfstatat, directory, name, &status, 0) && S_ISREG(status.st_mode);
+#else
+	(void)directory;
+	(void)name;
+	return true;
+#endif
+}
+
+/* Also true if it is unknown. */
+static inline bool own_table_has_lock(const char *name, char *text, size_t size)
+{
+	static const char before[] = "/proc/thread-self/fdinfo/";
+	char path[sizeof(before) + 16];
+	const size_t length = strlen(name);
+	long fd, got;
+
+	if (length >= 16)
+		return true;
+	memcpy(path, before, sizeof(before) - 1);
+	memcpy(path + sizeof(before) - 1, name, length + 1);
+	fd = raw_call(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (fd < 0)
+		return true;
+	got = raw_call(SYS_read, (int)fd, text, size - 1);
+	raw_close((int)fd);
+	if (got < 0 || (size_t)got == size - 1)
+		return true;
+	text[got] = '\0';
+	return own_table_names_lock(text);
+}
+
+/* `size` bytes of entries are at the beginning of the text. */
+static inline bool own_table_search(int directory, char text[OWN_TABLE_TEXT], size_t size)
+{
+	const size_t half = OWN_TABLE_TEXT / 2;
+	const struct own_table_entry *entry;
+	unsigned int files = 0;
+
+	for (size_t at = 0; at < size; at += entry->size) {
+		entry = (const struct own_table_entry *)(const void *)(text + at);
+		if (*entry->name == '.' || !own_table_is_file(directory, entry->name))
+			continue;
+		if (files++ == OWN_TABLE_FILES ||
+				own_table_has_lock(entry->name, text + half, half))
+			return true;
+	}
+	return false;
+}
+
+/* Also true if it is unknown: the list cannot be read, or is too long. */
+static inline bool own_table_has_locks(char text[OWN_TABLE_TEXT])
+{
+	const long fd = raw_call(SYS_openat, AT_FDCWD, "/proc/thread-self/fd",
+			O_RDONLY | O_CLOEXEC | O_DIRECTORY);
+	long size, more;
+	bool ret;
+
+	if (fd < 0)
+		return true;
+	size = raw_call(SYS_getdents64, (int)fd, text, (size_t)OWN_TABLE_TEXT / 2);
+	more = size < 0 ? size
+			: raw_call(SYS_getdents64, (int)fd, text + OWN_TABLE_TEXT / 2,
+					  (size_t)OWN_TABLE_TEXT / 2);
+	ret = more || own_table_search((int)fd, text, (size_t)size);
+	raw_close((int)fd);
+	return ret;
 }
 
 #if defined(__x86_64__) && defined(__LP64__)
