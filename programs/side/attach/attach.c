@@ -410,6 +410,8 @@ static bool attach_wants_wrapper(const struct attached *attached, const char *na
 
 static int attach_find_wrappers(struct attached *attached)
 {
+	if (!attached->options->wrappers.count)
+		return COMMAND_DONE;
 	if (asprintf(&attached->wrapper_after, " %s", attached->dir.theirs) < 0) {
 		attached->wrapper_after = NULL;
 		return message_error(COMMAND_FAILED, NULL, "out of memory");
