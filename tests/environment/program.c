@@ -13,6 +13,8 @@
 #include <side/kernel.h>
 #include <side/trace.h>
 
+#include "tracers/wrap/imports.h"
+
 #ifndef LIBRARIES
 #define LIBRARIES "."
 #endif
@@ -62,6 +64,41 @@ static void call_note_copy(void)
 	printf("side_agent_note_copy %s\n", function ? "called" : "is missing");
 }
 
+static bool is_own_thread(void)
+{
+	return false;
+}
+
+static void *find_nothing(const char *name)
+{
+	(void)name;
+	return NULL;
+}
+
+/* As the agent would, for a wrapper that a running program has loaded. */
+static void call_attach(const char *library, const char *name)
+{
+	static const void *const tracers[] = {NULL};
+	const struct wrap_import *imports;
+	char path[4096];
+	wrap_attach_function *function;
+	struct wrap_agent agent = {
+			.is_own_thread = is_own_thread,
+			.find = find_nothing,
+			.tracers = tracers,
+	};
+	void *found;
+
+	snprintf(path, sizeof(path), "%s/%s", LIBRARIES, library);
+	agent.handle = dlopen(path, RTLD_NOW);
+	found = agent.handle ? dlsym(agent.handle, name) : NULL;
+	memcpy(&function, &found, sizeof(function));
+	if (found)
+		printf("%s %d\n", name, function(&agent, &imports) > 0);
+	else
+		printf("%s is missing\n", name);
+}
+
 int main(void)
 {
 	setvbuf(stdout, NULL, _IONBF, 0);
@@ -74,8 +111,8 @@ int main(void)
 	call_note_copy();
 	call_with("libside-agent.so", "side_agent_request", "detach");
 	(void)function_of("libside-console-tracer.so.0", NULL);
-	(void)function_of("libside-wrap-libc.so", NULL);
-	(void)function_of("libside-wrap-pthread.so", NULL);
+	call_attach("libside-wrap-libc.so", "side_wrap_attach_libc");
+	call_attach("libside-wrap-pthread.so", "side_wrap_attach_pthread");
 	/* A wrong event, which libside reports with SIDE_DEBUG=1. */
 	side_call(NULL, NULL);
 	side_event(environment_event, side_arg_list(side_arg_u64(2)));

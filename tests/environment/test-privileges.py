@@ -27,7 +27,7 @@ MODULES = ("base/environment", "libside", "tracers", "protocol", "ring", "abi", 
 # The functions that the program calls; none of the other exported functions reads the environment
 # or loads a library.
 CALLED = {"side_kernel_start", "side_kernel_begin", "side_agent_start", "side_agent_note_allocator", "side_agent_note_copy",
-          "side_agent_request"}
+          "side_agent_request", "side_wrap_attach_libc", "side_wrap_attach_pthread"}
 OTHERS = {"side_agent_lost", "side_agent_on_change", "side_agent_replay",  # count or write an event
           "side_agent_own_begin", "side_agent_own_end", "side_agent_own_thread", "side_wrap_own_libc", "side_wrap_own_pthread",
           "side_wrap_pass_pthread",  # mark the calling thread
@@ -114,8 +114,8 @@ def prepare():
         names.append(os.path.basename(library))
         shutil.copy(library, path("lib", names[-1]))
     os.symlink("libside.so.0", path("lib/libside.so"))
-    compile_to(path("plain"), f"-I{SOURCE}/include", f'-DLIBRARIES="{path("lib")}"', os.path.join(os.path.dirname(os.path.abspath(__file__)),
-               "program.c"), f"-L{path('lib')}", "-lside", f"-Wl,-rpath,{path('lib')}", "-Wl,--disable-new-dtags", "-ldl")
+    compile_to(path("plain"), f"-I{SOURCE}/include", f"-I{SOURCE}/src", f'-DLIBRARIES="{path("lib")}"',
+               os.path.join(os.path.dirname(os.path.abspath(__file__)), "program.c"), f"-L{path('lib')}", "-lside", f"-Wl,-rpath,{path('lib')}", "-Wl,--disable-new-dtags", "-ldl")
     for name in ("set-user-id", "capable"):
         shutil.copy(path("plain"), path(name))
     os.chmod(path("set-user-id"), 0o4755)
