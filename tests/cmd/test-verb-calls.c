@@ -186,7 +186,7 @@ static int played_recover(const struct session_recover_options *options, struct 
 		called(" %s", options->paths[i]);
 	called(" %s %d %d %d;", options->output, options->force, (int)options->format,
 			options->compress);
-	assert_ptr_equal(options->ready, confine_output);
+	options->ready("made");
 	assert_ptr_equal(options->progress, played_progress);
 	assert_ptr_equal(options->progress_user, the_parsed);
 	*session = recover_status ? NULL : the_session;
@@ -233,6 +233,43 @@ static int played_status(int kind)
 	return 42;
 }
 
+#include "programs/side/cli/keeper.h"
+
+/* The helper process removes a directory that the command has created. */
+
+static int output_exists;
+
+static int played_exists(const char *path, int mode)
+{
+	assert_string_equal(path, "out");
+	assert_int_equal(mode, F_OK);
+	return output_exists ? 0 : -1;
+}
+
+static int played_keeper_start(struct keeper *keeper, const char *partial, const char *path)
+{
+	assert_int_equal(keeper->socket, -1);
+	assert_null(path);
+	called("keep %s;", partial);
+	return 0;
+}
+
+static int played_keeper_end(const struct keeper *keeper, bool is_whole)
+{
+	assert_int_equal(keeper->socket, -1);
+	called("keep %d;", is_whole);
+	return 0;
+}
+
+static void played_confine(const char *output)
+{
+	called("confine %s;", output);
+}
+
+#define access played_exists
+#define keeper_start played_keeper_start
+#define keeper_end played_keeper_end
+#define confine_output played_confine
 #define command_compression played_compression
 #define command_progress played_progress
 #define session_recover played_recover
@@ -245,6 +282,10 @@ static int played_status(int kind)
 #define progress_end() called("end;")
 #include "programs/side/record/recover.c"
 #undef session_summary
+#undef access
+#undef keeper_start
+#undef keeper_end
+#undef confine_output
 
 static void test_recover(void **unused)
 {
@@ -260,15 +301,16 @@ static void test_recover(void **unused)
 	the_parsed = &parsed;
 	recovered.failure = 3;
 	assert_int_equal(cmd_recover(&parsed), 42);
-	assert_called("compress 5;recover one two out 1 1 7;end;messages;status 3;destroy;");
+	assert_called("compress 5;recover one two out 1 1 7;keep made;confine made;end;messages;status 3;keep 0;destroy;");
 	recovered.nr_processes = 1;
+	output_exists = true;
 	parsed.options.recover.force = false;
 	parsed.options.recover.format = 0;
 	assert_int_equal(cmd_recover(&parsed), 42);
-	assert_called("compress 5;recover one two out 0 0 7;end;messages;summary -1;status 3;destroy;");
+	assert_called("compress 5;recover one two out 0 0 7;confine made;end;messages;summary -1;status 3;keep 1;destroy;");
 	recover_status = -1;
 	assert_int_equal(cmd_recover(&parsed), 41);
-	assert_called("compress 5;recover one two out 0 0 7;end;error;");
+	assert_called("compress 5;recover one two out 0 0 7;confine made;end;error;");
 	compression_status = 2;
 	assert_int_equal(cmd_recover(&parsed), 2);
 	assert_called("compress 5;");
