@@ -181,7 +181,7 @@ static void check_resolve(int status, const char *all, const char *printed)
 #define ALL "fork;receive;wait 4711;"
 #define NO_TABLE "side: cannot receive the probe table: Protocol error\n"
 #define DAMAGED \
-	"side: cannot read the files of the program: the process that reads them crashed, so one of them is damaged\nhint: give an address and no `--arg`: side then reads less of the file\n"
+	"side: cannot read the files of the program: the process that reads them crashed, because a file is damaged or memory is short\nhint: give an address and no `--arg`: side then reads less of the file\n"
 
 static void test_resolve(void **unused)
 {

@@ -263,7 +263,7 @@ int probe_resolve_all(const struct probe_target *target, const struct probe_spec
 	if (!WIFEXITED(status))
 		return message_error(COMMAND_FAILED,
 				"give an address and no `--arg`: side then reads less of the file",
-				"cannot read the files of the program: the process that reads them crashed, so one of them is damaged");
+				"cannot read the files of the program: the process that reads them crashed, because a file is damaged or memory is short");
 	return COMMAND_DONE;
 }
 
