@@ -31,6 +31,7 @@
 #include <linux/futex.h>
 
 #include "base/inside/raw.h"
+#include "base/inside/task.h"
 
 #define OWN_TABLE_STACK ((size_t)64 << 10)
 #define OWN_TABLE_TEXT 4096 /* one half for the names of descriptors, one for a file's locks */
@@ -156,35 +157,6 @@ static inline long own_table_call(long number, long first, long second, long thi
 	return ret;
 }
 
-/* Returns the id of the task, or a negative errno. The task finds its operands in registers. */
-static inline long own_table_clone(
-		void (*function)(void *), void *argument, char *stack, uint32_t *running)
-{
-	const long flags = CLONE_VM | CLONE_FS | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
-			CLONE_CHILD_CLEARTID;
-	register uint32_t *word __asm__("r10") = running;
-	register long no_tls __asm__("r8") = 0;
-	register void (*in_task)(void *) __asm__("r9") = function;
-	long ret = SYS_clone;
-
-	__asm__ volatile("syscall\n\t"
-			 "testq %%rax, %%rax\n\t"
-			 "jnz 1f\n\t"
-			 "xorl %%ebp, %%ebp\n\t"
-			 "movq %%rbx, %%rdi\n\t"
-			 "call *%%r9\n\t"
-			 "xorl %%edi, %%edi\n\t"
-			 "movl $60, %%eax\n\t" /* SYS_exit */
-			 "syscall\n\t"
-			 "hlt\n"
-			 "1:"
-			 : "+a"(ret)
-			 : "D"(flags), "S"(stack), "d"(0L), "r"(word), "r"(no_tls), "r"(in_task),
-			 "b"(argument)
-			 : "rcx", "r11", "memory");
-	return ret;
-}
-
 /*
  * Waits until the task is no longer a thread of the process. Otherwise, a call that needs a process
  * of one thread (unshare(CLONE_NEWUSER)) could fail. A caller with a real-time policy sleeps,
@@ -207,6 +179,19 @@ static inline void own_table_wait(long task, const uint32_t *running)
 				(long)&delay, 0, 0);
 }
 
+struct own_table_task {
+	void (*function)(void *);
+	void *argument;
+};
+
+static inline int own_table_begin_task(void *user)
+{
+	const struct own_table_task *task = user;
+
+	task->function(task->argument);
+	return (int)own_table_call(SYS_exit, 0, 0, 0);
+}
+
 /* False: it did not run. */
 static inline bool own_table_run_task(void (*function)(void *), void *argument, char *memory)
 {
@@ -215,12 +200,15 @@ static inline bool own_table_run_task(void (*function)(void *), void *argument, 
 			1ull << (OWN_TABLE_SETXID - 1));
 	/* At the top, in the page that the stack needs anyway; the stack begins below it. */
 	uint32_t *running = (uint32_t *)(void *)(memory + OWN_TABLE_STACK - 16);
+	const long flags = CLONE_VM | CLONE_FS | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
+			CLONE_CHILD_CLEARTID;
+	struct own_table_task begin = {function, argument};
 	uint64_t before;
 	long task;
 
 	*running = 1;
 	raw_call(SYS_rt_sigprocmask, SIG_BLOCK, &blocked, &before, sizeof(before));
-	task = own_table_clone(function, argument, (char *)running, running);
+	task = task_start(flags, own_table_begin_task, &begin, (char *)running, running);
 	if (task > 0)
 		own_table_wait(task, running);
 	raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));

@@ -8,6 +8,8 @@
  */
 #include "parts.h"
 
+#include "base/inside/task.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <linux/ptrace.h>
@@ -236,33 +238,6 @@ static int patch_thread_stop_all(void *argument)
 
 /* ---- in the calling process ---- */
 
-/*
- * Does not use the C library's clone(), whose part in the child may have a probe, and which the
- * agent wraps. The calling thread waits until the child has exited. The kernel keeps all registers
- * that hold the operands.
- */
-static pid_t patch_thread_start_child(int (*function)(void *), void *argument, char *stack)
-{
-	register long no_tid __asm__("r10") = 0;
-	register long no_tls __asm__("r8") = 0;
-	register long in_child __asm__("r9") = (long)function;
-	long ret = SYS_clone;
-
-	__asm__ volatile("syscall\n\t"
-			 "testq %%rax, %%rax\n\t"
-			 "jnz 1f\n\t"
-			 "xorl %%ebp, %%ebp\n\t"
-			 "movq %%rbx, %%rdi\n\t"
-			 "call *%%r9\n\t"
-			 "hlt\n"
-			 "1:"
-			 : "+a"(ret)
-			 : "D"((long)(CLONE_VM | CLONE_VFORK)), "S"(stack), "d"(0L), "r"(no_tid),
-			 "r"(no_tls), "r"(in_child), "b"(argument)
-			 : "rcx", "r11", "memory");
-	return (pid_t)ret;
-}
-
 unsigned int patch_threads_stop(const pid_t *threads, unsigned int count, patch_at_stop *at_stop)
 {
 	static char stack[CHILD_STACK] __attribute__((aligned(16)));
@@ -275,7 +250,9 @@ unsigned int patch_threads_stop(const pid_t *threads, unsigned int count, patch_
 	sigdelset(&all, SIGTRAP);
 	sigdelset(&all, SIGILL);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	child = patch_thread_start_child(patch_thread_stop_all, &stopping, stack + sizeof(stack));
+	/* This thread waits until the child has exited. */
+	child = (pid_t)task_start(CLONE_VM | CLONE_VFORK, patch_thread_stop_all, &stopping,
+			stack + sizeof(stack), NULL);
 	while (child > 0 && waitpid(child, NULL, __WALL) < 0 && errno == EINTR)
 		;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
