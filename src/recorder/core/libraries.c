@@ -272,47 +272,43 @@ static int add_existing(char **preload, const char *existing, struct error *erro
 }
 
 /* Builds the value of LD_PRELOAD: the agent, the wrappers, the user's libraries. */
-int libraries_find(
-		struct session *session, const struct session_options *options, struct error *error)
+static int libraries_make_preload(
+		const char *const *wrappers, size_t nr, char **ret_preload, struct error *error)
 {
 	const char *existing = getenv("LD_PRELOAD");
 	char file[96];
-	size_t i;
 	int ret;
 
 	existing = existing ? existing : "";
-	session->spawn.preload = strdup("");
-	if (!session->spawn.preload)
+	*ret_preload = strdup("");
+	if (!*ret_preload)
 		return error_set_no_memory(error);
-	ret = add_preload(&session->spawn.preload, existing, NULL, "libside-agent.so", error);
-	for (i = 0; i < options->nr_wrappers && !ret; i++) {
-		if (!is_wrapper_name(options->wrappers[i]))
+	ret = add_preload(ret_preload, existing, NULL, "libside-agent.so", error);
+	for (size_t i = 0; i < nr && !ret; i++) {
+		if (!is_wrapper_name(wrappers[i]))
 			return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 					"\"%s\" is not the name of a wrapper (known ones are libc and pthread)",
-					options->wrappers[i]);
-		snprintf(file, sizeof(file), "libside-wrap-%s.so", options->wrappers[i]);
-		ret = add_preload(&session->spawn.preload, existing, options->wrappers[i], file,
-				error);
+					wrappers[i]);
+		snprintf(file, sizeof(file), "libside-wrap-%s.so", wrappers[i]);
+		ret = add_preload(ret_preload, existing, wrappers[i], file, error);
 	}
 	if (!ret)
-		ret = add_check(&session->spawn.preload, existing, error);
-	return ret ? ret : add_existing(&session->spawn.preload, existing, error);
+		ret = add_check(ret_preload, existing, error);
+	return ret ? ret : add_existing(ret_preload, existing, error);
+}
+
+int libraries_find(
+		struct session *session, const struct session_options *options, struct error *error)
+{
+	return libraries_make_preload(
+			options->wrappers, options->nr_wrappers, &session->spawn.preload, error);
 }
 
 int libraries_preload(char **ret_preload, struct error *error)
 {
-	const char *existing = getenv("LD_PRELOAD");
-	char *preload = strdup("");
-	int ret;
+	char *preload;
+	int ret = libraries_make_preload(NULL, 0, &preload, error);
 
-	existing = existing ? existing : "";
-	if (!preload)
-		return error_set_no_memory(error);
-	ret = add_preload(&preload, existing, NULL, "libside-agent.so", error);
-	if (!ret)
-		ret = add_check(&preload, existing, error);
-	if (!ret)
-		ret = add_existing(&preload, existing, error);
 	if (ret)
 		free(preload);
 	else
