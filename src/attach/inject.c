@@ -24,6 +24,7 @@
 #include "attach/inject.h"
 #include "attach/parts.h"
 #include "base/error.h"
+#include "base/process-root.h"
 
 #define AGENT_PATH_MAX 1500 /* bytes */
 #define LOCK_WAIT_MS 5000
@@ -598,11 +599,9 @@ static int attach_inject_load_from_copies(
 static bool attach_inject_is_same_file(const struct injection *injection, const char *file)
 {
 	struct stat ours, theirs;
-	char path[4200];
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/root%s", injection->target.pid, file);
-	return !stat(file, &ours) && !stat(path, &theirs) && ours.st_dev == theirs.st_dev &&
-			ours.st_ino == theirs.st_ino;
+	return !stat(file, &ours) && !process_root_stat(injection->target.pid, file, &theirs) &&
+			ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
 }
 
 static int attach_inject_find_loaded(struct injection *injection, uint64_t handle, const char *name,

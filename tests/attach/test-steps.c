@@ -233,11 +233,17 @@ static int opened; /* open() of memory, or a negative errno */
 
 static int played_stat(const char *path, struct stat *status)
 {
-	size_t i = !strcmp(path, "/proc/4711/root/lib/agent.so");
+	assert_string_equal(path, "/lib/agent.so");
+	*status = shown[0];
+	return is_missing[0] ? -1 : 0;
+}
 
-	assert_true(i || !strcmp(path, "/lib/agent.so"));
-	*status = shown[i];
-	return is_missing[i] ? -1 : 0;
+static int played_root_stat(pid_t pid, const char *path, struct stat *status)
+{
+	assert_int_equal(pid, 4711);
+	assert_string_equal(path, "/lib/agent.so");
+	*status = shown[1];
+	return is_missing[1] ? -ENOENT : 0;
 }
 
 static int played_open(const char *path, int flags)
@@ -490,6 +496,7 @@ static pid_t played_waitpid(pid_t pid, int *status, int options)
 #define fopen played_fopen
 #define kill played_kill
 #define stat(path, status) played_stat(path, status)
+#define process_root_stat played_root_stat
 #define fstat played_fstat
 #define open played_open
 #define pread played_pread

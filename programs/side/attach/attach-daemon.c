@@ -6,6 +6,7 @@
  */
 #include "attach.h"
 
+#include "base/process-root.h"
 #include "programs/common/ask.h"
 #include "programs/common/command.h"
 #include "programs/common/message.h"
@@ -64,12 +65,10 @@ static int attach_daemon_print_error(
  */
 static bool attach_daemon_is_visible(const struct attached *attached, const char *socket)
 {
-	char theirs[PATH_MAX];
 	struct stat here, there;
 
-	(void)snprintf(theirs, sizeof(theirs), "/proc/%d/root%s", attached->pid, socket);
-	return !stat(socket, &here) && !stat(theirs, &there) && here.st_dev == there.st_dev &&
-			here.st_ino == there.st_ino;
+	return !stat(socket, &here) && !process_root_stat(attached->pid, socket, &there) &&
+			here.st_dev == there.st_dev && here.st_ino == there.st_ino;
 }
 
 /*

@@ -8,17 +8,15 @@
  */
 #include "executable.h"
 
+#include "base/process-root.h"
 #include "programs/common/message.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define LINKS_MAX 40
@@ -44,27 +42,6 @@ static pid_t exe_process(const char *requested, const char **ret_below)
 	pid = strtoul(requested + sizeof(proc) - 1, &end, 10);
 	*ret_below = end;
 	return *end == '/' && pid <= INT_MAX ? (pid_t)pid : 0;
-}
-
-/* Get the file that the process sees at `inner`: links in it begin at its root directory. */
-static int exe_stat_inside(pid_t pid, const char *inner, struct stat *ret_file)
-{
-	const struct open_how how = {.flags = O_PATH | O_CLOEXEC,
-			.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
-	char root[64];
-	int at, fd, ret = 0;
-
-	snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
-	at = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (at < 0)
-		return -errno;
-	fd = (int)syscall(SYS_openat2, at, inner, &how, sizeof(how));
-	if (fd < 0 || fstat(fd, ret_file))
-		ret = -errno;
-	if (fd >= 0)
-		close(fd);
-	close(at);
-	return ret;
 }
 
 /*
@@ -125,7 +102,7 @@ int probe_exe_find(const char *requested, struct probe_exe *ret_exe)
 	*ret_exe = (struct probe_exe){.pid = 0};
 	path = pid ? exe_path_inside(below) : NULL;
 	if (path)
-		ret = exe_stat_inside(pid, path, &file);
+		ret = process_root_stat(pid, path, &file);
 	else if (stat(requested, &file))
 		ret = -errno;
 	if (ret)

@@ -7,6 +7,7 @@
 #include "spec-options.h"
 
 #include "base/io.h"
+#include "base/process-root.h"
 #include "elf/image.h"
 #include "elf/libraries.h"
 
@@ -31,23 +32,32 @@ struct later_search {
 	struct resolve *resolve;
 	const char *library;
 	struct error *error;
-	int ret;       /* -ENOENT: none is found; 0; or another error that ends the search */
-	char root[32]; /* prefix of paths that the process sees; "": it has our root directory */
+	int ret; /* -ENOENT: none is found; 0; or another error that ends the search */
+	bool has_other_root;
 };
 
 /* ---- one file ---- */
 
+static int later_open(const struct later_search *search, const char *path)
+{
+	int fd;
+
+	if (search->has_other_root)
+		return process_root_open(search->target->pid, path, O_RDONLY | O_NONBLOCK);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	return fd < 0 ? -errno : fd;
+}
+
 static void later_add_file(struct later_search *search, const char *path, bool must_be_library)
 {
-	size_t root = strlen(search->root);
+	/* realpath() follows links from our root directory. In another one, keep the path. */
+	char *full = search->has_other_root ? strdup(path) : realpath(path, NULL);
 	struct error ignored;
-	char *full = realpath(path, NULL);
 	int ret;
 
 	if (!full)
 		return;
-	/* In another root directory, links were followed as seen from here: keep the path. */
-	ret = resolve_add_later(search->resolve, root ? path + root : full, root ? path : full,
+	ret = resolve_add_later(search->resolve, full, later_open(search, full),
 			must_be_library ? search->error : &ignored);
 	free(full);
 	/* A name may also be that of a linker script, or of a library for another machine. */
@@ -57,18 +67,49 @@ static void later_add_file(struct later_search *search, const char *path, bool m
 
 /* ---- a path ---- */
 
+/* glob() passes nothing to its functions. */
+static _Thread_local pid_t later_root_pid;
+
+static void *later_root_open_folder(const char *path)
+{
+	int fd = process_root_open(later_root_pid, *path ? path : "/", O_RDONLY | O_DIRECTORY);
+	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!directory && fd >= 0)
+		close(fd);
+	return directory;
+}
+
+static struct dirent *later_root_read_folder(void *directory)
+{
+	return readdir(directory);
+}
+
+static void later_root_close_folder(void *directory)
+{
+	(void)closedir(directory);
+}
+
+static int later_root_stat(const char *path, struct stat *ret_status)
+{
+	int ret = process_root_stat(later_root_pid, path, ret_status);
+
+	if (ret)
+		errno = -ret;
+	return ret ? -1 : 0;
+}
+
 static void later_add_paths(struct later_search *search)
 {
-	glob_t paths = {.gl_pathc = 0};
-	char *pattern;
+	glob_t paths = {.gl_opendir = later_root_open_folder,
+			.gl_readdir = later_root_read_folder,
+			.gl_closedir = later_root_close_folder,
+			.gl_stat = later_root_stat,
+			.gl_lstat = later_root_stat};
 	int ret;
 
-	if (asprintf(&pattern, "%s%s", search->root, search->library) < 0) {
-		search->ret = error_set_no_memory(search->error);
-		return;
-	}
-	ret = glob(pattern, 0, NULL, &paths);
-	free(pattern);
+	later_root_pid = search->target->pid;
+	ret = glob(search->library, search->has_other_root ? GLOB_ALTDIRFUNC : 0, NULL, &paths);
 	if (ret == GLOB_NOSPACE)
 		search->ret = error_set_no_memory(search->error);
 	for (size_t i = 0; !ret && i < paths.gl_pathc; i++)
@@ -207,15 +248,6 @@ static void later_add_names(struct later_search *search)
 
 /* ---- both ---- */
 
-/* The prefix of paths that a process with another root directory sees. */
-static void later_find_root(struct later_search *search)
-{
-	pid_t pid = search->target->pid;
-
-	if (pid && probe_has_other_root(pid) > 0)
-		snprintf(search->root, sizeof(search->root), "/proc/%d/root", (int)pid);
-}
-
 int probe_find_later(void *user, struct resolve *resolve, const char *library, struct error *error)
 {
 	struct later_search search = {.target = user,
@@ -224,9 +256,9 @@ int probe_find_later(void *user, struct resolve *resolve, const char *library, s
 			.error = error,
 			.ret = -ENOENT};
 
-	later_find_root(&search);
+	search.has_other_root = search.target->pid && probe_has_other_root(search.target->pid) > 0;
 	/* Another root directory has its own configuration of folders, and not our relative paths. */
-	if (*search.root && *library != '/')
+	if (search.has_other_root && *library != '/')
 		return search.ret;
 	if (strchr(library, '/'))
 		later_add_paths(&search);

@@ -12,6 +12,7 @@
 
 #include "base/descriptors.h"
 #include "base/error.h"
+#include "base/process-root.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -80,11 +81,11 @@ static int loaded_find_path(
 		void *user, struct resolve *resolve, const char *library, struct error *error)
 {
 	const struct loaded_request *request = user;
-	char path[PATH_MAX + 32];
 
 	(void)library;
-	snprintf(path, sizeof(path), "/proc/%d/root%s", (int)request->pid, request->path);
-	return resolve_add_later(resolve, request->path, path, error);
+	return resolve_add_later(resolve, request->path,
+			process_root_open(request->pid, request->path, O_RDONLY | O_NONBLOCK),
+			error);
 }
 
 __attribute__((noreturn)) static void loaded_child_main(
@@ -185,27 +186,20 @@ static int loaded_start_server(struct trace_loaded *loaded)
 
 /* ---- libraries that are loaded ---- */
 
-static bool loaded_is_same_file(const struct stat *status, const char *path)
-{
-	struct stat other;
-
-	return !stat(path, &other) && other.st_dev == status->st_dev &&
-			other.st_ino == status->st_ino;
-}
-
 /* LIB is a name, a path, or a glob of one of them. A path may lead to the file by links. */
 static bool loaded_is_named(const char *library, const struct loaded_request *request,
 		const struct stat *status)
 {
-	char path[PATH_MAX];
+	struct stat other;
+	int ret;
 
 	if (!strchr(library, '/'))
 		return resolve_is_library(strrchr(request->path, '/') + 1, library);
 	if (!fnmatch(library, request->path, 0))
 		return true;
-	if (*library == '/')
-		snprintf(path, sizeof(path), "/proc/%d/root%s", (int)request->pid, library);
-	return loaded_is_same_file(status, *library == '/' ? path : library);
+	ret = *library == '/' ? process_root_stat(request->pid, library, &other)
+			      : stat(library, &other);
+	return !ret && other.st_dev == status->st_dev && other.st_ino == status->st_ino;
 }
 
 /* Whether the file is new. Then it is kept. */
@@ -231,14 +225,12 @@ static int loaded_begin_library(void *user, pid_t pid, const char *path, int *re
 {
 	struct trace_loaded *loaded = user;
 	struct loaded_request request = {.pid = pid};
-	char full[PATH_MAX + 32];
 	struct stat status;
 
 	if (strlen(path) >= sizeof(request.path) || *path != '/' || loaded->socket < 0)
 		return 0;
 	strcpy(request.path, path);
-	snprintf(full, sizeof(full), "/proc/%d/root%s", (int)pid, path);
-	if (stat(full, &status) || !S_ISREG(status.st_mode))
+	if (process_root_stat(pid, path, &status) || !S_ISREG(status.st_mode))
 		return 0;
 	for (size_t i = 0; i < loaded->nr_specs; i++) {
 		if (loaded->libraries[i] &&

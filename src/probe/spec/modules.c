@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/process-root.h"
 #include "debug.h"
 
 #define MODULES_MAX 4096
@@ -333,15 +334,13 @@ static struct resolve_module *spec_module_find_file(const struct resolve *resolv
 	return NULL;
 }
 
-int resolve_add_later(struct resolve *resolve, const char *path, const char *our_path,
-		struct error *error)
+int resolve_add_later(struct resolve *resolve, const char *path, int fd, struct error *error)
 {
-	int fd = open(our_path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), ret;
 	struct resolve_module *module;
+	int ret;
 
 	if (fd < 0)
-		return error_set(error, -errno, "", "cannot open %.256s: %s", our_path,
-				strerror(errno));
+		return error_set(error, fd, "", "cannot open %.256s: %s", path, strerror(-fd));
 	module = spec_module_find_file(resolve, fd);
 	if (module) {
 		close(fd);
@@ -616,13 +615,10 @@ int resolve_add_process(struct resolve *resolve, pid_t pid, struct error *error)
 int resolve_add_mapped(struct resolve *resolve, pid_t pid, const char *path, struct error *error)
 {
 	struct stat status;
-	char *full;
-	int ret;
+	int ret = process_root_stat(pid, path, &status);
 
-	if (asprintf(&full, "/proc/%ld/root%s", (long)pid, path) < 0)
-		return error_set_no_memory(error);
-	ret = stat(full, &status) ? -errno : S_ISREG(status.st_mode) ? 0 : -EINVAL;
-	free(full);
+	if (!ret && !S_ISREG(status.st_mode))
+		ret = -EINVAL;
 	if (ret)
 		return error_set(error, ret, "", "cannot find %.256s: %s", path, strerror(-ret));
 	resolve->only_inode = status.st_ino;

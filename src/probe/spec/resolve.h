@@ -86,10 +86,10 @@ typedef int resolve_later_fn(
 void resolve_set_later(struct resolve *resolve, resolve_later_fn *later, void *user);
 /*
  * Adds a file that the program may load later, for the spec that is being resolved. `path` is that
- * of the program, `our_path` leads to the file from here. Does nothing if the file is known.
+ * of the program. The function takes `fd`, the open file, or a negative errno if it could not be
+ * opened. Does nothing if the file is known.
  */
-int resolve_add_later(struct resolve *resolve, const char *path, const char *our_path,
-		struct error *error);
+int resolve_add_later(struct resolve *resolve, const char *path, int fd, struct error *error);
 /* Add only the file that the process has mapped as `path`, as the process names it. */
 int resolve_add_mapped(struct resolve *resolve, pid_t pid, const char *path, struct error *error);
 /*

@@ -442,10 +442,20 @@ def test_other_root():
     os.mkdir(root)
     build("root/waits", "#include <stdio.h>\nint main(void) { puts(\"\"); fflush(stdout); return getchar() == 'x'; }", "-static")
     shutil.copy(PLUG, root)
+    # Absolute links: in the other root directory, they lead to a library, to none and to a folder. Here, it is the other way round.
+    outside = library("outside/liboutside.so.1", 7)
+    os.makedirs(f"{root}{FOLDER}/inside")
+    shutil.copy(PLUG, f"{root}{FOLDER}/inside")
+    for target, link in ((f"{FOLDER}/inside/libplug.so.1", "linked.so"), (outside, "outside.so"), (f"{FOLDER}/inside", "links"),
+                         (os.path.dirname(outside), "outsides")):
+        os.symlink(target, f"{root}/{link}")
     with subprocess.Popen(["chroot", root, "/waits"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
         program.stdout.readline()
         for name, message in (("/libplug.so.1", "pending: /libplug.so.1 is not loaded yet"), (PLUG, f"has not loaded `{PLUG}`"),
-                              ("./plugs/libplug.so.1", "has not loaded `./plugs/libplug.so.1`"), ("libplug", "has not loaded `libplug`")):
+                              ("./plugs/libplug.so.1", "has not loaded `./plugs/libplug.so.1`"), ("libplug", "has not loaded `libplug`"),
+                              ("/linked.so", "pending: /linked.so is not loaded yet"), ("/outside.so", "has not loaded `/outside.so`"),
+                              ("/links/lib*.so.?", "pending: /links/libplug.so.1 is not loaded yet"),
+                              ("/outsides/*", "has not loaded `/outsides/*`"), ("/outsides/liboutside.so.1", "has not loaded `/outsides/libout")):
             result, _ = trace("-p", str(program.pid), "--function", f"{name}:work")
             equal((name, result.status), (name, 1), result.err)
             contains(result.err, message)
