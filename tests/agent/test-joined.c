@@ -241,6 +241,7 @@ static uint64_t fake_over(void)
 #define agent_probes_forked() note("probes")
 #define agent_probes_count() note("count")
 #define agent_probes_update(session, wait) ((void)(session), note_number("probes-update", wait))
+#define agent_probes_note_missing(session) ((void)(session), note("missing"))
 #define agent_probes_leave(session) ((void)(session), note("probes-leave"))
 #define agent_probes_begin() note("probes-begin")
 #define agent_probes_apply() note("probes-apply")
@@ -580,7 +581,7 @@ static void test_child(void **state)
 	session->token = 44;
 	nr_refused = 3;
 	forked_child();
-	are_calls("objects waits begins synchronize pool-reset hang-up(50) void hello(44) recovery again redirect bases probes control lock unlock ends");
+	are_calls("objects waits begins synchronize pool-reset hang-up(50) void hello(44) missing recovery again redirect bases probes control lock unlock ends");
 	assert_true(nr_unmapped == 2 && nr_lost == 6 && !session->gone && !session->orphaned &&
 			session->token == 55);
 	/* Within a callback the rings of the parent stay. */
@@ -592,7 +593,7 @@ static void test_child(void **state)
 	session->socket_is_private = true;
 	*calls = '\0';
 	forked_child();
-	are_calls("objects waits begins synchronize void hello(55) recovery again redirect bases probes control lock unlock ends");
+	are_calls("objects waits begins synchronize void hello(55) missing recovery again redirect bases probes control lock unlock ends");
 	assert_true(nr_unmapped == 0 && nr_lost == 8192);
 	synchronize_result = 0;
 	/* The child cannot report its events to the recorder: nothing is recorded. */
@@ -601,7 +602,7 @@ static void test_child(void **state)
 	is_cut_off = true;
 	*calls = '\0';
 	forked_child();
-	are_calls("objects waits exchanges begins synchronize pool-reset void hello(55) recovery again void redirect bases probes control lock batches unlock ends");
+	are_calls("objects waits exchanges begins synchronize pool-reset void hello(55) missing recovery again void redirect bases probes control lock batches unlock ends");
 	assert_true(nr_unmapped == 4 && session->gone && session->orphaned &&
 			!session->channels[0].producer);
 	is_cut_off = false;

@@ -577,13 +577,33 @@ static void test_update(void **state)
 	update(true);
 	are_calls("drop(6)");
 	assert_true(!session->probes_due && !session->tables && apply_due);
+	/* A forked child: tables are due that it does not have, if the answer is complete. */
+	brings(8, -1);
+	update(true);
+	brings(8, 49);
+	*calls = '\0';
+	agent_probes_note_missing(session);
+	assert_true(!session->probes_due && !incoming.nr);
+	assert_int_equal(agent_probes_receive(9, 4096, 50), 0);
+	agent_probes_note_missing(session);
+	assert_true(!session->probes_due && !incoming.nr);
+	brings(8, 51);
+	brings(9, 52);
+	agent_probes_note_missing(session);
+	are_calls("");
+	assert_true(session->probes_due && agent_probes_due() && !incoming.nr &&
+			!probes_find(session, 9) && probes_find(session, 8));
+	agent_probes_received();
+	update(true);
+	are_calls("drop(8)");
+	assert_true(!session->probes_due && !session->tables);
 	/* Ended tables are released. */
 	*calls = '\0';
 	nr_tables_freed = 0;
 	rests = true;
 	agent_probes_apply();
 	are_calls("calls(0) apply reads(0) retired loader-stop patch-rest places-rest");
-	assert_true(nr_tables_freed == 2 && nr_unmapped == 1 && !ended && !apply_due);
+	assert_true(nr_tables_freed == 3 && nr_unmapped == 1 && !ended && !apply_due);
 	agent_probes_apply();
 	are_calls("");
 }

@@ -222,6 +222,11 @@ void agent_session_rejoin(struct agent_session *session, bool sandboxed, bool wi
 		session->channels[i].producer = producers[i];
 	}
 	if (!session->gone) {
+		/*
+		 * Tables that the recorder has made since the fork, or too late for the parent. The
+		 * generation does not change with them.
+		 */
+		agent_probes_note_missing(session);
 		agent_recovery_begin(session);
 		session->gone = agent_batches_send_again(session) != 0;
 	}

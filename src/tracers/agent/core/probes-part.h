@@ -29,6 +29,11 @@ void agent_probes_begin(void);
 int agent_probes_receive(uint64_t number, uint64_t size, int fd);
 void agent_probes_received(void);
 void agent_probes_update(struct agent_session *session, bool may_wait);
+/*
+ * In a forked child, which keeps the tables of its parent: if the session has sent other ones, ask
+ * it for them later.
+ */
+void agent_probes_note_missing(struct agent_session *session);
 void agent_probes_leave(struct agent_session *session);
 void agent_probes_apply(void);
 void agent_probes_answer(void);

@@ -93,6 +93,11 @@ void agent_probes_update(struct agent_session *session, bool may_wait)
 	(void)may_wait;
 }
 
+void agent_probes_note_missing(struct agent_session *session)
+{
+	(void)session;
+}
+
 void agent_probes_leave(struct agent_session *session)
 {
 	(void)session;

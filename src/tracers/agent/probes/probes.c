@@ -371,10 +371,15 @@ static void probes_start_clock(const struct agent_session *session)
 	probes_start();
 }
 
+void agent_probes_note_missing(struct agent_session *session)
+{
+	for (uint32_t i = 0; incoming.is_complete && i < incoming.nr; i++)
+		session->probes_due |= !probes_find(session, incoming.tables[i].number);
+	agent_probes_begin();
+}
+
 void agent_probes_update(struct agent_session *session, bool may_wait)
 {
-	uint32_t i;
-
 	agent_probes_count();
 	if (!incoming.is_complete) {
 		agent_probes_begin();
@@ -382,16 +387,14 @@ void agent_probes_update(struct agent_session *session, bool may_wait)
 	}
 	probes_end_unnamed(session);
 	if (!may_wait) {
-		for (i = 0; i < incoming.nr; i++)
-			session->probes_due |= !probes_find(session, incoming.tables[i].number);
+		agent_probes_note_missing(session);
 		apply_due |= session->tables != NULL;
-		agent_probes_begin();
 		return;
 	}
 	session->probes_due = false;
 	if (incoming.nr)
 		probes_start_clock(session);
-	for (i = 0; i < incoming.nr; i++) {
+	for (uint32_t i = 0; i < incoming.nr; i++) {
 		struct probes_table *table = probes_find(session, incoming.tables[i].number);
 
 		/*
