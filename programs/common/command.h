@@ -674,6 +674,8 @@ int cmd_probe_disable(const struct parsed *parsed);
  * those that it finds.
  */
 load_probes probe_load;
+/* The same for the pending probes of a file, when it is executed (CONTROL_SET_PENDING). */
+int cmd_probe_set_pending(const struct parsed *parsed);
 int cmd_trace(const struct parsed *parsed);
 int cmd_report(const struct parsed *parsed);
 int cmd_leaks(const struct parsed *parsed);

@@ -3,6 +3,7 @@
  * side-more: the verbs that read traces and programs and need the large libraries. `side` parses
  * the command line, runs the other verbs itself, and executes this program for these (more.h).
  */
+#include "programs/common/ask.h"
 #include "programs/common/command.h"
 #include "programs/side/cli/confine.h"
 #include "programs/side/cli/more.h"
@@ -126,6 +127,8 @@ int main(int argc, char **argv)
 				"do not start this program by hand: `side` runs it for some of its verbs");
 	else if (!strcmp(argv[0], MORE_EXPLAIN))
 		status = session_unmatched(&parsed);
+	else if (!strcmp(argv[0], CONTROL_SET_PENDING))
+		status = cmd_probe_set_pending(&parsed);
 	else
 		status = side_more_run_verb(&parsed);
 	progress_end();

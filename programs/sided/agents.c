@@ -196,8 +196,12 @@ static int sided_agent_send_welcome(
 
 void agent_welcome(struct daemon *daemon, struct sided_agent *agent)
 {
-	int ret = sided_agent_send_welcome(daemon, agent, NULL);
+	int ret;
 
+	/* It gets the WELCOME later, with all changes. */
+	if (agent->is_delayed && agent->program && pending_delays(daemon, agent->program))
+		return;
+	ret = sided_agent_send_welcome(daemon, agent, NULL);
 	agent->is_delayed = false;
 	loop_cancel(daemon, &agent->timer);
 	agent->welcome_is_pending = ret == -EAGAIN || ret == -ENOBUFS;
@@ -228,17 +232,19 @@ static void sided_agent_delay_ended(struct daemon *daemon, struct timer *timer)
 
 	if (agent->program)
 		workers_count_unrecorded(daemon, agent->program);
+	agent->is_delayed = false;
 	agent_welcome(daemon, agent);
 }
 
 /*
- * Delays the WELCOME if a session's process is starting: the program would find no recorder there,
+ * Delays the WELCOME if the program has pending probes, or if a session's process is starting: the program would find no recorder there,
  * and would lose its events until it is notified. All programs are notified when the process is
  * ready.
  */
 static void sided_agent_welcome_when_ready(struct daemon *daemon, struct sided_agent *agent)
 {
 	agent->is_delayed = sided_agent_session_is_starting(daemon);
+	agent->is_delayed |= agent->program && pending_begin(daemon, agent->program);
 	if (agent->is_delayed) {
 		loop_timer(daemon, &agent->timer, LIMIT_HOLD_MS, sided_agent_delay_ended);
 		return;
@@ -246,6 +252,22 @@ static void sided_agent_welcome_when_ready(struct daemon *daemon, struct sided_a
 	if (agent->program)
 		workers_count_unrecorded(daemon, agent->program);
 	agent_welcome(daemon, agent);
+}
+
+void agents_continue(struct daemon *daemon)
+{
+	struct sided_program *program, *next;
+
+	if (sided_agent_session_is_starting(daemon))
+		return;
+	for (size_t i = 0; i < PROGRAM_BUCKETS; i++) {
+		for (program = daemon->programs[i]; program; program = next) {
+			next = program->next;
+			if (program->agent && program->agent->is_delayed &&
+					!pending_begin(daemon, program))
+				agent_welcome(daemon, program->agent);
+		}
+	}
 }
 
 /* Call if the peer violates the protocol: sends the reason, and closes only this connection. */

@@ -312,6 +312,7 @@ static void close_daemon(struct daemon *daemon)
 	sided_report_suppressed(daemon, NULL);
 	operations_close(daemon);
 	clients_close(daemon);
+	pending_close(daemon);
 	sessions_close(daemon);
 	agents_close(daemon);
 	programs_close(daemon);

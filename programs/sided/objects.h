@@ -12,6 +12,7 @@
  *   status_query   the call that it belongs to   the end of that call
  *   session_entry  daemon->sessions              session_remove(), sessions_close()
  *   sided_worker   its session_entry             worker_close()
+ *   resolution     daemon->resolutions           pending_remove()
  *   sided_agent    itself, until it hangs up     agent_close()
  *   sided_program  daemon->programs              program_close()
  *   rendezvous     daemon->rendezvous_list       sided_rendezvous_remove_rendezvous(),

@@ -513,26 +513,30 @@ static int prepare_change(struct daemon *daemon, struct operation *operation, st
 {
 	const struct session_entry *entry = operation->entry;
 	int ret = definition_copy(entry->definition, &operation->change, error);
+	bool is_pending;
 	size_t i;
 
 	if (!ret)
 		ret = definition_change(operation->change, operation->verb, operation->request,
 				entry->state != SESSION_DEFINED, &operation->changed, error);
-	if (ret || !operation->change ||
-			operation->change->last_table == entry->definition->last_table)
+	if (ret || !operation->change || strcmp(operation->verb, "enable-probe") != 0)
 		return ret;
-	operation->number = operation->change->last_table;
+	/* A pending probe has no table. */
+	is_pending = operation->change->last_table == entry->definition->last_table;
+	operation->number = is_pending ? 0 : operation->change->last_table;
 	/* The system's daemon probes only processes that the requester could probe without it. */
 	for (i = 0; daemon->system && operation->uid && i < operation->change->nr_probes; i++) {
 		struct definition_probe *probe = &operation->change->probes[i];
 
-		if (probe->table != operation->number)
+		/* The new probe is the last one. */
+		if (i + 1 < operation->change->nr_probes)
 			continue;
 		probe->target.of_user = true;
 		probe->target.access = (struct access){
 				.uid = operation->uid, .has_gid = true, .gid = operation->gid};
 	}
-	return table_store(daemon, entry, operation->number, operation->table, error);
+	return is_pending ? 0
+			  : table_store(daemon, entry, operation->number, operation->table, error);
 }
 
 static void operation_start(struct daemon *daemon, struct operation *operation)

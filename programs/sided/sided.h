@@ -16,6 +16,7 @@
  *     handover.c        descriptors that clients send
  *     sessions.c        sessions and their state files
  *     tables.c          probe tables, stored beside the state files
+ *     pending.c         probes of files that did not exist when they were requested
  *     boot.c            sessions in which programs recorded before the daemon started
  *     workers.c         session processes: start, requests, restart
  *     agents.c          connections of programs
@@ -63,7 +64,9 @@
 #define LIMIT_UNIDENTIFIED 512 /* connections of programs that have not identified themselves */
 #define LIMIT_UNIDENTIFIED_OF_USER 256
 #define LIMIT_UNIDENTIFIED_MS 3000 /* timeout of their identification */
-#define LIMIT_HOLD_MS 1500 /* maximum delay of a new program while a session's process starts */
+#define LIMIT_HOLD_MS 1500     /* maximum delay of a new program while a session's process starts */
+#define LIMIT_RESOLUTIONS 16   /* processes that resolve pending probes, and their failures */
+#define LIMIT_RESOLVE_MS 60000 /* maximum time of such a process */
 #define LIMIT_PROGRAMS_OF_USER 16384
 #define LIMIT_PROGRAM_FLOORS 16
 #define LIMIT_SESSIONS 256
@@ -178,6 +181,8 @@ struct daemon {
 
 	struct session_entry *sessions;
 	size_t nr_sessions;
+	struct resolution *resolutions; /* pending.c */
+	unsigned int nr_resolutions;
 	struct operation *waiting; /* operations that wait for programs */
 
 	/* The last programs that had the agent of another release. */
@@ -499,10 +504,12 @@ struct sided_agent {
 	struct sided_program *program; /* NULL until ARRIVE (a reference) */
 	struct rendezvous *rendezvous; /* or NULL (a reference) */
 	bool welcome_is_pending;       /* a WELCOME must be sent when the socket accepts it */
-	bool is_delayed;               /* its first WELCOME waits for a recorder */
+	bool is_delayed; /* its first WELCOME waits for a recorder or for pending probes */
 };
 
 void agents_ready(struct daemon *daemon, struct sided_watch *watch, uint32_t events);
+/* Sends the first WELCOME to the programs that need not wait any more. */
+void agents_continue(struct daemon *daemon);
 void agent_close(struct daemon *daemon, struct sided_agent *agent);
 void agents_close(struct daemon *daemon);
 /* Sends a WELCOME with the newest serial, now or as soon as the socket accepts it. */
@@ -545,6 +552,20 @@ struct json_object *programs_json(struct daemon *daemon, uid_t scope);
 size_t programs_count(struct daemon *daemon, uid_t scope);
 /* True if this process is notified of changes, or asks before its next event. */
 bool program_is_reachable(struct daemon *daemon, pid_t pid);
+
+/* ---- pending.c: probes of files that did not exist ---- */
+
+/*
+ * Call when a program arrives. Returns true if its pending probes are being resolved: then the
+ * program must wait for agents_continue().
+ */
+bool pending_begin(struct daemon *daemon, const struct sided_program *program);
+/* True while side-more resolves pending probes of the program. */
+bool pending_delays(const struct daemon *daemon, const struct sided_program *program);
+/* Returns why the pending probes of this file could not be resolved, or NULL. */
+const char *pending_failure(
+		const struct daemon *daemon, const struct session_entry *entry, const char *exe);
+void pending_close(struct daemon *daemon);
 
 /* ---- handover.c: descriptors that clients send ---- */
 

@@ -157,19 +157,43 @@ static void query_less(struct query *query)
 	object_close(query->daemon, &query->object);
 }
 
+/* Adds the reason to each pending probe that could not be resolved. */
+static bool sided_status_add_failures(const struct daemon *daemon,
+		const struct session_entry *entry, struct json_object *answer)
+{
+	struct json_object *probes, *exe;
+	size_t nr, i;
+
+	if (!json_object_object_get_ex(answer, "probes", &probes) ||
+			!json_object_is_type(probes, json_type_array))
+		return true;
+	nr = json_object_array_length(probes);
+	for (i = 0; i < nr; i++) {
+		struct json_object *probe = json_object_array_get_idx(probes, i);
+		const char *why;
+
+		if (json_object_object_get_ex(probe, "table", NULL) ||
+				!json_object_object_get_ex(probe, "exe", &exe))
+			continue;
+		why = pending_failure(daemon, entry, json_object_get_string(exe));
+		if (why && !json_put_text(probe, "why", why))
+			return false;
+	}
+	return true;
+}
+
 static void sided_status_merge_statistics(struct daemon *daemon, struct session_entry *entry,
 		struct sided_object *user, struct json_object *answer, const struct error *error)
 {
 	const struct status_query *question = container_of(user, struct status_query, object);
 	struct query *query = question->query;
 
-	(void)daemon;
-	(void)entry;
 	if (error) {
 		/* Report the error instead of the statistics. */
 		if (!json_put_text(question->about, "error", error->text))
 			query->is_incomplete = true;
 	} else {
+		query->is_incomplete |= !sided_status_add_failures(daemon, entry, answer);
 		json_object_object_foreach(answer, name, value)
 		{
 			bool is_long = json_object_is_type(value, json_type_array);

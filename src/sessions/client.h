@@ -28,6 +28,12 @@ struct control_client;
 
 #define CONTROL_FOREVER (-1)
 
+/*
+ * argv[0] with which the daemon starts `side-more` to resolve pending probes, with the arguments
+ * enable-event -s SESSION --exe FILE '*'.
+ */
+#define CONTROL_SET_PENDING "side-set-pending"
+
 enum control_where {
 	CONTROL_USER,   /* the user's own daemon */
 	CONTROL_SYSTEM, /* the one in /run/side */
@@ -67,6 +73,9 @@ int control_call(struct control_client *client, struct json_object *request, int
  *     "pid"      4711 and "started" (session_process_start()): this process and its children; or
  *                "exe" "/usr/bin/redis-server": each program of this file; or neither: all
  *     "channel", "filter", "event-context", "timeout"    as in "enable-event"
+ *
+ *     "pending"  true, with "exe" and without a descriptor: the file does not exist yet. The daemon
+ *                starts CONTROL_SET_PENDING when a program executes the file
  *
  * The answer has "generation", "changed", "pending", "unchanged", and the array "probes"
  * (definition.h, struct definition_probe, with the reports of programs).

@@ -164,13 +164,18 @@ int change_enable_probe(struct definition_edit *change)
 	struct definition *definition = change->definition;
 	struct definition_channel *channel = NULL;
 	struct definition_probe *probe = definition_add_probe(definition, change->error);
-	bool done = true;
+	bool done = true, is_pending = false;
 	size_t i;
 	int ret;
 
 	if (!probe)
 		return change->error->code;
 	ret = definition_read_probe(probe, change->request, change->error);
+	if (!ret)
+		ret = json_flag(change->request, "pending", &is_pending, change->error);
+	if (!ret && is_pending && !probe->target.exe)
+		ret = error_set_kind(change->error, ERROR_USAGE, -EINVAL, NULL,
+				"a pending probe names no file: \"exe\"");
 	if (!ret)
 		ret = change_enable_rule(change, &channel);
 	if (ret)
@@ -181,7 +186,8 @@ int change_enable_probe(struct definition_edit *change)
 			done = succeed(definition, channel, i);
 	if (!done || !join_rule(channel))
 		return error_set_no_memory(change->error);
-	definition->probes[definition->nr_probes - 1].table = ++definition->last_table;
+	if (!is_pending)
+		definition->probes[definition->nr_probes - 1].table = ++definition->last_table;
 	change->changed = true;
 	return 0;
 }

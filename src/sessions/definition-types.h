@@ -66,8 +66,8 @@ struct definition_track {
  *
  * or with "exe" instead of "pid", or with neither for all programs. Answers and `status` have such
  * objects in "probes", too. There they also have "state" ("set"; "waiting": no program was notified
- * yet; "stopped"; "no table": loaded from a file, must be enabled again) and "programs", the report
- * of each program (src/recorder/core/probes.h).
+ * yet; "stopped"; "pending": the file must be executed first; "no table": loaded from a file, must
+ * be enabled again) and "programs", the report of each program (src/recorder/core/probes.h).
  */
 struct definition_probe {
 	struct definition_strings events; /* provider:event; at least one */

@@ -165,8 +165,10 @@ def test_never(others):
         done = call(side, "enable-event", "counted", "-s", "never", "--exe", other, "--function", "counted", status=1)
         expect("cannot set the probe: " in done.stderr, f"{kind}: {done.stderr}")
         expect(kind != "static" or (reason in done.stderr and "--global" in done.stderr), f"{kind}: {done.stderr}")
-    done = call(side, "enable-event", "counted", "-s", "never", "--exe", path("nothing"), "--function", "counted", status=1)
-    expect("there is no file" in done.stderr, done.stderr)
+    os.symlink(path("nothing"), path("dangling"))
+    for nothing in (path("dangling"), path("no/such/../file"), path("no/such/")):
+        done = call(side, "enable-event", "counted", "-s", "never", "--exe", nothing, "--function", "counted", status=1)
+        expect("there is no file" in done.stderr, done.stderr)
     expect("probe:counted" not in call(side, "status", "never").stdout, "no probe is part of the session")
     call(side, "destroy", "never")
 
@@ -184,6 +186,70 @@ def test_two_sessions(program):
     expect_equal(totals("two"), {"probe:counted": 107}, "session two")
     call(side, "destroy", "one")
     call(side, "destroy", "two")
+
+
+def state(session, event="probe:counted"):
+    """The state of the probe in the JSON of `status`, and why it cannot be set."""
+    probes = json.loads(call(side, "status", session, "--json").stdout)["probes"]
+    return next((probe["state"], probe.get("why", "")) for probe in probes if probe["event"] == [event])
+
+
+def test_later_file(program):
+    """A file that does not exist yet: its first program has the probe from the beginning."""
+    later = path("later/bin/program")
+    for name in ("first", "second"):
+        call(side, "create", name, "-o", path(name))
+        done = call(side, "enable-event", "counted", "-s", name, "--exe", later, "--function", "counted")
+        expect("when " + later + " exists" in done.stderr, done.stderr)
+        call(side, "start", name)
+        expect_equal(state(name), ("pending", ""), "the file does not exist")
+        expect("pending: no such file" in call(side, "status", name).stdout, "status")
+    os.makedirs(os.path.dirname(later))
+    shutil.copy(program, later)
+    expect("pending: no process yet" in call(side, "status", "first").stdout, "status")
+    call(side, "run", "--", later, "23", status=3)
+    call(side, "run", "--", "sh", "-c", f"{later} 29 & {later} 31; wait")
+    for name in ("first", "second"):
+        expect_equal(state(name), ("set", ""), "the programs have had the probe")
+        call(side, "stop", name)
+        expect_equal(sorted(counts(name).values()), [23, 29, 31], "the calls of each process")
+        call(side, "destroy", name)
+
+
+def test_later_perl():
+    """A copy of an interpreter, which is installed after the session has started."""
+    later = path("perl-of-later")
+    create("perl", ("perl", later, "Perl_sv_setsv_flags"))
+    call(side, "start", "perl")
+    shutil.copy(PERL, later)
+    for nr in (500, 1500):
+        call(side, "run", "--", later, "-e", "for (1..%d) { $x = $_ }" % nr)
+    call(side, "stop", "perl")
+    few, many = sorted(counts("perl").values())
+    expect_equal(many - few, 1000, "calls of the first and of the second program")
+    call(side, "destroy", "perl")
+
+
+def test_later_failure(program):
+    """A file without the function: the reason is reported, and another file is tried again."""
+    later = path("other")
+    call(side, "create", "wrong", "-o", path("wrong"))
+    call(side, "enable-event", "counted", "-s", "wrong", "--exe", later, "--function", "counted", "--filter", "$ctx.procname != \"x\"")
+    call(side, "start", "wrong")
+    shutil.copy("/usr/bin/true", later)
+    for _ in range(2):
+        call(side, "run", "--", later)
+        expect_equal(state("wrong")[0], "pending", "the file has no such function")
+        expect("counted" in state("wrong")[1], state("wrong")[1])
+    expect("pending: " + state("wrong")[1] in call(side, "status", "wrong").stdout, "the reason in status")
+    os.unlink(later)
+    shutil.copy(program, later)
+    call(side, "run", "--", later, "37", status=3)
+    # The rule of the probe has kept its filter.
+    expect("procname" in call(side, "status", "wrong", "--json").stdout, "the filter")
+    call(side, "stop", "wrong")
+    expect_equal(totals("wrong"), {"probe:counted": 37}, "another file")
+    call(side, "destroy", "wrong")
 
 
 def test_unchanged(program):
@@ -289,6 +355,10 @@ if compiled:
         test_counts(compiled)
         test_languages()
         test_two_sessions(compiled)
+        test_later_file(compiled)
+        test_later_failure(compiled)
+        if os.access(PERL, os.X_OK):
+            test_later_perl()
         test_unchanged(compiled)
         foreign = compile_others()
         test_never(foreign)

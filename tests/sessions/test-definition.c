@@ -458,6 +458,31 @@ static void assert_probes(const struct definition *definition, const char *expec
 	json_object_put(wanted);
 }
 
+/* A pending probe has no table until the probe is requested again. */
+static void test_pending_probes(void **unused)
+{
+	struct definition *s = create();
+
+	(void)unused;
+	assert_int_equal(
+			change(s, "enable-probe", true,
+					"{" MALLOC
+					",\"exe\":\"/x\",\"pending\":true,\"filter\":\"size > 8\"}"),
+			1);
+	assert_int_equal(s->last_table, 0);
+	assert_probes(s, "[{" MALLOC ",\"channel\":\"ring\",\"exe\":\"/x\"}]");
+	assert_int_equal(change(s, "enable-probe", true,
+					 "{" MALLOC ",\"exe\":\"/x\",\"filter\":\"size > 8\"}"),
+			1);
+	assert_probes(s, "[{" MALLOC ",\"channel\":\"ring\",\"exe\":\"/x\",\"table\":1}]");
+	assert_rules(s, "[{\"event\":[\"probe:malloc\",\"probe:malloc_return\"],\"filter\":\"size > 8\"}]");
+	assert_int_equal(change(s, "enable-probe", true,
+					 "{" MALLOC ",\"pid\":7,\"started\":99,\"pending\":true}"),
+			-EINVAL);
+	assert_int_equal(change(s, "enable-probe", true, "{" MALLOC ",\"pending\":true}"), -EINVAL);
+	definition_free(s);
+}
+
 static void test_probes(void **unused)
 {
 	struct definition *s = create();
@@ -612,6 +637,7 @@ int main(void)
 			cmocka_unit_test(test_checked),
 			cmocka_unit_test(test_round),
 			cmocka_unit_test(test_probes),
+			cmocka_unit_test(test_pending_probes),
 			cmocka_unit_test(test_probes_refused),
 			cmocka_unit_test(test_errors_travel),
 	};

@@ -124,6 +124,22 @@ bool worker_pass(struct daemon *daemon, struct session_entry *entry, int fd)
 	return takes_pass;
 }
 
+static bool is_resolving;
+
+bool pending_begin(struct daemon *daemon, const struct sided_program *program)
+{
+	(void)daemon;
+	(void)program;
+	return is_resolving;
+}
+
+bool pending_delays(const struct daemon *daemon, const struct sided_program *program)
+{
+	(void)daemon;
+	(void)program;
+	return is_resolving;
+}
+
 void workers_count_unrecorded(struct daemon *daemon, struct sided_program *program)
 {
 	(void)daemon;

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* ---- options from the definition ---- */
 
@@ -281,12 +282,9 @@ static const char *probe_reenable_refusal_text(struct json_object *probe, char *
 
 	if (!pid && !*exe)
 		return "it names no program";
-	if (*exe && stat(exe, &status)) {
-		if (errno == ENOENT || errno == ENOTDIR)
-			snprintf(text, space, "the file %.256s does not exist any more", exe);
-		else
-			snprintf(text, space, "cannot read the file %.256s: %s", exe,
-					strerror(errno));
+	/* A file that does not exist is pending. */
+	if (*exe && stat(exe, &status) && errno != ENOENT && errno != ENOTDIR) {
+		snprintf(text, space, "cannot read the file %.256s: %s", exe, strerror(errno));
 		return text;
 	}
 	if (!pid)
@@ -354,4 +352,48 @@ int probe_load(const struct parsed *parsed, struct ask *ask, const char *session
 		worst = status > worst ? status : worst;
 	}
 	return worst;
+}
+
+/* ---- a file that did not exist ---- */
+
+/* Requested again, a probe of another user would get the rights of this one. */
+static bool probe_reenable_is_own(struct json_object *probe)
+{
+	return !json_object_object_get_ex(probe, "uid", NULL) ||
+			ask_number(probe, "uid") == geteuid();
+}
+
+static bool probe_reenable_is_pending(struct json_object *probe, const char *exe)
+{
+	return !ask_number(probe, "table") && !strcmp(ask_text(probe, "exe"), exe) &&
+			probe_reenable_is_own(probe);
+}
+
+/* The daemon starts this when the file is executed. It has no output unless a probe fails. */
+int cmd_probe_set_pending(const struct parsed *parsed)
+{
+	struct json_object *answer = NULL, *sessions, *definition = NULL, *probes, *probe;
+	const char *exe = parsed->options.control.exe, *session = parsed->options.control.session;
+	int status, worst = COMMAND_DONE;
+	struct ask ask;
+
+	status = ask_connect(&ask, parsed->options.control.system, true);
+	if (status)
+		return status;
+	status = ask_call(&ask, control_request("status", session), ASK_TIMEOUT_MS, &answer);
+	sessions = status ? NULL : ask_list(answer, "sessions");
+	if (sessions && json_object_array_length(sessions))
+		json_object_object_get_ex(
+				json_object_array_get_idx(sessions, 0), "definition", &definition);
+	probes = definition ? ask_list(definition, "probes") : NULL;
+	for (size_t i = 0; probes && i < json_object_array_length(probes); i++) {
+		probe = json_object_array_get_idx(probes, i);
+		if (!probe_reenable_is_pending(probe, exe))
+			continue;
+		status = load_probe(parsed, &ask, probe, ask_list(definition, "channels"), session);
+		worst = status > worst ? status : worst;
+	}
+	json_object_put(answer);
+	ask_close(&ask);
+	return status > worst ? status : worst;
 }

@@ -11,6 +11,7 @@
 #include "programs/common/command.h"
 #include "executable.h"
 #include "enable.h"
+#include "enable-pending.h"
 #include "global.h"
 #include "list.h"
 #include "request-check.h"
@@ -58,8 +59,13 @@ static int find_exe(struct enabling *enabling)
 {
 	const struct control_options *options = enabling->options;
 	struct probe_exe exe;
-	int status = probe_exe_find(options->exe, &exe);
+	int status;
 
+	enabling->is_pending =
+			!options->global.on && probe_pending_path(options->exe, enabling->exe);
+	if (enabling->is_pending)
+		return COMMAND_DONE;
+	status = probe_exe_find(options->exe, &exe);
 	if (status)
 		return status;
 	/*
@@ -179,7 +185,9 @@ static int make_request(const struct enabling *enabling, const struct spec_optio
 		if (!resolve_is_context(enabling->contexts.items[i]))
 			ask_add_text(*ret_request, "event-context", enabling->contexts.items[i]);
 	}
-	if (!status)
+	if (!status && enabling->is_pending)
+		probe_add_pending(*ret_request, &spec->spec);
+	else if (!status)
 		status = probe_add_events(*ret_request, enabling->table);
 	if (status) {
 		json_object_put(*ret_request);
@@ -221,13 +229,35 @@ static int enable_attach(struct enabling *enabling, struct ask *ask, struct json
 	return status ? status : probe_modes(ask, &enabling->target, modes);
 }
 
+/* Store the spec in the session. The daemon has it resolved when a program executes the file. */
+static int probe_enable_later(struct enabling *enabling, struct ask *ask,
+		const struct spec_options *spec, const char *session)
+{
+	struct json_object *request, *answer;
+	int status = make_request(enabling, spec, session, &request);
+
+	if (!status)
+		status = ask_call(ask, request, ASK_TIMEOUT_MS + 10000, &answer);
+	if (status)
+		return status;
+	if (enabling->parsed->common.json)
+		status = ask_print_json(enabling->parsed->verb->name, answer);
+	else
+		probe_pending_report(&spec->spec, enabling->exe);
+	json_object_put(answer);
+	return status;
+}
+
 /* Resolve the spec, attach the agent, send the request. */
 int probe_enable(struct enabling *enabling, struct ask *ask, const struct spec_options *spec,
 		const char *session)
 {
 	struct json_object *modes = NULL;
-	int status = probe_resolve(&enabling->target, &spec->spec, &enabling->table);
+	int status;
 
+	if (enabling->is_pending)
+		return probe_enable_later(enabling, ask, spec, session);
+	status = probe_resolve(&enabling->target, &spec->spec, &enabling->table);
 	if (!status && enabling->target.pid)
 		status = probe_sees_proc(enabling->target.pid,
 				"use `side enable-event NAME --global --exe FILE`: the kernel watches the location");

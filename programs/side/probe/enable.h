@@ -14,7 +14,8 @@ struct enabling {
 	const struct control_options *options;
 	struct probe_target target;
 	char exe[PATH_MAX];
-	pid_t files_of;            /* with --global: a process that has mapped the files to probe */
+	bool is_pending; /* `exe` does not exist yet: the spec is resolved when it is executed */
+	pid_t files_of;  /* with --global: a process that has mapped the files to probe */
 	struct text_list contexts; /* one per item */
 	int table;
 	struct probe_kernel kernel;   /* the sites that the kernel watches */

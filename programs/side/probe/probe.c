@@ -57,6 +57,12 @@ int cmd_probe_context(const struct parsed *parsed)
 	return missing();
 }
 
+int cmd_probe_set_pending(const struct parsed *parsed)
+{
+	(void)parsed;
+	return missing();
+}
+
 /* On this processor there are no probes. */
 int cmd_probe_disable(const struct parsed *parsed)
 {

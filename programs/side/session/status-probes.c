@@ -12,6 +12,7 @@
 #include <json-c/json.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* The methods of probes: the name in the protocol, and the text. */
 static const struct {
@@ -111,6 +112,15 @@ static void status_probes_print_target(struct json_object *probe)
 		fputs("in all programs", stdout);
 }
 
+static const char *status_probes_pending_reason(struct json_object *probe)
+{
+	struct stat file;
+
+	if (*ask_text(probe, "why"))
+		return ask_text(probe, "why");
+	return stat(ask_text(probe, "exe"), &file) ? "no such file" : "no process yet";
+}
+
 static void status_probes_print_probe(
 		struct json_object *probe, const char *strong, const char *plain)
 {
@@ -130,6 +140,10 @@ static void status_probes_print_probe(
 	status_probes_print_target(probe);
 	if (!strcmp(state, "no table"))
 		printf("  %snot resolved: enable it again%s", strong, plain);
+	else if (!strcmp(state, "pending") && *ask_text(probe, "exe"))
+		printf("  pending: %s",
+				format_printable(status_probes_pending_reason(probe), text,
+						sizeof(text)));
 	else if (*state)
 		printf("  %s", state);
 	putchar('\n');

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Request probes of a file that does not exist yet: the session stores the spec without a table.
+ *
+ * When a program executes the file, the daemon delays it, and starts cmd_probe_set_pending() for the
+ * user of the probe (programs/sided/pending.c).
+ */
+#include "enable-pending.h"
+
+#include "programs/common/ask.h"
+#include "programs/common/message.h"
+
+#include "probe/spec/resolve.h"
+
+#include <errno.h>
+#include <json-c/json.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ---- the file ---- */
+
+/* Returns the name of the file in its directory. NULL: the path names a directory. */
+static const char *pending_file_name(const char *requested)
+{
+	const char *slash = strrchr(requested, '/'), *name = slash ? slash + 1 : requested;
+
+	return *name && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 ? name : NULL;
+}
+
+/* The directory can be missing, too. Then only a path without links and dots is certain. */
+static bool pending_is_canonical(const char *path)
+{
+	return *path == '/' && !strstr(path, "//") && !strstr(path, "/./") && !strstr(path, "/../");
+}
+
+bool probe_pending_path(const char *requested, char path[PATH_MAX])
+{
+	const char *name = pending_file_name(requested);
+	char directory[PATH_MAX], canonical[PATH_MAX];
+	struct stat status;
+	int size;
+
+	if (!name || strlen(requested) >= PATH_MAX || !lstat(requested, &status) ||
+			(errno != ENOENT && errno != ENOTDIR) || !strncmp(requested, "/proc/", 6))
+		return false;
+	snprintf(directory, sizeof(directory), "%.*s", (int)(name - requested), requested);
+	if (!realpath(*directory ? directory : ".", canonical)) {
+		if (errno != ENOENT || !pending_is_canonical(requested))
+			return false;
+		size = snprintf(path, PATH_MAX, "%s", requested);
+	} else {
+		size = snprintf(path, PATH_MAX, "%s/%s", canonical[1] ? canonical : "", name);
+	}
+	return size < PATH_MAX;
+}
+
+/* ---- the request ---- */
+
+void probe_add_pending(struct json_object *request, const struct probe_spec *spec)
+{
+	const char *provider = strchr(spec->name, ':') ? "" : RESOLVE_PROVIDER ":";
+	char name[600];
+
+	ask_add(request, "pending", json_object_new_boolean(true));
+	snprintf(name, sizeof(name), "%s%.550s", provider, spec->name);
+	ask_add_text(request, "event", name);
+	if (!spec->exits)
+		return;
+	strcat(name, "_return");
+	ask_add_text(request, "event", name);
+}
+
+void probe_pending_report(const struct probe_spec *spec, const char *file)
+{
+	message_note_hint(
+			"`side run -- COMMAND` starts programs that get the probe, also without libside",
+			"%.256s is part of the session; it is set when %.256s exists and is executed",
+			spec->name, file);
+}

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Resolves the pending probes of a session when a program executes their file, which did not exist
+ * when the user requested the probes.
+ *
+ * Only side-more can read debug information. The daemon starts it for the user of the probe, with
+ * that user's rights, and delays the program until it has ended. It resolves the specs, and replaces
+ * the pending probes by an ordinary request. A failure is remembered until the file or the session
+ * changes: otherwise each start of the program would repeat it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "sessions/client.h"
+#include "sided.h"
+
+struct resolution {
+	struct sided_object object;
+	struct resolution *next;
+	struct sided_watch watch; /* the pidfd of side-more; fd -1: it has ended and failed */
+	struct timer timer;
+	int output;                  /* memfd with the messages of side-more; -1: none */
+	struct session_entry *entry; /* a reference */
+	char *exe;
+	uint64_t generation; /* of the session */
+	struct statx file;   /* the executed file */
+	char why[ERROR_TEXT_SIZE];
+};
+
+static void pending_destroy(struct daemon *daemon, struct sided_object *object)
+{
+	struct resolution *resolution = container_of(object, struct resolution, object);
+
+	ref_set(daemon, resolution->entry, NULL);
+	free(resolution->exe);
+	free(resolution);
+}
+
+static void pending_remove(struct daemon *daemon, struct resolution *resolution)
+{
+	struct resolution **at = &daemon->resolutions;
+
+	while (*at != resolution)
+		at = &(*at)->next;
+	*at = resolution->next;
+	daemon->nr_resolutions--;
+	loop_cancel(daemon, &resolution->timer);
+	if (resolution->watch.fd >= 0) {
+		syscall(SYS_pidfd_send_signal, resolution->watch.fd, SIGKILL, NULL, 0);
+		loop_unwatch(daemon, &resolution->watch);
+	}
+	if (resolution->output >= 0)
+		close(resolution->output);
+	object_close(daemon, &resolution->object);
+}
+
+void pending_close(struct daemon *daemon)
+{
+	while (daemon->resolutions)
+		pending_remove(daemon, daemon->resolutions);
+}
+
+/* ---- the probes ---- */
+
+static bool pending_is_for(const struct definition_probe *probe, const char *exe)
+{
+	return !probe->table && probe->target.exe && !strcmp(probe->target.exe, exe);
+}
+
+/*
+ * Returns a pending probe of this file in the session, or NULL. Root can have probes in the session
+ * of a member of the group: then returns one of the member, whose specs root must not resolve.
+ */
+static const struct definition_probe *pending_find(
+		const struct session_entry *entry, const char *exe)
+{
+	const struct definition_probe *found = NULL;
+
+	for (size_t i = 0; !entry->object.is_closed && i < entry->definition->nr_probes; i++) {
+		const struct definition_probe *probe = &entry->definition->probes[i];
+
+		if (pending_is_for(probe, exe) && (!found || probe->target.of_user))
+			found = probe;
+	}
+	return found;
+}
+
+static struct resolution *pending_find_resolution(
+		const struct daemon *daemon, const struct session_entry *entry, const char *exe)
+{
+	struct resolution *resolution = daemon->resolutions;
+
+	while (resolution && (resolution->entry != entry || strcmp(resolution->exe, exe) != 0))
+		resolution = resolution->next;
+	return resolution;
+}
+
+static bool pending_is_same_inode(const struct statx *one, const struct statx *other)
+{
+	return one->stx_dev_major == other->stx_dev_major &&
+			one->stx_dev_minor == other->stx_dev_minor &&
+			one->stx_ino == other->stx_ino;
+}
+
+static bool pending_is_same_file(const struct statx *one, const struct statx *other)
+{
+	return pending_is_same_inode(one, other) && one->stx_size == other->stx_size &&
+			one->stx_mtime.tv_sec == other->stx_mtime.tv_sec &&
+			one->stx_mtime.tv_nsec == other->stx_mtime.tv_nsec;
+}
+
+/*
+ * Programs report their path themselves, so the daemon compares it with the link in /proc. The link
+ * is a path below the program's root directory. Follows no other link: the file can be on a file
+ * system of another user, which need not answer.
+ */
+static bool pending_executes(const struct sided_program *program, struct statx *ret_file)
+{
+	char link[64], path[PATH_MAX];
+	struct statx own, root;
+	ssize_t size;
+
+	snprintf(link, sizeof(link), "/proc/%d/root", (int)program->pid);
+	if (statx(AT_FDCWD, "/", AT_STATX_DONT_SYNC, STATX_INO, &own) ||
+			statx(AT_FDCWD, link, AT_STATX_DONT_SYNC, STATX_INO, &root) ||
+			!pending_is_same_inode(&own, &root))
+		return false;
+	snprintf(link, sizeof(link), "/proc/%d/exe", (int)program->pid);
+	size = readlink(link, path, sizeof(path) - 1);
+	path[size > 0 ? size : 0] = '\0';
+	return !strcmp(path, program->exe) &&
+			!statx(AT_FDCWD, link, AT_STATX_DONT_SYNC, STATX_BASIC_STATS, ret_file);
+}
+
+/* ---- side-more ---- */
+
+/* A user keeps the group that permits the connection to the daemon. */
+static bool pending_become(const struct daemon *daemon, const struct access *access)
+{
+	gid_t group = daemon->group;
+
+	return access->has_gid && !setgroups(group != (gid_t)-1, &group) &&
+			!setresgid(access->gid, access->gid, access->gid) &&
+			!setresuid(access->uid, access->uid, access->uid);
+}
+
+__attribute__((noreturn)) static void pending_execute(const struct daemon *daemon,
+		const struct resolution *resolution, const struct definition_probe *probe)
+{
+	static const char *const paths[] = {
+			"side-more", "../side/side-more", SIDE_LIBEXEC "/side-more"};
+	char *args[] = {(char[]){CONTROL_SET_PENDING}, (char[]){"enable-event"}, (char[]){"-s"},
+			resolution->entry->definition->name, (char[]){"--exe"}, resolution->exe,
+			(char[]){"*"}, daemon->system ? (char[]){"--system"} : NULL, NULL};
+	char own[PATH_MAX], path[PATH_MAX + 128];
+	ssize_t size = readlink("/proc/self/exe", own, sizeof(own) - 1);
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	own[size > 0 ? size : 0] = '\0';
+	if (strrchr(own, '/'))
+		strrchr(own, '/')[1] = '\0';
+	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
+			dup2(resolution->output, STDERR_FILENO) < 0 ||
+			(probe->target.of_user && daemon->system &&
+					!pending_become(daemon, &probe->target.access)))
+		_exit(EXIT_FAILURE);
+	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
+		snprintf(path, sizeof(path), "%s%s", *paths[i] == '/' ? "" : own, paths[i]);
+		execv(path, args);
+	}
+	dprintf(STDERR_FILENO, "cannot execute side-more: %s", strerror(errno));
+	_exit(EXIT_FAILURE);
+}
+
+/* Reads the first message of side-more, as one line without the name of the program. */
+static void pending_read_output(struct resolution *resolution)
+{
+	static const char prefix[] = "side: ";
+	char text[ERROR_TEXT_SIZE];
+	const char *begin = text;
+	ssize_t size = pread(resolution->output, text, sizeof(text) - 1, 0);
+
+	text[size > 0 ? size : 0] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	if (!strncmp(begin, prefix, sizeof(prefix) - 1))
+		begin += sizeof(prefix) - 1;
+	snprintf(resolution->why, sizeof(resolution->why), "%s",
+			*begin ? begin : "the process that reads the file has ended");
+}
+
+static void pending_ended(struct daemon *daemon, struct sided_watch *watch, uint32_t events)
+{
+	struct resolution *resolution = container_of(watch, struct resolution, watch);
+	struct session_entry *entry = resolution->entry;
+
+	(void)events;
+	loop_cancel(daemon, &resolution->timer);
+	loop_unwatch(daemon, &resolution->watch);
+	if (!pending_find(entry, resolution->exe)) {
+		pending_remove(daemon, resolution);
+	} else {
+		pending_read_output(resolution);
+		close(resolution->output);
+		resolution->output = -1;
+		resolution->generation = entry->generation;
+		log_about(daemon, entry->uid, "cannot set the probes of %s in session %s: %s",
+				resolution->exe, entry->definition->name, resolution->why);
+	}
+	agents_continue(daemon);
+}
+
+static void pending_late(struct daemon *daemon, struct timer *timer)
+{
+	struct resolution *resolution = container_of(timer, struct resolution, timer);
+
+	(void)daemon;
+	/* Its pidfd reports the end. */
+	syscall(SYS_pidfd_send_signal, resolution->watch.fd, SIGKILL, NULL, 0);
+}
+
+static int pending_spawn(struct daemon *daemon, struct resolution *resolution,
+		const struct definition_probe *probe)
+{
+	pid_t parent = getpid(), child;
+	int process;
+
+	resolution->output = memfd_create("side-messages", MFD_CLOEXEC);
+	if (resolution->output < 0)
+		return -errno;
+	child = fork();
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != parent)
+			_exit(EXIT_FAILURE);
+		pending_execute(daemon, resolution, probe);
+	}
+	if (child < 0)
+		return -errno;
+	/* Nothing has reaped it yet, so the process id is still its own. */
+	process = (int)syscall(SYS_pidfd_open, child, 0);
+	if (process >= 0 &&
+			!loop_watch(daemon, &resolution->watch, process, EPOLLIN, pending_ended)) {
+		loop_timer(daemon, &resolution->timer, LIMIT_RESOLVE_MS, pending_late);
+		return 0;
+	}
+	kill(child, SIGKILL);
+	if (process >= 0)
+		close(process);
+	return -EMFILE;
+}
+
+/* ---- programs ---- */
+
+/* Makes space for another one. Returns false if all of them run. */
+static bool pending_make_space(struct daemon *daemon)
+{
+	struct resolution *resolution, *ended = NULL;
+
+	if (daemon->nr_resolutions < LIMIT_RESOLUTIONS)
+		return true;
+	for (resolution = daemon->resolutions; resolution; resolution = resolution->next)
+		if (resolution->watch.fd < 0)
+			ended = resolution;
+	if (ended)
+		pending_remove(daemon, ended);
+	return ended;
+}
+
+/* Returns true if side-more runs. */
+static bool pending_start(struct daemon *daemon, struct session_entry *entry,
+		const struct definition_probe *probe, const struct statx *file)
+{
+	struct resolution *resolution;
+	int ret = -ENOMEM;
+
+	if (!pending_make_space(daemon))
+		return false;
+	resolution = calloc(1, sizeof(*resolution));
+	if (!resolution)
+		return false;
+	object_init(&resolution->object, pending_destroy);
+	resolution->watch = (struct sided_watch){.fd = -1, .owner = &resolution->object};
+	resolution->timer.owner = &resolution->object;
+	resolution->output = -1;
+	resolution->exe = strdup(probe->target.exe);
+	resolution->file = *file;
+	ref_set(daemon, resolution->entry, entry);
+	resolution->next = daemon->resolutions;
+	daemon->resolutions = resolution;
+	daemon->nr_resolutions++;
+	if (resolution->exe)
+		ret = pending_spawn(daemon, resolution, probe);
+	if (!ret)
+		return true;
+	log_about(daemon, entry->uid, "cannot set the probes of %s in session %s: %s",
+			probe->target.exe, entry->definition->name, strerror(-ret));
+	pending_remove(daemon, resolution);
+	return false;
+}
+
+/* Returns true if the program must wait for the probes of this session. */
+static bool pending_begin_session(struct daemon *daemon, struct session_entry *entry,
+		const struct sided_program *program)
+{
+	const struct definition_probe *probe = pending_find(entry, program->exe);
+	struct resolution *resolution;
+	struct statx file;
+
+	if (!probe || !session_is_present(entry) || !entry->active ||
+			!is_in_scope(session_scope(daemon, entry), program->uid) ||
+			!pending_executes(program, &file))
+		return false;
+	resolution = pending_find_resolution(daemon, entry, program->exe);
+	if (resolution && resolution->watch.fd >= 0)
+		return true;
+	if (resolution && resolution->generation == entry->generation &&
+			pending_is_same_file(&resolution->file, &file))
+		return false;
+	if (resolution)
+		pending_remove(daemon, resolution);
+	return pending_start(daemon, entry, probe, &file);
+}
+
+bool pending_begin(struct daemon *daemon, const struct sided_program *program)
+{
+	bool waits = false;
+
+	for (struct session_entry *entry = daemon->sessions; entry && program->exe;
+			entry = entry->next)
+		waits |= pending_begin_session(daemon, entry, program);
+	return waits;
+}
+
+bool pending_delays(const struct daemon *daemon, const struct sided_program *program)
+{
+	const struct resolution *resolution = daemon->resolutions;
+
+	/* A probe that has its table by now is not pending, even if side-more still runs. */
+	while (resolution && program->exe &&
+			(resolution->watch.fd < 0 || strcmp(resolution->exe, program->exe) != 0 ||
+					!pending_find(resolution->entry, program->exe)))
+		resolution = resolution->next;
+	return resolution && program->exe;
+}
+
+/* ---- status ---- */
+
+const char *pending_failure(
+		const struct daemon *daemon, const struct session_entry *entry, const char *exe)
+{
+	const struct resolution *resolution = pending_find_resolution(daemon, entry, exe);
+
+	return resolution && resolution->watch.fd < 0 ? resolution->why : NULL;
+}
