@@ -557,15 +557,15 @@ def test_save_and_load():
     asks("load", file, "-f", "-s", "c", verb="load", definition=definitions[0], force=True, session="c")
     equal([request["definition"] for request in ask("load", both)[1]], definitions)
     # A probe that is not set decides the status, whatever follows.
-    gone = work.name + "/gone"
-    with open(file, "w", encoding="utf-8") as out:
-        json.dump({**definitions[0], "probes": [{"event": ["probe:f"], "probe": "--function f", "exe": gone}]}, out)
-        json.dump(definitions[1], out)
-    for words in ([], ["--json"]):
-        result = ask("load", file, *words, status=1)[0]
-        contains(result.err, f"the file {gone} does not exist any more")
-        if words:
-            equal([json.loads(line)["session"] for line in result.out.splitlines()], ["a", "b"])
+    no_program, gone = both, work.name + "/gone"
+    for exe, status, text in ((no_program, 1, "the probe probe:f of session a is not resolved"), (gone, 0, f"it is set when {gone} exists")):
+        with open(file, "w", encoding="utf-8") as out:
+            json.dump({**definitions[0], "probes": [{"event": ["probe:f"], "probe": "--function f", "exe": exe}]}, out)
+            json.dump(definitions[1], out)
+        contains(ask("load", file, status=status)[0].err, text)
+        # A session that is loaded, and then its probe.
+        lines = [json.loads(line) for line in ask("load", file, "--json", status=status)[0].out.splitlines()]
+        equal([line["session"] for line in lines], ["a", "b"] if status else ["a", "a", "b"])
     asks("stop", verb="stop", session="b")
     with open(both, "rb") as stream:
         equal([request["definition"]["name"] for request in ask("load", "-", stdin=stream)[1]], ["a", "b"])

@@ -5,6 +5,7 @@ import errno
 import json
 import os
 import platform
+import shutil
 import signal
 import socket
 import stat
@@ -171,6 +172,24 @@ class Members(Case):
         hits = self.as_member("view", output, "-e", "probe:pause")
         self.assertIn(f":{own.pid} ", hits)
         self.assertNotIn(f":{other.pid} ", hits)
+
+    def test_members_probe_files_that_do_not_exist_yet(self):
+        """The daemon resolves the probe with the rights of the member, and only for the member's programs."""
+        if platform.machine() != "x86_64" or world.SANITIZED:
+            self.skipTest("there are no probes for such programs")
+        output = self.begin()
+        later, libside = "/tmp/later-victim", os.path.join(world.environment()["SIDE_LIB_DIR"], "../../libside")
+        self.addCleanup(lambda: os.path.exists(later) and os.unlink(later))
+        self.as_member("enable-event", "begin", "-s", MINE, "--exe", later, "--function", "main")
+        shutil.copy(world.VICTIM, later)
+        os.chmod(later, 0o755)
+        for user in (world.victim, member):
+            subprocess.run([later, "10", "4"], env=world.environment(LD_LIBRARY_PATH=libside), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                           timeout=world.TIMEOUT, check=True, **user.options())
+            (probe,) = self.ask("status", MINE)["sessions"][0]["probes"]
+            self.assertEqual((probe["state"], probe["uid"]), ("set" if user is member else "pending", member.uid), probe)
+        self.as_member("stop", "-s", MINE)
+        self.assertEqual(self.as_member("view", output, "-e", "probe:begin").count("probe:begin"), 1)
 
     def test_members_probe_no_program_with_capabilities(self):
         """A process with ambient capabilities is dumpable, and the kernel lets its own user not trace it."""
