@@ -545,7 +545,7 @@ static void test_json(void **unused)
 	"{\"name\":\"four\",\"pid\":14,\"answered\":true,\"methods\":{\"jump\":1,\"padding\":2,\"short\":3,\"punned\":4000,\"breakpoint\":5,\"uprobe\":6},"                              \
 	"\"absent\":7,\"resting\":8,\"refused\":9,\"cut\":10,\"lost\":11,\"unseen\":12,\"refusals\":[{\"first\":3,\"count\":1,\"why\":\"x\"},{\"first\":5,\"count\":4,\"why\":\"y\"}]}," \
 	"{\"name\":\"five\",\"pid\":15,\"answered\":true,\"lost\":2}]},"                                                                                                                 \
-	"{\"event\":[\"e:f\"],\"probe\":\"p\",\"exe\":\"/bin/x\\t\",\"state\":\"no table\"},{\"event\":[\"i:j\"],\"probe\":\"r\",\"exe\":\"/no/such\",\"state\":\"pending\"},{\"event\":[\"k:l\"],\"probe\":\"s\",\"exe\":\"/proc/self/exe\",\"state\":\"pending\"},{\"event\":[\"m:n\"],\"probe\":\"t\",\"exe\":\"/x\",\"state\":\"pending\",\"why\":\"no function\"},{\"event\":[\"g:h\"],\"probe\":\"q\"}]"
+	"{\"event\":[\"e:f\"],\"probe\":\"p\",\"exe\":\"/bin/x\\t\",\"state\":\"no table\"},{\"event\":[\"i:j\"],\"probe\":\"r\",\"exe\":\"/no/such\",\"state\":\"pending\"},{\"event\":[\"k:l\"],\"probe\":\"s\",\"exe\":\"/proc/self/exe\",\"state\":\"pending\"},{\"event\":[\"m:n\"],\"probe\":\"t\",\"exe\":\"/x\",\"state\":\"pending\",\"why\":\"no function\"},{\"event\":[\"o:p\"],\"probe\":\"u\",\"exe\":\"/no/such\"},{\"event\":[\"q:r\"],\"probe\":\"v\",\"exe\":\"/no/such\",\"table\":1},{\"event\":[\"g:h\"],\"probe\":\"q\"}]"
 
 static void test_probes(void **unused)
 {
@@ -569,6 +569,8 @@ static void test_probes(void **unused)
 		      "    i:j  r  in /no/such  pending: no such file\n"
 		      "    k:l  s  in /proc/self/exe  pending: no process yet\n"
 		      "    m:n  t  in /x  pending: no function\n"
+		      "    o:p  u  in /no/such  pending: no such file\n"
+		      "    q:r  v  in /no/such\n"
 		      "    g:h  q  in all programs\n");
 	json_object_put(probes);
 	probes = json_tokener_parse(

@@ -201,6 +201,7 @@ def test_later_file(program):
         call(side, "create", name, "-o", path(name))
         done = call(side, "enable-event", "counted", "-s", name, "--exe", later, "--function", "counted")
         expect("when " + later + " exists" in done.stderr, done.stderr)
+        expect("pending: no such file" in call(side, "status", name).stdout, "status of a session that was not started")
         call(side, "start", name)
         expect_equal(state(name), ("pending", ""), "the file does not exist")
         expect("pending: no such file" in call(side, "status", name).stdout, "status")

@@ -112,6 +112,15 @@ static void status_probes_print_target(struct json_object *probe)
 		fputs("in all programs", stdout);
 }
 
+/* A session that was never started has probes without a state. */
+static bool status_probes_is_pending(struct json_object *probe)
+{
+	const char *state = ask_text(probe, "state");
+
+	return *ask_text(probe, "exe") &&
+			(*state ? !strcmp(state, "pending") : !ask_number(probe, "table"));
+}
+
 static const char *status_probes_pending_reason(struct json_object *probe)
 {
 	struct stat file;
@@ -140,7 +149,7 @@ static void status_probes_print_probe(
 	status_probes_print_target(probe);
 	if (!strcmp(state, "no table"))
 		printf("  %snot resolved: enable it again%s", strong, plain);
-	else if (!strcmp(state, "pending") && *ask_text(probe, "exe"))
+	else if (status_probes_is_pending(probe))
 		printf("  pending: %s",
 				format_printable(status_probes_pending_reason(probe), text,
 						sizeof(text)));
