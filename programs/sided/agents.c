@@ -237,9 +237,9 @@ static void sided_agent_delay_ended(struct daemon *daemon, struct timer *timer)
 }
 
 /*
- * Delays the WELCOME if the program has pending probes, or if a session's process is starting: the program would find no recorder there,
- * and would lose its events until it is notified. All programs are notified when the process is
- * ready.
+ * Delays the WELCOME if the program has pending probes, or if a session's process is starting: the
+ * program would find no recorder there, and would lose its events until it is notified. All programs
+ * are notified when the process is ready.
  */
 static void sided_agent_welcome_when_ready(struct daemon *daemon, struct sided_agent *agent)
 {
