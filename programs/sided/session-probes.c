@@ -298,7 +298,7 @@ static const char *session_probes_state(const struct probe_set *set,
 	for (i = 0; i < set->nr; i++)
 		has_table |= set->list[i].number == probe->table;
 	if (!has_table)
-		return probe->target.exe ? "pending" : "no table";
+		return probe->target.exe && !probe->table ? "pending" : "no table";
 	if (!probe_answers->active)
 		return "stopped";
 	for (i = 0; i < probe_answers->nr; i++)

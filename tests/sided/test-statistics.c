@@ -431,7 +431,7 @@ static void test_reports(void)
 	check_json(probes_json(probes, NULL, 3), "[" PROBE_3 "]");
 	check_json(probes_json(probes, NULL, 0),
 			"[" PROBE_3 "," PROBE_4
-			"," ONE("") "\"state\":\"no table\",\"programs\":[]}," ONE(
+			"," ONE("") "\"state\":\"pending\",\"programs\":[]}," ONE(
 					"\"table\":9,") "\"state\":\"no table\",\"programs\":[]}]");
 	check_json(probes_json(probes, NULL, 5), "[]");
 	is_active = false;
