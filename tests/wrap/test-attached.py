@@ -268,10 +268,132 @@ def test_operators():
             expect(field["size"] not in SIZES or field["result"] in freed, f"{name}: {field} is freed")
 
 
+PLUGIN = r"""
+#include <stdlib.h>
+static void *volatile kept;
+static void (*volatile stored)(void *ptr);
+void use(void);
+__attribute__((constructor)) static void begin(void)
+{
+	kept = malloc(SIZE);
+	stored = free;
+}
+void use(void)
+{
+	for (int i = 0; i < 10; i++)
+		free(malloc(SIZE + 1));
+}
+__attribute__((destructor)) static void end(void)
+{
+	stored(kept);
+	free(malloc(SIZE + 2));
+}
+"""
+LOADER = r"""
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static void load(const char *path, int flags)
+{
+	void *handle = dlopen(path, flags);
+	void (*use)(void) = handle ? (void (*)(void))dlsym(handle, "use") : NULL;
+
+	if (!use) {
+		fprintf(stderr, "%s\n", dlerror());
+		_exit(1);
+	}
+	use();
+	if (dlclose(handle))
+		_exit(2);
+}
+int main(int argc, char **argv)
+{
+	char byte;
+
+	for (int round = 0; round < 2; round++) {
+		syscall(SYS_write, 1, "waiting\n", 8);
+		syscall(SYS_read, 0, &byte, 1);
+		for (int i = 0; i < 5; i++) {
+			if (dlopen(argv[1], RTLD_NOW))
+				_exit(3);
+			for (int j = 2; j < argc; j++)
+				load(argv[j], i % 2 ? RTLD_NOW : RTLD_LAZY);
+		}
+	}
+	syscall(SYS_write, 1, "waiting\n", 8);
+	syscall(SYS_read, 0, &byte, 1);
+	return 0;
+}
+"""
+
+
+def compile_file(name, text, *options):
+    source, made = (os.path.join(work.name, name + suffix) for suffix in (".c", ""))
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(text)
+    subprocess.run(["gcc", "-O1", "-fno-builtin", source, "-o", made, *options], check=True, timeout=60)
+    return made
+
+
+def count_sizes(name, first):
+    sizes = [event["fields"]["size"] for event in read_events(name) if event["event"] == "libc:malloc"]
+    return [sizes.count(size) for size in range(first, first + 3)]
+
+
+def test_later():
+    """Each call of a library that is loaded later is an event, from its constructors to its destructors, until the recording ends."""
+    loader = compile_file("loader", LOADER)
+    library = ["-shared", "-fPIC"]
+    lazy = compile_file("lazy.so", PLUGIN, *library, "-DSIZE=5000", "-Wl,-z,lazy")
+    now = compile_file("now.so", PLUGIN, *library, "-DSIZE=5100", "-Wl,-z,now,-z,relro")
+    no_plt = compile_file("no-plt.so", PLUGIN, *library, "-DSIZE=5200", "-fno-plt")
+    outer = compile_file("outer.so", PLUGIN, *library, "-DSIZE=5300", "-Wl,--no-as-needed", now, no_plt)
+    # Its relocation fails, so no constructor of it runs.
+    broken = compile_file("broken.so", PLUGIN + "void missing(void);void call(void);void call(void) { missing(); }", *library, "-DSIZE=5400")
+    program = start(loader, broken, lazy, now, no_plt, outer)
+    expect_equal(program.stdout.readline(), "waiting\n", "the loader")
+    recorder = attach("later", program.pid, ["libc"])
+    proceed(program)
+    line = program.stdout.readline()
+    expect_equal(line, "waiting\n", "the loader")
+    end(recorder)
+    expect_equal(slots(program.pid, WRAPPERS), [], "after the recording")
+    if line:
+        proceed(program)
+    errors = program.communicate(timeout=60)[1]
+    expect_equal(program.returncode, 0, f"the loader: {errors}")
+    # `outer` loads `now` and `no_plt` once more.
+    for first, rounds, uses in ((5000, 5, 5), (5100, 10, 5), (5200, 10, 5), (5300, 5, 5), (5400, 0, 0)):
+        expect_equal(count_sizes("later", first), [rounds, 10 * uses, rounds], f"calls of the library {first}")
+
+
+def test_many_libraries():
+    """One dlopen() of more libraries than side watches: the calls after it are events, and the program is unharmed."""
+    loader = compile_file("loader", LOADER)
+    parts = [compile_file(f"part-{i}.so", PLUGIN, "-shared", "-fPIC", f"-DSIZE={6000 + 10 * i}") for i in range(20)]
+    whole = compile_file("whole.so", PLUGIN, "-shared", "-fPIC", "-DSIZE=6900", "-Wl,--no-as-needed", *parts)
+    program = start(loader, "/missing", whole)
+    expect_equal(program.stdout.readline(), "waiting\n", "the loader")
+    recorder = attach("many", program.pid, ["libc"])
+    proceed(program)
+    expect_equal(program.stdout.readline(), "waiting\n", "the loader")
+    end(recorder)
+    proceed(program)
+    errors = program.communicate(timeout=60)[1]
+    expect_equal(program.returncode, 0, f"the loader: {errors}")
+    expect_equal(count_sizes("many", 6900)[1:], [50, 5], "calls of the last library")
+    ends = [count_sizes("many", 6000 + 10 * i)[2] for i in range(20)]
+    expect_equal(ends, [5] * 20, "calls of the destructors")
+
+
 test_calls()
 test_operators()
 test_twice()
 test_preloaded()
 if shutil.which("gcc"):
     test_addresses()
+    test_later()
+    test_many_libraries()
 finish()

@@ -11,7 +11,7 @@
  *
  * Only imports that are bound to the C library are redirected: a function of that name in the
  * program, or in a library before the C library, stays. Calls of objects that are loaded later are
- * not seen.
+ * not seen, unless wrappers are active (wrappers.c).
  *
  * Part of the shared library only, like the functions themselves.
  */
@@ -25,6 +25,7 @@
 #include "tracers/agent/core/objects.h"
 #include "tracers/agent/core/own-threads.h"
 #include "probe/patch/imports.h"
+#include "probe/patch/stubs.h"
 
 #if defined(__x86_64__) && defined(__LP64__)
 
@@ -116,8 +117,12 @@ void agent_interpose(void)
 	if (!begun)
 		any = find_functions();
 	begun = true;
-	if (any)
+	if (any) {
+		/* A thread that loads libraries may do the same for the wrappers. */
+		patch_stubs_begin();
 		agent_objects_each(turn_object, NULL);
+		patch_stubs_end();
+	}
 	(void)dlerror();
 	agent_own_end(&own);
 }

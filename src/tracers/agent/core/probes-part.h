@@ -47,6 +47,11 @@ bool agent_probes_due(void);
 
 /* ---- the process ---- */
 
+/*
+ * Without the event lock. From now on, a thread that loads or unloads a library calls `changed`,
+ * without the event lock, at a time when the loader's list is consistent. NULL: none does.
+ */
+void agent_probes_watch_libraries(void (*changed)(void));
 /* Without the event lock, where the loader may be asked: note which modules are loaded. */
 void agent_probes_rescan(void);
 /* Where the loader may be asked: libside's variables count as kept memory. */

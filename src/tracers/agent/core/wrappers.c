@@ -7,6 +7,9 @@
  * could compare it with one that it has stored. The library is never unloaded: threads may be in
  * its functions, such as pthread_cond_wait().
  *
+ * Threads that load libraries redirect the imports of those, too. They hold the loader's lock, so a
+ * thread that holds the lock of patch_stubs_begin() must not ask the loader for a function.
+ *
  * Part of the shared library only, like interpose.c.
  */
 #include <dlfcn.h>
@@ -22,10 +25,12 @@
 
 #include "tracers/agent/core/wrappers.h"
 #include "tracers/agent/core/agent-state.h"
+#include "tracers/agent/core/constructors.h"
 #include "tracers/agent/core/debug.h"
 #include "tracers/agent/core/interpose.h"
 #include "tracers/agent/core/objects.h"
 #include "tracers/agent/core/own-threads.h"
+#include "tracers/agent/core/probes-part.h"
 #include "tracers/agent/core/session.h"
 
 #if defined(__x86_64__) && defined(__LP64__)
@@ -42,7 +47,8 @@ static struct wrapper {
 	const char *name;
 	const struct wrap_import *imports; /* NULL: not loaded */
 	size_t nr;
-	bool is_active; /* imports are redirected */
+	void *next[WRAPPERS_FUNCTIONS_MAX]; /* the real function of each; NULL: there is none */
+	bool is_active;                     /* imports are redirected */
 } wrappers[] = {{.name = "libc"}, {.name = "pthread"}};
 
 #define NR_WRAPPERS (sizeof(wrappers) / sizeof(wrappers[0]))
@@ -87,21 +93,29 @@ static int wrappers_load(struct wrapper *wrapper, void *handle)
 			.is_own_thread = patch_is_own,
 			.find = wrappers_find_in_agent,
 			.tracers = tracers};
+	const struct wrap_import *imports;
 	wrap_attach_function *attach;
 	void *found;
 
-	if (wrapper->imports)
+	/* Relaxed: only threads with the turn store it. */
+	if (__atomic_load_n(&wrapper->imports, __ATOMIC_RELAXED))
 		return 0;
 	strcat(name, wrapper->name);
 	found = dlsym(handle, name);
 	if (!found || !wrappers_find_agent())
 		return -ENOSYS;
 	memcpy(&attach, &found, sizeof(attach));
-	wrapper->nr = attach(&given, &wrapper->imports);
-	if (wrapper->nr && wrapper->nr <= WRAPPERS_FUNCTIONS_MAX)
-		return 0;
-	wrapper->imports = NULL;
-	return wrapper->nr ? -E2BIG : -EALREADY;
+	wrapper->nr = attach(&given, &imports);
+	if (!wrapper->nr || wrapper->nr > WRAPPERS_FUNCTIONS_MAX)
+		return wrapper->nr ? -E2BIG : -EALREADY;
+	for (size_t i = 0; i < wrapper->nr; i++)
+		wrapper->next[i] = imports[i].next();
+	/*
+	 * Release: the functions. Pairs with the acquire in wrappers_turn_all(), in a thread that
+	 * loads a library.
+	 */
+	__atomic_store_n(&wrapper->imports, imports, __ATOMIC_RELEASE);
+	return 0;
 }
 
 /* ---- the imports of the program ---- */
@@ -113,22 +127,14 @@ static int wrappers_turn_object(struct dl_phdr_info *info, size_t size, void *us
 	return 0;
 }
 
-static void wrappers_turn(struct wrapper *wrapper, bool on)
+/* With the lock of patch_stubs_begin(). Stacks of threads that load a library may be small. */
+static const struct patch_import *wrappers_list_functions(const struct wrapper *wrapper, bool on)
 {
-	struct patch_import functions[WRAPPERS_FUNCTIONS_MAX];
-	size_t nr_left = 0;
-	struct patch_imports imports = {.functions = functions,
-			.count = wrapper->nr,
-			.except = {(uintptr_t)tracers[0], (uintptr_t)tracers[1],
-					(uintptr_t)wrapper->imports},
-			.calls_only = on,
-			.bound_only = !on,
-			.definers = true,
-			.nr_left = &nr_left};
+	static struct patch_import functions[WRAPPERS_FUNCTIONS_MAX];
 
 	for (size_t i = 0; i < wrapper->nr; i++) {
 		const struct wrap_import *import = &wrapper->imports[i];
-		void *next = import->next();
+		void *next = wrapper->next[i];
 
 		functions[i] = (struct patch_import){.name = import->name,
 				.version = import->version,
@@ -138,10 +144,26 @@ static void wrappers_turn(struct wrapper *wrapper, bool on)
 						: on ? import->wrapper
 						     : next};
 	}
+	return functions;
+}
+
+static void wrappers_turn(struct wrapper *wrapper, bool on)
+{
+	size_t nr_left = 0;
+	struct patch_imports imports = {.count = wrapper->nr,
+			.except = {(uintptr_t)tracers[0], (uintptr_t)tracers[1],
+					(uintptr_t)wrapper->imports},
+			.calls_only = on,
+			.bound_only = !on,
+			.definers = true,
+			.nr_left = &nr_left};
+
 	patch_stubs_begin();
+	imports.functions = wrappers_list_functions(wrapper, on);
 	agent_objects_each(wrappers_turn_object, &imports);
 	patch_stubs_end();
-	wrapper->is_active = on;
+	/* Relaxed: agent_wrappers_update() repeats if another thread has changed the sessions. */
+	__atomic_store_n(&wrapper->is_active, on, __ATOMIC_RELAXED);
 	agent_debug("wrapper %s: %s, %zu calls left", wrapper->name, on ? "on" : "off", nr_left);
 }
 
@@ -158,16 +180,58 @@ static uint32_t wrappers_wanted(void)
 	return wanted;
 }
 
-void agent_wrappers_update(void)
+/* Returns true if a wrapper is active. */
+static bool wrappers_turn_all(uint32_t wanted)
 {
-	const uint32_t wanted = wrappers_wanted();
+	bool any = false;
 
 	for (size_t i = 0; i < NR_WRAPPERS; i++) {
 		const bool on = wanted >> i & 1;
 
-		if (wrappers[i].imports && (on || wrappers[i].is_active))
+		/* Acquire: pairs with the release in wrappers_load(). */
+		if (!__atomic_load_n(&wrappers[i].imports, __ATOMIC_ACQUIRE))
+			continue;
+		/* Relaxed: as in wrappers_turn(). */
+		if (on || __atomic_load_n(&wrappers[i].is_active, __ATOMIC_RELAXED))
 			wrappers_turn(&wrappers[i], on);
+		any |= on;
 	}
+	return any;
+}
+
+/* Threads of the program do so too, when they load libraries: the last one must be up to date. */
+static bool wrappers_apply(void)
+{
+	uint32_t wanted;
+	bool any;
+
+	do {
+		wanted = wrappers_wanted();
+		any = wrappers_turn_all(wanted);
+	} while (wrappers_wanted() != wanted);
+	return any;
+}
+
+/* The agent's functions first: the wrappers then call them. */
+static void wrappers_update_libraries(void)
+{
+	struct agent_own own;
+
+	agent_own_begin(&own);
+	agent_interpose();
+	(void)wrappers_apply();
+	agent_own_end(&own);
+}
+
+static void wrappers_libraries_changed(void)
+{
+	if (!agent_constructors_watch(wrappers_update_libraries))
+		wrappers_update_libraries();
+}
+
+void agent_wrappers_update(void)
+{
+	agent_probes_watch_libraries(wrappers_apply() ? wrappers_libraries_changed : NULL);
 }
 
 /* ---- the request ---- */

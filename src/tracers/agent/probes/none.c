@@ -73,6 +73,11 @@ void agent_own_task_begins(void) {}
 
 void agent_probes_rescan(void) {}
 
+void agent_probes_watch_libraries(void (*changed)(void))
+{
+	(void)changed;
+}
+
 void agent_probes_count_libside(void) {}
 
 void agent_probes_begin(void) {}

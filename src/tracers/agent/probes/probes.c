@@ -52,6 +52,7 @@ const bool agent_has_probes = true;
 
 static struct probes_table *ended; /* ended tables, whose specs are unlinked */
 static bool is_started;
+static void (*libraries_changed)(void); /* NULL: nobody watches for libraries */
 /* patches do not match the requests yet, because the caller could not wait */
 static bool apply_due;
 static int start_error;
@@ -513,6 +514,18 @@ void agent_probes_answer(void)
 	}
 }
 
+/* No table is left. */
+static void probes_stop(void)
+{
+	/* Relaxed: stored with the event lock, which this thread has. */
+	if (__atomic_load_n(&libraries_changed, __ATOMIC_RELAXED))
+		return;
+	probes_loader_stop();
+	/* Makes system calls that a sandbox may not expect. */
+	if (!agent_is_sandboxed() && patch_quiesce())
+		probes_locations_quiesce();
+}
+
 void agent_probes_apply(void)
 {
 	bool traced = probes_has_backtraces(), is_needed = probes_has_tables() || traced;
@@ -539,12 +552,8 @@ void agent_probes_apply(void)
 		(void)patch_permit_reads(probes_locations_read());
 	probe_calls_free_retired();
 	probes_free_ended();
-	if (!probes_has_tables() && !traced) {
-		probes_loader_stop();
-		/* Makes system calls that a sandbox may not expect. */
-		if (!agent_is_sandboxed() && patch_quiesce())
-			probes_locations_quiesce();
-	}
+	if (!probes_has_tables() && !traced)
+		probes_stop();
 	agent_probes_answer();
 }
 
@@ -570,6 +579,7 @@ void agent_probes_check(void)
 void agent_probes_libraries_changed(void)
 {
 	int saved_errno = errno;
+	void (*changed)(void);
 	bool begun;
 
 	/* Relaxed: as in update.c. */
@@ -584,7 +594,26 @@ void agent_probes_libraries_changed(void)
 	agent_probes_apply();
 	agent_occasion_ends(begun);
 	side_tracer_unlock();
+	/* Acquire: pairs with the release in agent_probes_watch_libraries(). */
+	changed = __atomic_load_n(&libraries_changed, __ATOMIC_ACQUIRE);
+	if (changed)
+		changed();
 	errno = saved_errno;
+}
+
+void agent_probes_watch_libraries(void (*changed)(void))
+{
+	if (agent_is_sandboxed())
+		return;
+	agent_probes_rescan();
+	side_tracer_lock();
+	/* Release: what `changed` reads. Pairs with the acquire in agent_probes_libraries_changed(). */
+	__atomic_store_n(&libraries_changed, changed, __ATOMIC_RELEASE);
+	if (changed)
+		probes_start();
+	else if (is_started && !probes_has_tables() && !probes_has_backtraces())
+		probes_stop();
+	side_tracer_unlock();
 }
 
 void agent_probes_forked(void)
