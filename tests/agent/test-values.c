@@ -973,9 +973,18 @@ static void test_loader(void **state)
 	assert_int_equal(nr_removed, 1);
 	assert_non_null(probe);
 	remove_result = 0;
-	probes_loader_stop();
+	/* A thread is in the handler; not in a child, in which that thread does not exist. */
+	nr_inside = 1;
+	assert_false(probes_loader_stop());
+	assert_int_equal(nr_removed, 1);
+	probes_loader_forked();
+	assert_true(probes_loader_stop());
 	assert_int_equal(nr_removed, 2);
 	assert_null(probe);
+	is_stopping = true;
+	loader_list_changed(&nothing);
+	assert_int_equal(nr_saved, 1);
+	assert_int_equal(nr_inside, 0);
 	probes_loader_stop();
 	assert_int_equal(nr_removed, 2);
 	_r_debug.r_brk = brk;

@@ -388,6 +388,55 @@ def test_many_libraries():
     expect_equal(ends, [5] * 20, "calls of the destructors")
 
 
+LOADING_THREADS = r"""
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static volatile int is_over;
+static void *run(void *path)
+{
+	while (!is_over) {
+		void *handle = dlopen(path, RTLD_NOW);
+
+		if (!handle)
+			_exit(1);
+		((void (*)(void))dlsym(handle, "use"))();
+		dlclose(handle);
+	}
+	return NULL;
+}
+int main(int argc, char **argv)
+{
+	pthread_t threads[8];
+	char byte;
+
+	for (int i = 1; i < argc; i++)
+		pthread_create(&threads[i], NULL, run, argv[i]);
+	syscall(SYS_write, 1, "waiting\n", 8);
+	syscall(SYS_read, 0, &byte, 1);
+	is_over = 1;
+	for (int i = 1; i < argc; i++)
+		pthread_join(threads[i], NULL);
+	return 0;
+}
+"""
+
+
+def test_loading_threads():
+    """Recordings begin and end while threads load libraries."""
+    loader = compile_file("loading-threads", LOADING_THREADS, "-pthread")
+    plugins = [compile_file(f"plugin-{i}.so", PLUGIN, "-shared", "-fPIC", "-DSIZE=7000", option) for i, option in enumerate(("-Wl,-z,now", "-fno-plt", "-Wl,-z,lazy"))]
+    program = start(loader, *plugins)
+    expect_equal(program.stdout.readline(), "waiting\n", "the loader")
+    for i in range(5):
+        end(attach(f"threads-{i}", program.pid, ["libc"]))
+        expect_equal(program.poll(), None, "the program runs")
+    proceed(program)
+    errors = program.communicate(timeout=60)[1]
+    expect_equal(program.returncode, 0, f"the loader: {errors}")
+
+
 test_calls()
 test_operators()
 test_twice()
@@ -396,4 +445,5 @@ if shutil.which("gcc"):
     test_addresses()
     test_later()
     test_many_libraries()
+    test_loading_threads()
 finish()

@@ -186,7 +186,7 @@ static void constructors_watch_library(const struct constructors_library *librar
  * The list of constructors is never written after the relocation, which adds the base to each.
  * Every compiler's support code puts one into a library.
  */
-static int constructors_look(struct dl_phdr_info *info, size_t size, void *user)
+static int constructors_scan(struct dl_phdr_info *info, size_t size, void *user)
 {
 	const struct constructors_library library = constructors_read(info);
 	bool *any = user;
@@ -210,7 +210,7 @@ bool agent_constructors_watch(void (*before)(void))
 	call_before = before;
 	for (size_t i = 0; i < CONSTRUCTORS_MAX; i++)
 		watched[i].is_loaded = false;
-	agent_objects_each(constructors_look, &any);
+	agent_objects_each(constructors_scan, &any);
 	/* A library whose relocation failed has gone without its constructors. */
 	for (size_t i = 0; i < CONSTRUCTORS_MAX; i++)
 		if (!watched[i].is_loaded)

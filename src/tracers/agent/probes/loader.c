@@ -45,11 +45,28 @@ static bool is_lone_return(const uint8_t *code)
 	return false;
 }
 
+/*
+ * The removal of the probe waits for its handlers, with the event lock, for which a handler may be
+ * waiting. So the probe is removed only while no handler waits, and none begins to.
+ */
+static unsigned int nr_inside;
+static bool is_stopping;
+
 static void loader_list_changed(const struct patch_hit *hit)
 {
 	(void)hit;
-	if (_r_debug.r_state == RT_CONSISTENT)
+	if (_r_debug.r_state != RT_CONSISTENT)
+		return;
+	/*
+	 * Sequentially consistent: either this thread sees the stop, or the stop sees this one.
+	 * Pairs with the store and the load in probes_loader_stop().
+	 */
+	__atomic_fetch_add(&nr_inside, 1, __ATOMIC_SEQ_CST);
+	/* Sequentially consistent: pairs with the store in probes_loader_stop(). */
+	if (!__atomic_load_n(&is_stopping, __ATOMIC_SEQ_CST))
 		probe_hit_saved(agent_probes_libraries_changed);
+	/* Relaxed: a stop that sees it later tries again. */
+	__atomic_fetch_sub(&nr_inside, 1, __ATOMIC_RELAXED);
 }
 
 void probes_loader_start(void)
@@ -76,8 +93,24 @@ void probes_loader_start(void)
 	probe = setup.patch;
 }
 
-void probes_loader_stop(void)
+bool probes_loader_stop(void)
 {
-	if (probe && !patch_remove(&probe, 1))
+	bool is_free;
+
+	/* Sequentially consistent: pairs with loader_list_changed(). */
+	__atomic_store_n(&is_stopping, true, __ATOMIC_SEQ_CST);
+	/* Sequentially consistent: pairs with loader_list_changed(). */
+	is_free = !__atomic_load_n(&nr_inside, __ATOMIC_SEQ_CST);
+	if (is_free && probe && !patch_remove(&probe, 1))
 		probe = NULL;
+	/* Sequentially consistent: pairs with loader_list_changed(). */
+	__atomic_store_n(&is_stopping, false, __ATOMIC_SEQ_CST);
+	return is_free;
+}
+
+void probes_loader_forked(void)
+{
+	/* Relaxed: the child has one thread, which is in no handler. */
+	__atomic_store_n(&nr_inside, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&is_stopping, false, __ATOMIC_RELAXED);
 }

@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
 
 #include <side/tracer-extensions.h>
 
@@ -51,8 +53,11 @@ static struct {
 const bool agent_has_probes = true;
 
 static struct probes_table *ended; /* ended tables, whose specs are unlinked */
+/* Of 1 ms, until no thread loads a library at the moment. Otherwise the probe for that stays. */
+#define LOADER_TRIES 1000
+
 static bool is_started;
-static void (*libraries_changed)(void); /* NULL: nobody watches for libraries */
+static void (*libraries_changed)(void); /* NULL: no wrapper is active */
 /* patches do not match the requests yet, because the caller could not wait */
 static bool apply_due;
 static int start_error;
@@ -514,16 +519,18 @@ void agent_probes_answer(void)
 	}
 }
 
-/* No table is left. */
-static void probes_stop(void)
+/* No table is left. Returns false if a thread loads a library now: the probe for that stays. */
+static bool probes_stop(void)
 {
 	/* Relaxed: stored with the event lock, which this thread has. */
 	if (__atomic_load_n(&libraries_changed, __ATOMIC_RELAXED))
-		return;
-	probes_loader_stop();
+		return true;
+	if (!probes_loader_stop())
+		return false;
 	/* Makes system calls that a sandbox may not expect. */
 	if (!agent_is_sandboxed() && patch_quiesce())
 		probes_locations_quiesce();
+	return true;
 }
 
 void agent_probes_apply(void)
@@ -552,8 +559,9 @@ void agent_probes_apply(void)
 		(void)patch_permit_reads(probes_locations_read());
 	probe_calls_free_retired();
 	probes_free_ended();
+	/* The probe that stays does no harm: the next tables use it. */
 	if (!probes_has_tables() && !traced)
-		probes_stop();
+		(void)probes_stop();
 	agent_probes_answer();
 }
 
@@ -601,19 +609,31 @@ void agent_probes_libraries_changed(void)
 	errno = saved_errno;
 }
 
-void agent_probes_watch_libraries(void (*changed)(void))
+/* Returns false if a thread loads a library now, and the probe for that must go. */
+static bool probes_watch_libraries(void (*changed)(void))
 {
-	if (agent_is_sandboxed())
-		return;
-	agent_probes_rescan();
+	bool is_done = true;
+
 	side_tracer_lock();
 	/* Release: what `changed` reads. Pairs with the acquire in agent_probes_libraries_changed(). */
 	__atomic_store_n(&libraries_changed, changed, __ATOMIC_RELEASE);
 	if (changed)
 		probes_start();
 	else if (is_started && !probes_has_tables() && !probes_has_backtraces())
-		probes_stop();
+		is_done = probes_stop();
 	side_tracer_unlock();
+	return is_done;
+}
+
+void agent_probes_watch_libraries(void (*changed)(void))
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+
+	if (agent_is_sandboxed())
+		return;
+	agent_probes_rescan();
+	for (unsigned int i = 0; !probes_watch_libraries(changed) && i < LOADER_TRIES; i++)
+		raw_call(SYS_nanosleep, &pause, NULL);
 }
 
 void agent_probes_forked(void)
@@ -627,6 +647,7 @@ void agent_probes_forked(void)
 	 * when the process forked.
 	 */
 	patch_forked();
+	probes_loader_forked();
 	agent_probes_begin();
 	agent_each_session(session) {
 		gone |= session->gone;

@@ -319,8 +319,13 @@ int probes_answer(struct agent_session *session, const struct probes_table *tabl
 /* ---- loader.c ---- */
 
 void probes_loader_start(void);
-/* Restore the loader's code when no table is left. */
-void probes_loader_stop(void);
+/*
+ * Restore the loader's code when no table is left. Returns false if a thread that loads a library
+ * may be waiting for the event lock: try again without it.
+ */
+bool probes_loader_stop(void);
+/* In a forked child. */
+void probes_loader_forked(void);
 
 /* ---- steps.c ---- */
 
