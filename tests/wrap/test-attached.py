@@ -432,6 +432,13 @@ def test_loading_threads():
     for i in range(5):
         end(attach(f"threads-{i}", program.pid, ["libc"]))
         expect_equal(program.poll(), None, "the program runs")
+    # The end of the last probe removes the one at the loader's notification, in which threads wait for the same lock.
+    for i in range(5):
+        recorder = start(side, "trace", "-p", str(program.pid), "-o", os.path.join(work.name, f"probes-{i}"), "--function", "run")
+        line = recorder.stderr.readline()
+        expect("recording" in line, f"probes: {line}")
+        end(recorder)
+        expect_equal(program.poll(), None, "the program runs")
     proceed(program)
     errors = program.communicate(timeout=60)[1]
     expect_equal(program.returncode, 0, f"the loader: {errors}")

@@ -6,8 +6,10 @@
 #include "probe/patch/imports.h"
 #include "probe/patch/stubs.h"
 #include "probe/patch/taken.h"
+#include "base/inside/raw.h"
 
 #include <elf.h>
+#include <linux/futex.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -15,7 +17,8 @@
 /* The dynamic section of an object. */
 struct import_object {
 	uintptr_t base, begin, end; /* of what is mapped */
-	uintptr_t relro, relro_end; /* pages that the loader has made read-only */
+	uintptr_t relro, relro_end; /* pages that the loader makes read-only after the relocation */
+	bool is_read_only;          /* it has done so */
 	const Elf64_Sym *symbols;
 	const char *names;
 	const Elf64_Rela *tables[2];
@@ -80,6 +83,30 @@ static bool patch_import_read_object(
 	return dynamic && patch_import_read_dynamic(ret_object, dynamic);
 }
 
+/*
+ * Asks the kernel for an atomic change of a word that adds no bit to it. It refuses if the page is
+ * read-only. Unlike a read of /proc/self/maps, this needs neither /proc nor time for each mapping.
+ */
+static bool patch_import_is_writable(uintptr_t at)
+{
+	const unsigned int operation = FUTEX_OP(FUTEX_OP_OR, 0, FUTEX_OP_CMP_EQ, 0);
+
+	return raw_call(SYS_futex, at, FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG, 0, NULL, at,
+			       operation) >= 0;
+}
+
+/*
+ * Another thread may be relocating the object: it must find the pages writable until it makes them
+ * read-only itself. Imports that are bound to functions of side were relocated before.
+ */
+static bool patch_import_is_relocated(
+		struct import_object *object, const struct patch_imports *imports)
+{
+	object->is_read_only = object->relro < object->relro_end &&
+			!patch_import_is_writable(object->relro);
+	return object->is_read_only || object->relro >= object->relro_end || imports->bound_only;
+}
+
 static const struct patch_import *patch_import_find(
 		const struct patch_imports *imports, const char *name)
 {
@@ -94,7 +121,7 @@ static void patch_import_redirect_slot(const struct import_object *object, void 
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
 	uintptr_t at = (uintptr_t)slot, begin = at & ~(page - 1);
-	bool protected = at >= object->relro && at < object->relro_end;
+	bool protected = object->is_read_only && at >= object->relro && at < object->relro_end;
 
 	if (protected && mprotect((void *)begin, page, PROT_READ | PROT_WRITE))
 		return;
@@ -264,6 +291,11 @@ void patch_imports_replace(const struct dl_phdr_info *info, const struct patch_i
 
 	if (!patch_import_read_object(&object, info) || patch_import_is_excepted(&object, imports))
 		return;
+	if (!patch_import_is_relocated(&object, imports)) {
+		if (imports->nr_pending)
+			++*imports->nr_pending;
+		return;
+	}
 	for (size_t table = 0; table < 2; table++)
 		patch_import_turn_table(&object, table, imports, taken, &nr_taken);
 	if (nr_taken)

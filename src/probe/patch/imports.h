@@ -35,6 +35,8 @@ struct patch_imports {
 	bool bound_only;
 	bool definers;   /* also in the object that defines the function, which may import it */
 	size_t *nr_left; /* NULL: not counted */
+	/* Objects that another thread relocates now, which are not changed. NULL: not counted. */
+	size_t *nr_pending;
 };
 
 /*

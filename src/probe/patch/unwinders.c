@@ -37,6 +37,8 @@
 #include <sys/mman.h>
 #include <time.h>
 
+static size_t nr_pending; /* objects whose imports the next scan must replace */
+
 /* ---- libgcc ---- */
 
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
@@ -72,8 +74,10 @@ static void patch_unwinder_start_import(void)
 
 static void patch_unwinder_turn_import(const struct dl_phdr_info *object)
 {
-	const struct patch_imports imports = {
-			.functions = &find_import, .count = 1, .except = {(uintptr_t)&find_import}};
+	const struct patch_imports imports = {.functions = &find_import,
+			.count = 1,
+			.except = {(uintptr_t)&find_import},
+			.nr_pending = &nr_pending};
 
 	if (find_import.replacement)
 		patch_imports_replace(object, &imports);
@@ -203,13 +207,14 @@ bool patch_unwinders_scan(void)
 	pthread_mutex_lock(&scan_lock);
 	if (!has_scanned)
 		patch_unwinder_start_import();
+	nr_pending = 0;
 	dl_iterate_phdr(patch_unwinder_add_object, &loads);
 	if (!has_scanned || loads != loads_before) {
 		/*
 		 * Counted before the search, so that the next scan finds libraries that are loaded
-		 * meanwhile.
+		 * meanwhile. 0 is not a number of loads.
 		 */
-		loads_before = loads;
+		loads_before = nr_pending ? 0 : loads;
 		has_scanned = true;
 		found = patch_unwinder_find_functions();
 	}

@@ -28,6 +28,7 @@ static struct {
 		const char *name;
 		unsigned long long adds;
 	} objects[4];
+	bool is_pending; /* a walk that replaces imports finds objects that are not relocated */
 	unsigned int nr_objects, nr_turned, nr_iterations, nr_opened, nr_symbols, nr_errors;
 	char opened[2048];
 	int flags;
@@ -71,6 +72,7 @@ static void fake_turn(const struct dl_phdr_info *info, const struct patch_import
 			!strcmp(imports->functions[0].name, "_dl_find_object"));
 	CHECK(imports->except[0] == (uintptr_t)&imports->functions[0] && !imports->except[1]);
 	fake.nr_turned++;
+	*imports->nr_pending += fake.is_pending;
 }
 
 static int fake_iterate(int (*each)(struct dl_phdr_info *info, size_t size, void *data), void *data)
@@ -264,6 +266,13 @@ static void test_scan(void)
 	fake.objects[0].adds = fake.objects[1].adds = fake.objects[2].adds = 6;
 	CHECK(!patch_unwinders_scan() && fake.nr_turned == 6 && fake.nr_opened == 1 &&
 			loads_before == 6);
+	/* Another thread relocated libraries: the next scan tries again. */
+	fake.is_pending = true;
+	fake.objects[0].adds = fake.objects[1].adds = fake.objects[2].adds = 7;
+	CHECK(!patch_unwinders_scan() && fake.nr_turned == 9 && !loads_before);
+	fake.is_pending = false;
+	CHECK(!patch_unwinders_scan() && fake.nr_turned == 12 && loads_before == 7);
+	CHECK(!patch_unwinders_scan() && fake.nr_turned == 12);
 	CHECK(!pthread_mutex_trylock(&scan_lock) && !pthread_mutex_unlock(&scan_lock));
 	/* The first scan is done once, also if no loads are counted. */
 	begin();
@@ -518,11 +527,19 @@ static char rights_of(const void *address)
 	return found;
 }
 
+/* The loader has relocated the object, and made its pages read-only. */
+static void replace_relocated(const struct dl_phdr_info *info, const struct patch_imports *imports)
+{
+	CHECK(!mprotect(object_bytes + 4096, 4096, PROT_READ));
+	patch_imports_replace(info, imports);
+}
+
 static void test_imports(void)
 {
 	struct patch_imports imports = {.functions = functions, .count = 3};
 	struct dl_phdr_info info = lay_out();
 	struct import_object object;
+	size_t nr_objects = 0;
 
 	CHECK(patch_import_read_object(&object, &info));
 	CHECK(object.begin == info.dlpi_addr && object.end == info.dlpi_addr + 3 * 4096 &&
@@ -539,8 +556,7 @@ static void test_imports(void)
 			!patch_import_find(&imports, "third") &&
 			!patch_import_find(&imports, "firs"));
 	/* Slots in read-only pages, which are read-only again afterwards. */
-	CHECK(!mprotect(object_bytes + 4096, 4096, PROT_READ));
-	patch_imports_replace(&info, &imports);
+	replace_relocated(&info, &imports);
 	CHECK(*slot(0) == code_of(real) && *slot(1) == code_of(own_function) &&
 			*slot(2) == code_of(real) && *slot(3) == code_of(others) &&
 			*slot(4) == code_of(own_function) && *slot(5) == code_of(others) &&
@@ -548,12 +564,22 @@ static void test_imports(void)
 	CHECK(rights_of(slot(0)) == '-' && rights_of(object_bytes + 8192) == 'w');
 	/* The first slot of these pages, and the first one after them. */
 	CHECK(!mprotect(object_bytes + 4096, 4096, PROT_READ));
+	object.is_read_only = true;
 	patch_import_redirect_slot(&object, slot(0), code_of(own_function));
 	CHECK(*slot(0) == code_of(own_function) && rights_of(slot(0)) == '-');
 	patch_import_redirect_slot(
 			&object, (void **)(void *)(object_bytes + 8192), code_of(others));
 	CHECK(*(void **)(void *)(object_bytes + 8192) == code_of(others) &&
 			rights_of(object_bytes + 8192) == 'w');
+	/* While these pages are writable, the object is being relocated. */
+	info = lay_out();
+	imports.nr_pending = &nr_objects;
+	patch_imports_replace(&info, &imports);
+	patch_imports_replace(&info, &imports);
+	CHECK(nr_objects == 2 && *slot(1) == code_of(real) && *slot(5) == code_of(real));
+	imports.nr_pending = NULL;
+	patch_imports_replace(&info, &imports);
+	CHECK(nr_objects == 2 && *slot(1) == code_of(real));
 	/* Without such pages no rights are changed. */
 	info = lay_out();
 	headers[3].p_type = PT_NOTE;
@@ -568,7 +594,7 @@ static void test_imports(void)
 	*slot(3) = object_bytes;
 	*slot(4) = code_of(elsewhere);
 	*slot(5) = object_bytes;
-	patch_imports_replace(&info, &imports);
+	replace_relocated(&info, &imports);
 	CHECK(*slot(1) == code_of(elsewhere) && *slot(3) == object_bytes &&
 			*slot(4) == code_of(elsewhere) && *slot(5) == code_of(others));
 	for (int i = 0; i < 3; i++) {
@@ -576,13 +602,13 @@ static void test_imports(void)
 
 		info = lay_out();
 		*slot(5) = object_bytes + ends[i];
-		patch_imports_replace(&info, &imports);
+		replace_relocated(&info, &imports);
 		CHECK((*slot(5) == code_of(others)) == !i);
 	}
 	/* A symbol that the object defines is no import. */
 	info = lay_out();
 	symbols[1].st_shndx = 1;
-	patch_imports_replace(&info, &imports);
+	replace_relocated(&info, &imports);
 	CHECK(*slot(1) == code_of(real) && *slot(4) == code_of(real) &&
 			*slot(3) == code_of(others));
 	/* Objects that contain one of two addresses are not changed. */
@@ -592,7 +618,7 @@ static void test_imports(void)
 		info = lay_out();
 		imports.except[i / 4] = info.dlpi_addr + (uintptr_t)offsets[i % 4];
 		imports.except[1 - i / 4] = 0;
-		patch_imports_replace(&info, &imports);
+		replace_relocated(&info, &imports);
 		CHECK((*slot(1) == code_of(real)) == (i % 4 < 2));
 	}
 	imports.except[0] = imports.except[1] = 0;
@@ -600,28 +626,29 @@ static void test_imports(void)
 	info = lay_out();
 	headers[2].p_type = PT_NOTE;
 	CHECK(!patch_import_read_object(&object, &info));
-	patch_imports_replace(&info, &imports);
+	replace_relocated(&info, &imports);
 	CHECK(*slot(1) == code_of(real));
 	for (unsigned int i = 0; i < 2; i++) {
 		info = lay_out();
 		((Elf64_Dyn *)(void *)object_bytes)[i].d_tag = DT_DEBUG;
 		CHECK(!patch_import_read_object(&object, &info));
-		patch_imports_replace(&info, &imports);
+		replace_relocated(&info, &imports);
 		CHECK(*slot(1) == code_of(real));
 	}
 	/* Without one of the tables. */
 	info = lay_out();
 	((Elf64_Dyn *)(void *)object_bytes)[2].d_tag = DT_DEBUG;
-	patch_imports_replace(&info, &imports);
+	replace_relocated(&info, &imports);
 	CHECK(*slot(1) == code_of(real) && *slot(4) == code_of(own_function));
 	info = lay_out();
 	((Elf64_Dyn *)(void *)object_bytes)[5].d_tag = DT_DEBUG;
-	patch_imports_replace(&info, &imports);
+	replace_relocated(&info, &imports);
 	CHECK(*slot(1) == code_of(own_function) && *slot(4) == code_of(real));
 	/* Pages whose rights cannot be changed, because they are unmapped. */
 	info = lay_out();
 	headers[3].p_memsz = 3 * 4096;
 	CHECK(patch_import_read_object(&object, &info));
+	object.is_read_only = true;
 	munmap(object_bytes + 2 * 4096, 4096);
 	patch_import_redirect_slot(
 			&object, (void **)(void *)(object_bytes + 2 * 4096), code_of(own_function));

@@ -20,6 +20,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <side/tracer-extensions.h>
 
@@ -29,9 +30,11 @@
 #include "tracers/agent/core/debug.h"
 #include "tracers/agent/core/interpose.h"
 #include "tracers/agent/core/objects.h"
+#include "tracers/agent/core/own-process.h"
 #include "tracers/agent/core/own-threads.h"
 #include "tracers/agent/core/probes-part.h"
 #include "tracers/agent/core/session.h"
+#include "base/inside/raw.h"
 
 #if defined(__x86_64__) && defined(__LP64__)
 
@@ -42,6 +45,8 @@
 
 #define WRAPPERS_FUNCTIONS_MAX 256
 #define WRAPPERS_NAME_SIZE 16
+/* Of 1 ms, until other threads have relocated the libraries that they are loading. */
+#define WRAPPERS_RELOCATION_TRIES 100
 
 static struct wrapper {
 	const char *name;
@@ -147,16 +152,18 @@ static const struct patch_import *wrappers_list_functions(const struct wrapper *
 	return functions;
 }
 
-static void wrappers_turn(struct wrapper *wrapper, bool on)
+/* Returns the number of objects that another thread relocates now, which stay as they are. */
+static size_t wrappers_turn(struct wrapper *wrapper, bool on)
 {
-	size_t nr_left = 0;
+	size_t nr_left = 0, nr_pending = 0;
 	struct patch_imports imports = {.count = wrapper->nr,
 			.except = {(uintptr_t)tracers[0], (uintptr_t)tracers[1],
 					(uintptr_t)wrapper->imports},
 			.calls_only = on,
 			.bound_only = !on,
 			.definers = true,
-			.nr_left = &nr_left};
+			.nr_left = &nr_left,
+			.nr_pending = &nr_pending};
 
 	patch_stubs_begin();
 	imports.functions = wrappers_list_functions(wrapper, on);
@@ -164,7 +171,9 @@ static void wrappers_turn(struct wrapper *wrapper, bool on)
 	patch_stubs_end();
 	/* Relaxed: agent_wrappers_update() repeats if another thread has changed the sessions. */
 	__atomic_store_n(&wrapper->is_active, on, __ATOMIC_RELAXED);
-	agent_debug("wrapper %s: %s, %zu calls left", wrapper->name, on ? "on" : "off", nr_left);
+	agent_debug("wrapper %s: %s, %zu calls left, %zu objects pending", wrapper->name,
+			on ? "on" : "off", nr_left, nr_pending);
+	return nr_pending;
 }
 
 static uint32_t wrappers_wanted(void)
@@ -181,10 +190,11 @@ static uint32_t wrappers_wanted(void)
 }
 
 /* Returns true if a wrapper is active. */
-static bool wrappers_turn_all(uint32_t wanted)
+static bool wrappers_turn_all(uint32_t wanted, size_t *ret_nr_pending)
 {
 	bool any = false;
 
+	*ret_nr_pending = 0;
 	for (size_t i = 0; i < NR_WRAPPERS; i++) {
 		const bool on = wanted >> i & 1;
 
@@ -193,21 +203,21 @@ static bool wrappers_turn_all(uint32_t wanted)
 			continue;
 		/* Relaxed: as in wrappers_turn(). */
 		if (on || __atomic_load_n(&wrappers[i].is_active, __ATOMIC_RELAXED))
-			wrappers_turn(&wrappers[i], on);
+			*ret_nr_pending += wrappers_turn(&wrappers[i], on);
 		any |= on;
 	}
 	return any;
 }
 
 /* Threads of the program do so too, when they load libraries: the last one must be up to date. */
-static bool wrappers_apply(void)
+static bool wrappers_apply(size_t *ret_nr_pending)
 {
 	uint32_t wanted;
 	bool any;
 
 	do {
 		wanted = wrappers_wanted();
-		any = wrappers_turn_all(wanted);
+		any = wrappers_turn_all(wanted, ret_nr_pending);
 	} while (wrappers_wanted() != wanted);
 	return any;
 }
@@ -216,10 +226,11 @@ static bool wrappers_apply(void)
 static void wrappers_update_libraries(void)
 {
 	struct agent_own own;
+	size_t nr_pending;
 
 	agent_own_begin(&own);
 	agent_interpose();
-	(void)wrappers_apply();
+	(void)wrappers_apply(&nr_pending);
 	agent_own_end(&own);
 }
 
@@ -229,9 +240,23 @@ static void wrappers_libraries_changed(void)
 		wrappers_update_libraries();
 }
 
+/*
+ * A library whose relocation began before the watch is redirected here. Without a pause in a
+ * sandbox, which may not permit it.
+ */
 void agent_wrappers_update(void)
 {
-	agent_probes_watch_libraries(wrappers_apply() ? wrappers_libraries_changed : NULL);
+	const struct timespec pause = {.tv_nsec = 1000000};
+	size_t nr_pending;
+
+	agent_probes_watch_libraries(
+			wrappers_apply(&nr_pending) ? wrappers_libraries_changed : NULL);
+	for (unsigned int i = 0; nr_pending && i < WRAPPERS_RELOCATION_TRIES; i++) {
+		if (agent_is_sandboxed())
+			return;
+		raw_call(SYS_nanosleep, &pause, NULL);
+		(void)wrappers_apply(&nr_pending);
+	}
 }
 
 /* ---- the request ---- */
