@@ -749,8 +749,11 @@ static void attach_inject_clean_up(struct injection *injection)
 
 static int attach_inject_run(struct injection *injection)
 {
-	int ret = inject_target_open(&injection->target, injection->request);
+	/* Before the checks: they refuse a process that another `side` traces meanwhile. */
+	int ret = attach_inject_acquire_lock(injection);
 
+	if (!ret)
+		ret = inject_target_open(&injection->target, injection->request);
 	if (ret)
 		return ret;
 	if (injection->request->only_if_loaded && !injection->target.agent_function) {
@@ -764,9 +767,7 @@ static int attach_inject_run(struct injection *injection)
 	if (strlen(injection->request->argument) >= INJECT_ARGUMENT_MAX ||
 			strlen(injection->request->agent) > AGENT_PATH_MAX)
 		return attach_inject_set_error(injection, INJECT_FAILED, "a path is too long");
-	ret = attach_inject_acquire_lock(injection);
-	if (!ret)
-		ret = attach_inject_find_space(injection);
+	ret = attach_inject_find_space(injection);
 	if (!ret)
 		ret = attach_inject_write_code(injection);
 	if (ret)

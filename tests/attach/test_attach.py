@@ -222,6 +222,17 @@ class Programs(Case):
         second = program.tick(10)
         self.assertEqual(ticks(self.stop(two)), both + second)
 
+    def test_many_at_once(self):
+        """Several attach and detach at the same time: each one waits for the others, and the program runs on."""
+        program = self.start("calm")
+        for _ in range(4):
+            running = [subprocess.Popen([SIDE, "attach", "-q", "-p", str(program.pid), "-o", self.output(), "--duration", "100ms"],
+                                        stderr=subprocess.PIPE, text=True, env={**os.environ, "SIDE_RUNTIME": self.runtime}) for _ in range(4)]
+            for process in running:
+                _, errors = process.communicate(timeout=TIMEOUT)
+                self.assertEqual((process.returncode, errors), (0, ""))
+        self.assertEqual(program.ask("status", "came-back")[1:], ["0", "wrong", "0"])
+
     def test_busy(self):
         """Threads are in malloc() all the time; only main() waits."""
         program = self.start("busy")
