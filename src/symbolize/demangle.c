@@ -5,6 +5,7 @@
  */
 #include "demangle.h"
 
+#include <fnmatch.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -108,4 +109,22 @@ char *names_readable(const char *symbol)
 	if (found && cut_hash(found))
 		write_signs(found);
 	return found;
+}
+
+static bool names_fit(const char *readable, const char *wanted, bool is_glob)
+{
+	return *readable && (is_glob ? !fnmatch(wanted, readable, 0) : !strcmp(wanted, readable));
+}
+
+bool names_readable_fits(const char *symbol, const char *wanted, bool is_glob)
+{
+	char *readable = names_readable(symbol);
+	bool fits = readable && names_fit(readable, wanted, is_glob);
+
+	if (readable && !fits) {
+		readable[strcspn(readable, "(")] = '\0';
+		fits = names_fit(readable, wanted, is_glob);
+	}
+	free(readable);
+	return fits;
 }

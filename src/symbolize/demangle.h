@@ -19,7 +19,13 @@
  */
 char *names_readable(const char *symbol);
 
-/* The same for symbols that begin with _R. */
+/*
+ * Whether the demangled symbol, with or without its parameters, is the wanted name, or fits the
+ * wanted glob. False: the symbol cannot be demangled.
+ */
+bool names_readable_fits(const char *symbol, const char *wanted, bool is_glob);
+
+/* Like names_readable(), for symbols that begin with _R. */
 char *names_rust(const char *symbol);
 
 enum names_copy {

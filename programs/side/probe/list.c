@@ -60,27 +60,13 @@ static const char *list_base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-static bool fits_readable(const char *glob, const char *name)
-{
-	char *readable = names_readable(name);
-	bool fits = readable && !fnmatch(glob, readable, 0);
-
-	/* `--function` also selects by the name without parameters. */
-	if (readable && !fits) {
-		readable[strcspn(readable, "(")] = '\0';
-		fits = *readable && !fnmatch(glob, readable, 0);
-	}
-	free(readable);
-	return fits;
-}
-
 /* Like `--function`, select copies that compilers made of a function (NAME.constprop.0). */
 static bool fits_copy(const char *glob, const char *name)
 {
 	char *original = names_without_copy(name);
 	size_t length;
 	bool fits = original && names_copy(name, &length) == NAMES_COPY &&
-			(!fnmatch(glob, original, 0) || fits_readable(glob, original));
+			(!fnmatch(glob, original, 0) || names_readable_fits(original, glob, true));
 
 	free(original);
 	return fits;
@@ -99,7 +85,7 @@ static enum probe_list_part list_part(const struct probe_listing *listing, const
 	if (original && !listing->has_wildcards &&
 			(is_cold || names_copy(name, &length) == NAMES_PIECE) &&
 			(!fnmatch(listing->function, original, 0) ||
-					fits_readable(listing->function, original)))
+					names_readable_fits(original, listing->function, true)))
 		part = is_cold ? LIST_COLD : LIST_PIECE;
 	free(original);
 	free(whole);
@@ -124,7 +110,7 @@ static const char *select_name(struct probe_listing *listing, const struct code_
 		/* First: the readable name of a part is that of the function, with a suffix. */
 		*ret_part = list_part(listing, name);
 		if (*ret_part != LIST_WHOLE || !fnmatch(listing->function, name, 0) ||
-				fits_readable(listing->function, name) ||
+				names_readable_fits(name, listing->function, true) ||
 				fits_copy(listing->function, name))
 			return name;
 		nearest_offer_function(&listing->nearest, name);
@@ -400,7 +386,8 @@ static int list_plt(struct probe_listing *listing, const struct probe_module *mo
 				.name = code_name(module->code, &entries[i], 0)};
 		const char *name = code_plt_name(module->code, &entries[i]);
 
-		if (!fnmatch(listing->function, name, 0) || fits_readable(listing->function, name))
+		if (!fnmatch(listing->function, name, 0) ||
+				names_readable_fits(name, listing->function, true))
 			ret = print_row(listing, module, &row);
 		else
 			nearest_offer_function(&listing->nearest, name);

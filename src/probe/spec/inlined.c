@@ -29,20 +29,6 @@ static const char *inlined_symbol(Dwarf_Die *function)
 			: NULL;
 }
 
-/* Whether the name is the readable one of the symbol, with or without parameters. */
-static bool inlined_is_readable(const char *symbol, const char *name)
-{
-	char *readable = names_readable(symbol);
-	bool is = readable && !strcmp(readable, name);
-
-	if (readable && !is) {
-		readable[strcspn(readable, "(")] = '\0';
-		is = !strcmp(readable, name);
-	}
-	free(readable);
-	return is;
-}
-
 /* Removes `part` and then "::" from the end of the first `*length` characters of the name. */
 static bool inlined_drop_scope(const char *name, size_t *length, const char *part)
 {
@@ -95,7 +81,7 @@ static bool inlined_has_name(Dwarf_Die *function, const struct inlined_query *qu
 		/* The comparisons below are slow: skip them if the short name is not in the name. */
 		if (!strstr(name, short_name))
 			continue;
-		if (symbol ? inlined_is_readable(symbol, name)
+		if (symbol ? names_readable_fits(symbol, name, false)
 			   : inlined_is_in_scopes(function, short_name, name))
 			return true;
 	}
