@@ -189,7 +189,7 @@ static inline int own_table_begin_task(void *user)
 	const struct own_table_task *task = user;
 
 	task->function(task->argument);
-	return (int)own_table_call(SYS_exit, 0, 0, 0);
+	return 0;
 }
 
 /* False: it did not run. */
@@ -208,7 +208,7 @@ static inline bool own_table_run_task(void (*function)(void *), void *argument, 
 
 	*running = 1;
 	raw_call(SYS_rt_sigprocmask, SIG_BLOCK, &blocked, &before, sizeof(before));
-	task = task_start(flags, own_table_begin_task, &begin, (char *)running, running);
+	task = task_start(flags, own_table_begin_task, &begin, (char *)running, running, NULL);
 	if (task > 0)
 		own_table_wait(task, running);
 	raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));

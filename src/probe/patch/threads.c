@@ -232,7 +232,6 @@ static int patch_thread_stop_all(void *argument)
 
 	for (unsigned int i = 0; i < stopping->count; i++)
 		stopping->stopped += patch_thread_stop(stopping->threads[i], stopping->at_stop);
-	patch_system_call(SYS_exit, 0, 0, 0, 0, 0, 0);
 	return 0;
 }
 
@@ -252,7 +251,7 @@ unsigned int patch_threads_stop(const pid_t *threads, unsigned int count, patch_
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	/* This thread waits until the child has exited. */
 	child = (pid_t)task_start(CLONE_VM | CLONE_VFORK, patch_thread_stop_all, &stopping,
-			stack + sizeof(stack), NULL);
+			stack + sizeof(stack), NULL, NULL);
 	while (child > 0 && waitpid(child, NULL, __WALL) < 0 && errno == EINTR)
 		;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -39,6 +39,7 @@
 #include "tracers/agent/core/own-threads.h"
 #include "tracers/agent/core/vfork.h"
 #include "base/inside/raw.h"
+#include "base/inside/task.h"
 
 #include <sys/mman.h>
 
@@ -268,34 +269,9 @@ static struct starter_head *starter_make_thread(void)
 
 /* ---- running there ---- */
 
-long starter_clone(unsigned long flags, void *stack, uint32_t *running, void *tls,
-		void (*function)(void)) __attribute__((visibility("hidden")));
 void starter_call_on(void *stack, void (*function)(void)) __attribute__((visibility("hidden")));
 
 __asm__(".text\n"
-	".globl starter_clone\n"
-	".type starter_clone, @function\n"
-	".p2align 4\n"
-	"starter_clone:\n"
-	"	.cfi_startproc\n"
-	"	movq %r8, %r9\n"
-	"	movq %rcx, %r8\n"
-	"	movq %rdx, %r10\n"
-	"	xorl %edx, %edx\n"
-	"	movl $56, %eax\n" /* SYS_clone: the system call takes rcx and r11 */
-	"	syscall\n"
-	"	testq %rax, %rax\n"
-	"	jz 1f\n"
-	"	ret\n"
-	"1:	.cfi_undefined %rip\n"
-	"	xorl %ebp, %ebp\n"
-	"	call *%r9\n"
-	"	xorl %edi, %edi\n"
-	"	movl $60, %eax\n" /* SYS_exit */
-	"	syscall\n"
-	"	hlt\n"
-	"	.cfi_endproc\n"
-	".size starter_clone, . - starter_clone\n"
 	".globl starter_call_on\n"
 	".type starter_call_on, @function\n"
 	".p2align 4\n"
@@ -316,11 +292,12 @@ __asm__(".text\n"
 	".size starter_call_on, . - starter_call_on\n");
 
 /* In the task. */
-static void starter_task(void)
+static int starter_task(void *unused)
 {
 	const char *head = (const char *)control_starter_thread_pointer();
 	void (*work)(void);
 
+	(void)unused;
 	agent_vforked = AGENT_OUR_TASK;
 	agent_own_task_begins();
 	*(int *)((char *)control_starter_thread_pointer() + starter.tid) =
@@ -329,6 +306,7 @@ static void starter_task(void)
 		starter.ctype_init();
 	memcpy(&work, head - starter.tls - STARTER_STACK, sizeof(work));
 	work();
+	return 0;
 }
 
 static void *starter_never(void *unused)
@@ -359,8 +337,8 @@ static void starter_announce(void)
 
 static int starter_begin(void (*work)(void), uint32_t *running)
 {
-	const unsigned long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
-			CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS | CLONE_CHILD_CLEARTID;
+	const long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
+			CLONE_SYSVSEM | CLONE_SETTLS | CLONE_CHILD_CLEARTID;
 	struct starter_head *head;
 	uint64_t all = ~0ull, before;
 	long ret;
@@ -377,7 +355,7 @@ static int starter_begin(void (*work)(void), uint32_t *running)
 	all &= ~(1ull << (SIGTRAP - 1) | 1ull << (SIGILL - 1));
 	raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof(before));
 	__atomic_store_n(running, 1, __ATOMIC_RELAXED);
-	ret = starter_clone(flags, starter_stack_top(), running, head, starter_task);
+	ret = task_start(flags, starter_task, NULL, starter_stack_top(), running, head);
 	if (ret < 0)
 		__atomic_store_n(running, 0, __ATOMIC_RELAXED);
 	raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
