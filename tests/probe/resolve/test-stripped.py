@@ -176,6 +176,7 @@ def test_server():
         contains(done.err, "; the servers in DEBUGINFOD_URLS have no debug file for it, or DEBUGINFOD_URLS is not set")
         check_enabled(program, env)
         check_exported(env)
+        check_top(env)
     finally:
         server.shutdown()
         server.server_close()
@@ -194,6 +195,46 @@ def check_exported(env):
         done = side("export", trace, "--format", "folded", *options, env=env)
         equal((done.status, "main" in re.split("[; \n]", done.out)), (0, bool(options)), done)
         equal(f"/buildid/{digits(program)}/debuginfo" in Server.requests, bool(options), Server.requests)
+
+
+def check_top(env):
+    """`side top` asks the servers for the names of callers, only with `--debuginfod`."""
+    program, debug, _ = build("top")
+    Server.files[f"/buildid/{digits(program)}/debuginfo"] = debug
+    for options in ((), ("--debuginfod",)):
+        caller = top_caller(program, env, options)
+        equal((caller.get("function"), caller.get("file", "").endswith("stripped.c")), ("count_orders", True) if options else (None, False), caller)
+        equal(f"/buildid/{digits(program)}/debuginfo" in Server.requests, bool(options), Server.requests)
+    done = side("top", "--debuginfod", env=env)
+    equal((done.status, "`--debuginfod` has no effect without `--callers`" in done.err), (2, True), done)
+
+
+def top_caller(program, env, options):
+    """The caller of a function, as `side top` has it while the program runs."""
+    name = "top-" + "".join(options).strip("-")
+    process = subprocess.Popen([program, "3", "wait"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=env)
+    top = None
+    try:
+        for command in (["create", name, "--symbols", "-o", path(name)],
+                        ["enable-event", "serve_order", "-s", name, "--debuginfod", "--pid", str(process.pid), "--function", "serve_order",
+                         "--arg", "$backtrace"],
+                        ["start", name]):
+            done = side(*command, env=env)
+            equal(done.status, 0, done)
+        shutil.rmtree(path("cache"), ignore_errors=True)
+        Server.requests.clear()
+        top = subprocess.Popen([SIDE, "top", name, "--json", "--callers", "-i", "200ms", "-n", "1000", *options], stdout=subprocess.PIPE, text=True, env=env)
+        top.stdout.readline()
+        process.communicate(b"\n", timeout=60)
+        callers = (line for line in map(json.loads, top.stdout) if line["type"] == "caller")
+        return next(callers)
+    finally:
+        process.kill()
+        process.wait()
+        if top:
+            top.kill()
+            top.communicate()
+        side("destroy", name, env=env)
 
 
 def check_enabled(program, env):
