@@ -38,14 +38,15 @@ struct explore_answer_rows {
 };
 
 struct explore_answers {
-	const char *dir;
+	const char *dirs[EXPLORE_ANSWERS];
 	const char *filter;
 	const struct analysis_listener *listener; /* NULL: no answer is being opened */
 	struct analysis_listener forward;
 	struct explore_answer_rows rows[EXPLORE_ANSWERS];
+	/* Outlive the answers, because a confined process cannot start readers of debug files. */
+	struct symbols *symbols[EXPLORE_ANSWERS];
 	struct flame_options flame_options;
-	struct flame *flame; /* its symbols are `symbols` */
-	struct symbols *symbols;
+	struct flame *flame;
 	struct leaks_options leaks_options;
 	struct leaks leaks;
 	struct locks_options locks_options;
@@ -79,9 +80,9 @@ static int explore_answers_new_flame(struct explore_answers *answers, struct err
 	answers->flame = calloc(1, sizeof(*answers->flame));
 	if (!answers->flame)
 		return error_set_no_memory(error);
-	answers->flame->symbols = answers->symbols;
-	return flame_prepare(answers->flame, &answers->flame_options, "show", answers->dir,
-			&answers->forward, error);
+	answers->flame->symbols = answers->symbols[EXPLORE_ANSWER_STACKS];
+	return flame_prepare(answers->flame, &answers->flame_options, "show",
+			answers->dirs[EXPLORE_ANSWER_STACKS], &answers->forward, error);
 }
 
 static void explore_answers_free_flame(struct explore_answers *answers)
@@ -94,28 +95,39 @@ static void explore_answers_free_flame(struct explore_answers *answers)
 	answers->flame = NULL;
 }
 
-int explore_answers_create(
-		const char *dir, struct explore_answers **ret_answers, struct error *error)
+static void explore_answers_free_leaks(struct explore_answers *answers)
+{
+	answers->leaks.symbols = NULL;
+	leaks_free(&answers->leaks);
+	answers->leaks = (struct leaks){.symbols = NULL};
+}
+
+static void explore_answers_free_locks(struct explore_answers *answers)
+{
+	answers->locks.symbols = NULL;
+	locks_free(&answers->locks);
+	answers->locks = (struct locks){.symbols = NULL};
+	free(answers->pairs);
+	answers->pairs = NULL;
+}
+
+int explore_answers_create(const char *const dirs[EXPLORE_ANSWERS],
+		struct explore_answers **ret_answers, struct error *error)
 {
 	struct explore_answers *answers = calloc(1, sizeof(*answers));
-	int ret;
 
 	*ret_answers = answers;
 	if (!answers)
 		return error_set_no_memory(error);
-	answers->dir = dir;
 	answers->forward = (struct analysis_listener){
 			explore_answers_report, explore_answers_progress, answers};
-	answers->symbols = trace_symbols_start(false, &answers->forward);
-	ret = answers->symbols ? explore_answers_new_flame(answers, error)
-			       : error_set_no_memory(error);
-	if (!ret)
-		ret = leaks_prepare(&answers->leaks, &answers->leaks_options, dir,
-				&answers->forward, error);
-	if (!ret)
-		ret = locks_prepare(&answers->locks, &answers->locks_options, dir,
-				&answers->forward, error);
-	return ret;
+	for (size_t i = 0; i < EXPLORE_ANSWERS; i++) {
+		answers->dirs[i] = dirs[i];
+		answers->symbols[i] = trace_symbols_start(false, &answers->forward);
+		if (!answers->symbols[i])
+			return error_set_no_memory(error);
+	}
+	return 0;
 }
 
 static void explore_answers_free_rows(struct explore_answer_rows *rows)
@@ -135,18 +147,32 @@ void explore_answers_free(struct explore_answers *answers)
 	for (size_t i = 0; i < EXPLORE_ANSWERS; i++)
 		explore_answers_free_rows(&answers->rows[i]);
 	explore_answers_free_flame(answers);
-	symbols_free(answers->symbols);
-	leaks_free(&answers->leaks);
-	locks_free(&answers->locks);
-	free(answers->pairs);
+	explore_answers_free_leaks(answers);
+	explore_answers_free_locks(answers);
+	for (size_t i = 0; i < EXPLORE_ANSWERS; i++)
+		symbols_free(answers->symbols[i]);
 	free(answers);
 }
 
 void explore_answers_set_filter(struct explore_answers *answers, const char *filter)
 {
 	answers->filter = filter;
-	explore_answers_free_flame(answers);
-	explore_answers_free_rows(&answers->rows[EXPLORE_ANSWER_STACKS]);
+	explore_answers_forget(answers, EXPLORE_ANSWER_STACKS, 0);
+}
+
+void explore_answers_forget(
+		struct explore_answers *answers, enum explore_answer answer, int64_t end_ns)
+{
+	switch (answer) {
+	case EXPLORE_ANSWER_STACKS: explore_answers_free_flame(answers); break;
+	case EXPLORE_ANSWER_LEAKS: explore_answers_free_leaks(answers); break;
+	case EXPLORE_ANSWER_LOCKS:
+		explore_answers_free_locks(answers);
+		answers->locks_options.end_ns = end_ns;
+		break;
+	}
+	symbols_forget(answers->symbols[answer]);
+	explore_answers_free_rows(&answers->rows[answer]);
 }
 
 /* ---- lists of rows ---- */
@@ -318,8 +344,13 @@ static int explore_answers_add_leaks(struct explore_answer_rows *rows, const str
 static int explore_answers_open_leaks(struct explore_answers *answers, struct error *error)
 {
 	struct leaks *leaks = &answers->leaks;
-	int ret = leaks_open(leaks, error);
+	int ret;
 
+	leaks->symbols = answers->symbols[EXPLORE_ANSWER_LEAKS];
+	ret = leaks_prepare(leaks, &answers->leaks_options, answers->dirs[EXPLORE_ANSWER_LEAKS],
+			&answers->forward, error);
+	if (!ret)
+		ret = leaks_open(leaks, error);
 	if (!ret)
 		ret = leaks_read(leaks, error);
 	if (!ret)
@@ -424,12 +455,18 @@ static int explore_answers_add_locks(struct explore_answers *answers)
 
 static int explore_answers_open_locks(struct explore_answers *answers, struct error *error)
 {
-	int ret = locks_open(&answers->locks, error);
+	struct locks *locks = &answers->locks;
+	int ret;
 
+	locks->symbols = answers->symbols[EXPLORE_ANSWER_LOCKS];
+	ret = locks_prepare(locks, &answers->locks_options, answers->dirs[EXPLORE_ANSWER_LOCKS],
+			&answers->forward, error);
 	if (!ret)
-		ret = locks_read(&answers->locks, error);
+		ret = locks_open(locks, error);
 	if (!ret)
-		ret = locks_resolve(&answers->locks, error);
+		ret = locks_read(locks, error);
+	if (!ret)
+		ret = locks_resolve(locks, error);
 	if (!ret && explore_answers_add_locks(answers))
 		ret = error_set_no_memory(error);
 	return ret;

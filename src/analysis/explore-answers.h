@@ -21,11 +21,12 @@ enum explore_answer { EXPLORE_ANSWER_STACKS, EXPLORE_ANSWER_LEAKS, EXPLORE_ANSWE
 #define EXPLORE_ANSWERS 3
 
 /*
- * Starts the processes that read debug files, so call it before this process is confined. `dir`
- * must live until explore_answers_free(), which is called in any case. 0 or a negative errno.
+ * Starts the processes that read debug files, so call it before this process is confined. Each
+ * answer has the directory of its trace, which must live until explore_answers_free(). That is
+ * called in any case. 0 or a negative errno.
  */
-int explore_answers_create(
-		const char *dir, struct explore_answers **ret_answers, struct error *error);
+int explore_answers_create(const char *const dirs[EXPLORE_ANSWERS],
+		struct explore_answers **ret_answers, struct error *error);
 void explore_answers_free(struct explore_answers *answers);
 
 /* Selects the events of the stacks. The expression must live until the next call. */
@@ -37,6 +38,13 @@ void explore_answers_set_filter(struct explore_answers *answers, const char *fil
  */
 int explore_answers_open(struct explore_answers *answers, enum explore_answer answer,
 		const struct analysis_listener *listener, struct error *error);
+/*
+ * Discards the rows of an answer: the trace grows and is read again. `end_ns`: until when it is
+ * complete, in ns since 1970; waits for locks that have not ended count until then. 0: until its
+ * last event.
+ */
+void explore_answers_forget(
+		struct explore_answers *answers, enum explore_answer answer, int64_t end_ns);
 bool explore_answers_is_open(const struct explore_answers *answers, enum explore_answer answer);
 
 const char *explore_answers_title(enum explore_answer answer);

@@ -37,7 +37,9 @@ int leaks_prepare(struct leaks *leaks, const struct leaks_options *options, cons
 	leaks->options = options;
 	if (ret)
 		return ret;
-	leaks->symbols = trace_symbols_start(options->debuginfod, &leaks->walk.options.listener);
+	if (!leaks->symbols)
+		leaks->symbols = trace_symbols_start(
+				options->debuginfod, &leaks->walk.options.listener);
 	return leaks->symbols ? 0 : error_set_no_memory(error);
 }
 

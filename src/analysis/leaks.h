@@ -134,7 +134,8 @@ struct leaks {
 
 /*
  * leaks.c: call these functions in this order, as for a report (report.h). The caller sets `json`,
- * `colour` and `doubts.cut` in a zeroed structure. Call leaks_free() in any case.
+ * `colour` and `doubts.cut` in a zeroed structure, and `symbols` if it has some already. Call
+ * leaks_free() in any case.
  */
 int leaks_prepare(struct leaks *leaks, const struct leaks_options *options, const char *dir,
 		const struct analysis_listener *listener, struct error *error);

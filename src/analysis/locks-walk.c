@@ -30,7 +30,9 @@ int locks_prepare(struct locks *locks, const struct locks_options *options, cons
 	locks->place_keys.limit = LOCKS_PLACES_MAX;
 	if (ret)
 		return ret;
-	locks->symbols = trace_symbols_start(options->debuginfod, &locks->walk.options.listener);
+	if (!locks->symbols)
+		locks->symbols = trace_symbols_start(
+				options->debuginfod, &locks->walk.options.listener);
 	return locks->symbols ? 0 : error_set_no_memory(error);
 }
 

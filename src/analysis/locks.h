@@ -203,9 +203,9 @@ struct locks {
 };
 
 /*
- * The caller sets `json` and `colour` in a zeroed struct. Then it calls locks_prepare(),
- * locks_open(), locks_read(), locks_print(), and locks_free() in any case. The functions return 0 or
- * a negative errno and set the error.
+ * The caller sets `json` and `colour` in a zeroed struct, and `symbols` if it has some already. Then
+ * it calls locks_prepare(), locks_open(), locks_read(), locks_print(), and locks_free() in any case.
+ * The functions return 0 or a negative errno and set the error.
  */
 
 /*

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The model of `side explore`: the tree of calls, events by number, searches and rows of tables. */
+#include <errno.h>
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -399,6 +400,14 @@ static void test_rows(void **unused)
 	explore_test_remove(&trace);
 }
 
+static int explore_test_create_answers(
+		const char *dir, struct explore_answers **ret_answers, struct error *error)
+{
+	const char *const dirs[EXPLORE_ANSWERS] = {dir, dir, dir};
+
+	return explore_answers_create(dirs, ret_answers, error);
+}
+
 /* Events without stacks, allocations and locks: answers without rows. */
 static void test_answers_without_rows(void **unused)
 {
@@ -411,7 +420,7 @@ static void test_answers_without_rows(void **unused)
 	(void)unused;
 	explore_test_create(&trace, "time");
 	explore = explore_test_load(&trace, NULL, NULL);
-	assert_int_equal(explore_answers_create(trace.dir, &answers, &error), 0);
+	assert_int_equal(explore_test_create_answers(trace.dir, &answers, &error), 0);
 	assert_int_equal(explore_row_count(explore, EXPLORE_LEAKS), 0);
 	explore->answers = answers;
 	for (unsigned int i = 0; i < EXPLORE_ANSWERS; i++) {
@@ -429,12 +438,22 @@ static void test_answers_without_rows(void **unused)
 	assert_true(explore_answers_is_open(answers, EXPLORE_ANSWER_LEAKS));
 	assert_int_equal(
 			explore_answers_open(answers, EXPLORE_ANSWER_STACKS, &listener, &error), 0);
+	for (unsigned int i = 0; i < EXPLORE_ANSWERS; i++) {
+		enum explore_answer answer = (enum explore_answer)i;
+
+		explore_answers_forget(answers, answer, 0);
+		assert_false(explore_answers_is_open(answers, answer));
+		assert_int_equal(explore_answers_open(answers, answer, &listener, &error), 0);
+	}
 	explore_answers_free(answers);
 	explore_free(explore);
 	explore_test_remove(&trace);
 }
 
-/* The error is reported once. */
+/*
+ * The error is reported once. A trace that is recorded appears later: then it can be read, and only
+ * the answers that are asked again read it.
+ */
 static void test_answers_of_a_removed_trace(void **unused)
 {
 	const struct analysis_listener listener = {.report = NULL};
@@ -443,10 +462,8 @@ static void test_answers_of_a_removed_trace(void **unused)
 	struct explore_test_trace trace;
 
 	(void)unused;
-	assert_true(explore_answers_create("/no/such/trace", &answers, &error) < 0);
-	explore_answers_free(answers);
 	explore_test_create(&trace, "time");
-	assert_int_equal(explore_answers_create(trace.dir, &answers, &error), 0);
+	assert_int_equal(explore_test_create_answers(trace.dir, &answers, &error), 0);
 	explore_test_remove(&trace);
 	for (unsigned int i = 0; i < EXPLORE_ANSWERS; i++) {
 		enum explore_answer answer = (enum explore_answer)i;
@@ -455,6 +472,10 @@ static void test_answers_of_a_removed_trace(void **unused)
 		assert_true(*error.text);
 		assert_int_equal(explore_answers_open(answers, answer, &listener, &error), 0);
 		assert_int_equal(explore_answers_row_count(answers, answer), 0);
+		error_clear(&error);
+		explore_answers_forget(answers, answer, 0);
+		assert_int_equal(explore_answers_open(answers, answer, &listener, &error), -ENOENT);
+		error_clear(&error);
 	}
 	explore_answers_free(answers);
 }

@@ -13,6 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..
 from lock_trace import write_deadlock
 
 COUNTED = sys.argv.pop(1)
+EXPLORED = sys.argv.pop(1)
 UNITS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
 READY = "qQuit"
 
@@ -552,9 +553,7 @@ def test_running_process():
             first = int(re.search(r"Events  1/([\d,]+)", terminal.wait(r"Events  1/\d")).group(1).replace(",", ""))
             wait_until(lambda: int(re.search(r"Events  1/([\d,]+)", terminal.text()).group(1).replace(",", "")) > first,
                        "more events")
-            terminal.send("F9")
-            terminal.wait("Not available while a program is recorded")
-            terminal.send("e", "p")
+            terminal.send("p")
             terminal.wait(r"\[paused\]")
             terminal.send("p")
             terminal.wait(r"\[live\]")
@@ -566,6 +565,90 @@ def test_running_process():
     finally:
         program.kill()
         program.wait()
+
+
+class Explored:
+    """A program that does on request what the screen shows."""
+
+    def __enter__(self):
+        self.process = subprocess.Popen([EXPLORED], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.pid = str(self.process.pid)
+        equal(self.process.stdout.readline(), "ready\n")
+        return self
+
+    def __exit__(self, *error):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+    def ask(self, request):
+        self.process.stdin.write(request + "\n")
+        self.process.stdin.flush()
+        equal(self.process.stdout.readline(), "done\n")
+
+    def wait_until_recorded(self, terminal, pattern):
+        """Calls functions until the screen shows one: its recording has begun."""
+        def is_recorded():
+            self.ask("probe")
+            return re.search(pattern, terminal.text())
+        wait_until(is_recorded, f"the screen has {pattern!r}", timeout=40)
+
+
+def test_answers_of_a_running_process():
+    with Explored() as program, Terminal(SIDE, "explore", "-p", program.pid, "--function", "explored_*", width=160) as terminal:
+        program.wait_until_recorded(terminal, r"Summary.*\[live\]")
+        terminal.send("F9")
+        program.wait_until_recorded(terminal, r"(?s)Leaks.*\[live\].*explored_probe")
+        # From now on, each call is recorded.
+        program.ask("leak")
+        terminal.wait(r" 7,777 +[\d.]+% +7 explored_leak")
+        program.ask("leak")
+        terminal.wait(r" 15,554 +[\d.]+% +14 explored_leak")
+        terminal.send("/")
+        terminal.type("explored_leak")
+        terminal.send("Enter", "Enter")
+        terminal.wait(r"(?s)The whole row.*explored_leak.*main")
+        terminal.send("x", "F11")
+        program.wait_until_recorded(terminal, r"(?s)Locks.*\[live\].*mutex explored_first")
+        program.ask("deadlock")
+        terminal.wait("DEADLOCK of 2 threads")
+        terminal.send("/")
+        terminal.type("deadlock")
+        terminal.send("Enter", "Enter")
+        text = terminal.wait("(?s)The whole row.*waits for.*waits for")
+        contains(text, "explored_first")
+        contains(text, "explored_second")
+        terminal.send("x", "F8")
+        terminal.wait(r"(?s)Stacks.*\[live\].*calls of functions by their callers.*explored_leak")
+        # A view that was shown before goes on.
+        terminal.send("F9", "p")
+        terminal.wait(r"Leaks.*\[paused\]")
+        program.ask("leak")
+        terminal.send("p")
+        terminal.wait(r" 23,331 +[\d.]+% +21 explored_leak")
+        program.process.stdin.close()
+        equal(program.process.wait(), 0)
+        for key, view in (("F9", "Leaks"), ("F11", "Locks"), ("F3", "Functions")):
+            terminal.send(key)
+            terminal.wait(rf"{view}.*\[ended\]")
+        terminal.send("q")
+        terminal.end()
+
+
+def test_answer_after_the_end():
+    with Explored() as program, tempfile.TemporaryDirectory() as work:
+        trace = os.path.join(work, "trace")
+        with Terminal(SIDE, "explore", "-p", program.pid, "--function", "explored_*", "-o", trace) as terminal:
+            program.wait_until_recorded(terminal, r"Summary.*\[live\]")
+            program.process.stdin.close()
+            equal(program.process.wait(), 0)
+            terminal.wait(r"Summary.*\[ended\]")
+            terminal.send("F9")
+            terminal.wait(r"(?s)Leaks.*\[ended\].*No allocations were recorded.*cannot start the recording: the recording of the process has ended")
+            terminal.send("q")
+            terminal.end()
+        equal(report(trace)[0]["type"], "overview")
+        equal(os.listdir(work), ["trace"])
 
 
 def test_recording_that_cannot_begin():

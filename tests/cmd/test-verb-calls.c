@@ -614,17 +614,20 @@ static void test_confine(void **unused)
 	assert_called("isolate w:out 0010;");
 	/* The nearest directory that exists. */
 	is_confined = false;
-	confine_watcher("/tmp");
+	confine_watcher("/tmp", NULL);
 	assert_called("isolate r:/tmp 0001;");
 	is_confined = false;
-	confine_watcher("/tmp/side-none/a/b");
+	confine_watcher("/tmp/side-none/a/b", NULL);
 	assert_called("isolate r:/tmp 0001;");
 	is_confined = false;
-	confine_watcher("/side-none/a");
+	confine_watcher("/side-none/a", NULL);
 	assert_called("isolate r:/ 0001;");
 	is_confined = false;
-	confine_watcher("side-none");
+	confine_watcher("side-none", NULL);
 	assert_called("isolate r:side-none 0001;");
+	is_confined = false;
+	confine_watcher("/tmp/side-none", "/");
+	assert_called("isolate r:/tmp r:/ 0001;");
 }
 
 /* ---- directories ---- */

@@ -95,19 +95,27 @@ bool confine_receiver(const char *output)
 }
 
 /* If the trace does not exist yet, permit reads below the nearest existing directory. */
-void confine_watcher(const char *input)
+static void confine_find_existing(const char *path, char above[PATH_MAX])
 {
-	char above[PATH_MAX];
-	const char *readable = above;
-	const struct isolate_limits limits = {
-			.readable = &readable,
-			.nr_readable = 1,
-			.terminals = true,
-	};
 	char *slash;
 
-	snprintf(above, sizeof(above), "%s", input);
+	snprintf(above, PATH_MAX, "%s", path);
 	while (access(above, F_OK) && (slash = strrchr(above, '/')))
 		slash[slash == above] = '\0';
+}
+
+void confine_watcher(const char *first, const char *second)
+{
+	char above[2][PATH_MAX];
+	const char *const readable[] = {above[0], above[1]};
+	const struct isolate_limits limits = {
+			.readable = readable,
+			.nr_readable = second ? 2 : 1,
+			.terminals = true,
+	};
+
+	confine_find_existing(first, above[0]);
+	if (second)
+		confine_find_existing(second, above[1]);
 	(void)confine_to(&limits);
 }

@@ -42,7 +42,9 @@ void confine_sender(const char *input, const char *written, const char *url);
  */
 bool confine_receiver(const char *output);
 
-/* Permits reads below `input`, an absolute path, and changes of terminal settings. */
-void confine_watcher(const char *input);
+/*
+ * Permits reads below two absolute paths, and changes of terminal settings. `second` may be NULL.
+ */
+void confine_watcher(const char *first, const char *second);
 
 #endif /* PROGRAMS_SIDE_CLI_CONFINE_H */

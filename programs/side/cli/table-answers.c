@@ -544,8 +544,9 @@ const char *const table_explore_paragraphs[] = {
 	"The key ? lists all keys.",
 	"With `-p`, side records the calls of functions of a running program and reads them again each second; p pauses. "
 	"If reading a trace takes long, side reads it less often. "
-	"The recording ends when you quit. "
-	"It is removed unless `-o` keeps it.",
+	"The views of leaks and locks begin recordings of their own when you first select them, as `side leaks -p` and `side locks -p` do. "
+	"All recordings end when you quit. "
+	"They are removed, but `-o` keeps the one of the functions.",
 	"The terminal needs at least 40x10 characters. "
 	"There are no colours if NO_COLOR is set.",
 	NULL,

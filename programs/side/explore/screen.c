@@ -4,11 +4,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Include these first: the macros of curses have short names. */
 #include "analysis/explore.h"
@@ -16,14 +16,14 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "programs/side/explore/draw.h"
+#include "programs/side/explore/live.h"
 
 #include <curses.h>
 
 #define SCREEN_HEAD 2 /* lines above the rows */
 #define SCREEN_TICK_MS 250
-#define SCREEN_REFRESH_NS UINT64_C(1000000000)
-/* A large trace is read again less often: reading takes at most a fifth of the time. */
-#define SCREEN_REFRESH_FACTOR 4
+/* The recorder writes events that are older. It drains rings at least each 200 ms. */
+#define SCREEN_WRITTEN_NS INT64_C(500000000)
 #define SCREEN_INPUT_MAX 1024
 #define SCREEN_SCROLL 8 /* columns of one step to the side */
 #define SCREEN_ESCAPE 27
@@ -44,9 +44,9 @@ struct screen {
 	char message[SCREEN_INPUT_MAX];
 	bool is_help, is_detail, is_paused, is_done;
 	uint64_t detail_top; /* lines of the detail that are scrolled out */
-	bool is_recording;
-	uint64_t read_ns;  /* how long the last reading took … */
-	uint64_t ended_ns; /* … and when it ended */
+	struct live live;
+	struct live live_answers[EXPLORE_ANSWERS]; /* of recordings of their own */
+	bool is_requested[EXPLORE_ANSWERS];
 };
 
 static SCREEN *screen_terminal;
@@ -138,11 +138,22 @@ static int screen_height(void)
 	return LINES - SCREEN_HEAD - 1;
 }
 
+/* Leaks and locks of a running program have recordings of their own. */
+static bool screen_has_recording(const struct screen *screen, enum explore_view view)
+{
+	return explore_is_answer(view) &&
+			screen->options->request_numbers[explore_answer_of(view)] >= 0;
+}
+
 static const char *screen_state(const struct screen *screen)
 {
-	if (screen->options->recording < 0)
+	const struct live *live = screen_has_recording(screen, screen->view)
+			? &screen->live_answers[explore_answer_of(screen->view)]
+			: &screen->live;
+
+	if (live->end < 0)
 		return "";
-	if (!screen->is_recording)
+	if (!live->is_growing)
 		return "  [ended]";
 	return screen->is_paused ? "  [paused]" : "  [live]";
 }
@@ -180,10 +191,21 @@ static char *screen_row(const struct screen *screen, uint64_t row)
 	return NULL;
 }
 
+static const char *screen_empty_recording(const struct screen *screen)
+{
+	bool is_growing = screen->live_answers[explore_answer_of(screen->view)].is_growing;
+
+	if (screen->view == EXPLORE_LEAKS)
+		return is_growing ? "Allocations are being recorded: none so far."
+				  : "No allocations were recorded.";
+	return is_growing ? "Operations of locks are being recorded: none so far."
+			  : "No operations of locks were recorded.";
+}
+
 static const char *screen_empty_answer(const struct screen *screen)
 {
-	if (!screen->options->answers)
-		return "Not available while a program is recorded: use `side leaks -p`, `side locks -p` and `side flame -p`.";
+	if (screen_has_recording(screen, screen->view))
+		return screen_empty_recording(screen);
 	if (screen->view == EXPLORE_LEAKS)
 		return "No allocations were recorded: `side leaks -o DIR COMMAND` records them.";
 	if (screen->view == EXPLORE_LOCKS)
@@ -200,6 +222,31 @@ static const char *screen_empty(const struct screen *screen)
 	return screen->filter ? "No event matches the filter." : "The trace has no events.";
 }
 
+/* Draws the messages of the recorder of an answer, such as why it cannot begin. */
+static void screen_draw_messages(const struct screen *screen, int line)
+{
+	char text[SCREEN_INPUT_MAX], shown[2 * SCREEN_INPUT_MAX], *end;
+	int file = screen->options->answer_recordings[explore_answer_of(screen->view)].messages;
+	ssize_t size = pread(file, text, sizeof(text) - 1, 0);
+	uint64_t skip = 0;
+
+	text[size > 0 ? size : 0] = '\0';
+	for (char *at = text; *at && line < LINES - 1; at = end) {
+		end = strchrnul(at, '\n');
+		if (*end)
+			*end++ = '\0';
+		format_printable(at, shown, sizeof(shown));
+		line = draw_wrapped(line, LINES - 1, &skip, shown);
+	}
+}
+
+static void screen_draw_empty(const struct screen *screen)
+{
+	draw_line(SCREEN_HEAD, DRAW_PLAIN, 0, screen_empty(screen));
+	if (screen_has_recording(screen, screen->view))
+		screen_draw_messages(screen, SCREEN_HEAD + 1);
+}
+
 static void screen_draw_rows(const struct screen *screen)
 {
 	const struct screen_position *position = &screen->positions[screen->view];
@@ -214,7 +261,7 @@ static void screen_draw_rows(const struct screen *screen)
 		free(text);
 	}
 	if (!count)
-		draw_line(SCREEN_HEAD, DRAW_PLAIN, 0, screen_empty(screen));
+		screen_draw_empty(screen);
 }
 
 static void screen_draw_help(void)
@@ -267,6 +314,7 @@ static void screen_draw_detail(struct screen *screen)
 static void screen_draw(struct screen *screen)
 {
 	erase();
+	screen->is_detail &= explore_row_count(screen->explore, screen->view) > 0;
 	if (COLS < SCREEN_COLUMNS_LEAST || LINES < SCREEN_LINES_LEAST) {
 		draw_line(0, DRAW_PLAIN, 0, "The terminal is too small.");
 	} else if (screen->is_help) {
@@ -330,8 +378,7 @@ static int screen_load(struct screen *screen, char *filter, struct error *error)
 	int ret = explore_load(
 			screen->options->dir, filter, &listener, screen->explore, &fresh, error);
 
-	screen->ended_ns = clock_monotonic_ns();
-	screen->read_ns = screen->ended_ns - begin;
+	live_note_reading(&screen->live, begin);
 	if (ret) {
 		free(filter);
 		return ret;
@@ -341,8 +388,7 @@ static int screen_load(struct screen *screen, char *filter, struct error *error)
 	screen->explore = fresh;
 	screen->filter = filter;
 	fresh->answers = screen->options->answers;
-	if (fresh->answers)
-		explore_answers_set_filter(fresh->answers, filter);
+	explore_answers_set_filter(fresh->answers, filter);
 	return 0;
 }
 
@@ -355,47 +401,88 @@ static int screen_load_again(struct screen *screen, const char *filter, struct e
 	return screen_load(screen, copy, error);
 }
 
-static bool screen_is_recording(const struct screen *screen)
-{
-	struct pollfd fd = {.fd = screen->options->recording, .events = POLLIN};
-
-	return fd.fd >= 0 && poll(&fd, 1, 0) == 0;
-}
-
 /* Returns true if it has read the trace again. */
 static bool screen_update(struct screen *screen)
 {
-	uint64_t pause = screen->read_ns * SCREEN_REFRESH_FACTOR;
 	struct error error = {.code = 0};
 
-	if (!screen->is_recording || screen->is_paused ||
-			clock_monotonic_ns() - screen->ended_ns <
-					(pause > SCREEN_REFRESH_NS ? pause : SCREEN_REFRESH_NS))
+	/* Rows with recordings of their own do not need it, and a stack does not change. */
+	if (screen->is_paused || screen_has_recording(screen, screen->view) ||
+			(screen->is_detail && explore_is_answer(screen->view)) ||
+			!live_is_due(&screen->live))
 		return false;
-	/* Check this first: if the recording has ended, the reading that follows has all events. */
-	screen->is_recording = screen_is_recording(screen);
+	live_check(&screen->live);
 	if (screen_load_again(screen, screen->filter, &error))
 		format_printable(error.text, screen->message, sizeof(screen->message));
 	error_clear(&error);
 	return true;
 }
 
-/* Reads the trace for an answer when its view is shown for the first time. */
-static void screen_open_answer(struct screen *screen)
+/* ---- answers ---- */
+
+/* Begins the recording of an answer when its view is shown for the first time. */
+static void screen_request(struct screen *screen, enum explore_answer answer)
+{
+	unsigned char number = (unsigned char)screen->options->request_numbers[answer];
+
+	if (!screen_has_recording(screen, screen->view) || screen->is_requested[answer])
+		return;
+	screen->is_requested[answer] = true;
+	if (write(screen->options->requests, &number, 1) != 1)
+		snprintf(screen->message, sizeof(screen->message), "Cannot begin the recording: %s",
+				strerror(errno));
+}
+
+/* Until when the recording of an answer is complete. */
+static int64_t screen_end_ns(const struct live *live)
+{
+	int64_t now = (int64_t)clock_realtime_ns();
+
+	if (live->end < 0)
+		return 0;
+	return live->is_growing ? now - SCREEN_WRITTEN_NS : now;
+}
+
+static void screen_open_answer(struct screen *screen, enum explore_answer answer)
 {
 	const struct analysis_listener listener = {
 			screen_take_report, screen_show_progress, screen};
 	struct explore_answers *answers = screen->options->answers;
+	struct live *live = &screen->live_answers[answer];
+	uint64_t begin = clock_monotonic_ns();
 	struct error error = {.code = 0};
+	int ret;
 
-	if (!answers || !explore_is_answer(screen->view) ||
-			explore_answers_is_open(answers, explore_answer_of(screen->view)))
-		return;
-	draw_line(LINES - 1, DRAW_BAR, 0, "Reading");
-	refresh();
-	if (explore_answers_open(answers, explore_answer_of(screen->view), &listener, &error))
+	live_check(live);
+	explore_answers_forget(answers, answer, screen_end_ns(live));
+	ret = explore_answers_open(answers, answer, &listener, &error);
+	/* A recording has no trace until its recorder has begun. */
+	if (ret && !(ret == -ENOENT && live->end >= 0))
 		format_printable(error.text, screen->message, sizeof(screen->message));
 	error_clear(&error);
+	live_note_reading(live, begin);
+	/* Stacks are read again together with the trace. */
+	screen->live.read_ns += answer == EXPLORE_ANSWER_STACKS ? live->read_ns : 0;
+}
+
+/* Reads the trace for an answer whose view is shown. Returns true if it has read it. */
+static bool screen_update_answer(struct screen *screen)
+{
+	enum explore_answer answer = explore_answer_of(screen->view);
+
+	if (!explore_is_answer(screen->view))
+		return false;
+	screen_request(screen, answer);
+	if (explore_answers_is_open(screen->options->answers, answer) &&
+			(screen->is_paused || screen->is_detail ||
+					!live_is_due(&screen->live_answers[answer])))
+		return false;
+	if (!screen->live_answers[answer].read_ns) {
+		draw_line(LINES - 1, DRAW_BAR, 0, "Reading");
+		refresh();
+	}
+	screen_open_answer(screen, answer);
+	return true;
 }
 
 /* ---- input ---- */
@@ -685,10 +772,10 @@ static int screen_load_first(struct screen *screen, struct error *error)
 	while (ret == -ENOENT && !screen->is_done && !screen_stopped) {
 		int key;
 
-		screen->is_recording = screen_is_recording(screen);
+		live_check(&screen->live);
 		error_clear(error);
 		ret = screen_load_again(screen, screen->options->filter, error);
-		if (ret != -ENOENT || !screen->is_recording)
+		if (ret != -ENOENT || !screen->live.is_growing)
 			break;
 		erase();
 		draw_line(0, DRAW_BAR, 0, " Waiting for the first events; q quits");
@@ -699,18 +786,30 @@ static int screen_load_first(struct screen *screen, struct error *error)
 	return screen->is_done || screen_stopped ? 0 : ret;
 }
 
+static void screen_start(struct screen *screen, const struct screen_options *options)
+{
+	*screen = (struct screen){.options = options};
+	live_start(&screen->live, options->recording.end);
+	for (unsigned int i = 0; i < EXPLORE_ANSWERS; i++)
+		live_start(&screen->live_answers[i],
+				options->request_numbers[i] < 0
+						? -1
+						: options->answer_recordings[i].end);
+	timeout(SCREEN_TICK_MS);
+}
+
 int screen_run(const struct screen_options *options, struct error *error)
 {
-	struct screen screen = {.options = options};
+	struct screen screen;
 	bool changed = true;
 	int ret;
 
-	timeout(SCREEN_TICK_MS);
+	screen_start(&screen, options);
 	ret = screen_load_first(&screen, error);
 	while (!ret && !screen.is_done && !screen_stopped) {
 		int key;
 
-		screen_open_answer(&screen);
+		changed |= screen_update_answer(&screen);
 		screen_settle(&screen);
 		if (changed)
 			screen_draw(&screen);

@@ -5,8 +5,10 @@
 
 #include <stdbool.h>
 
+#include "analysis/explore-answers.h"
+#include "programs/side/answers/run.h"
+
 struct error;
-struct explore_answers;
 
 #define SCREEN_COLUMNS_LEAST 40
 #define SCREEN_LINES_LEAST 10
@@ -15,12 +17,19 @@ struct screen_options {
 	const char *dir;
 	const char *filter; /* NULL: none */
 	bool colour;
-	struct explore_answers *answers; /* NULL: stacks, leaks and locks are not shown */
+	struct explore_answers *answers;
 	/*
-	 * A trace that is being recorded is read again each second, until this descriptor is at its
-	 * end of file. -1: the trace is complete.
+	 * A trace that is being recorded is read again each second, until `end` is at its end of
+	 * file. `end` is -1 if the trace is complete.
 	 */
-	int recording;
+	struct answer_recording recording, answer_recordings[EXPLORE_ANSWERS];
+	const char *temporary; /* a directory with traces of answers, or NULL */
+	/*
+	 * Where to write the number of an answer as a byte when it is shown for the first time. Then
+	 * its recording begins. -1: it needs no recording of its own.
+	 */
+	int requests;
+	int request_numbers[EXPLORE_ANSWERS];
 };
 
 /*

@@ -193,7 +193,7 @@ static int top_add_answer(struct top *top, struct json_object *answer, uint64_t 
 	 * has been read yet.
 	 */
 	if (*ask_text(session, "output"))
-		confine_watcher(ask_text(session, "output"));
+		confine_watcher(ask_text(session, "output"), NULL);
 	ret = top_parse_session(&top->view, session);
 	if (!ret)
 		ret = top_trace_read(&top->view.trace, ask_text(session, "output"), until);
