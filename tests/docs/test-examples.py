@@ -185,7 +185,8 @@ def plain(text):
     """Returns the text without parts that depend on the machine and the time."""
     text = re.sub(r"\bcpu\d+", "cpuN", re.sub(r"0x[0-9a-f]+", "0xN", text))
     text = re.sub(r"\b(?<!0)\d+(?:[,.:]\d+)*", "N", text)
-    return re.sub(r" +", " ", re.sub(r"N (?:B|KiB|MiB)\b", "N B", text)).strip()
+    text = re.sub(r"N (?:B|KiB|MiB|GiB)\b", "N B", text)
+    return re.sub(r" +", " ", re.sub(r"N (?:ns|us|ms|s)\b", "N s", text)).strip()
 
 
 def commands_of(lines):
