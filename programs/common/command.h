@@ -86,6 +86,7 @@ enum verb_id {
 	VERB_PROBE,
 	VERB_TRACE,
 	VERB_KERNEL,
+	VERB_SYSTEM,
 	VERB_SEND,
 	VERB_RECEIVE,
 	VERB_VERSION,
@@ -659,6 +660,7 @@ int cmd_detach(const struct parsed *parsed);
 int cmd_recover(const struct parsed *parsed);
 int cmd_adopt(const struct parsed *parsed);
 int cmd_run(const struct parsed *parsed);
+int cmd_system(const struct parsed *parsed);
 int cmd_list(const struct parsed *parsed);
 int cmd_view(const struct parsed *parsed);
 int cmd_expand(const struct parsed *parsed);

@@ -93,6 +93,7 @@ static int side_more_run_verb(struct parsed *parsed)
 	case VERB_COMPLETE: return cmd_complete(parsed);
 	case VERB_PROBE: return cmd_probe(parsed);
 	case VERB_KERNEL: return cmd_kernel(parsed);
+	case VERB_SYSTEM: return cmd_system(parsed);
 	case VERB_ENABLE_EVENT: return cmd_probe_enable(parsed);
 	case VERB_ADD_CONTEXT: return cmd_probe_context(parsed);
 	case VERB_DISABLE_EVENT: return cmd_probe_disable(parsed);

@@ -181,6 +181,7 @@ void session_remove(struct daemon *daemon, struct session_entry *entry)
 	sided_session_remove_state_dir(entry);
 	boot_end(entry);
 	entry_close(daemon, entry);
+	wanted_publish(daemon);
 }
 
 const char *session_state_word(const struct session_entry *entry)
@@ -503,6 +504,7 @@ void session_save(struct daemon *daemon, struct session_entry *entry)
 				entry->definition->name, path, strerror(-ret));
 	control_text_free(&text);
 	json_object_put(state);
+	wanted_publish(daemon);
 }
 
 struct json_object *state_read(const char *path, size_t max, struct error *error)
@@ -697,6 +699,7 @@ void state_each(struct daemon *daemon, const char *prefix, state_restore *take)
 int sessions_restore(struct daemon *daemon)
 {
 	each_file(daemon, restore_file, NULL);
+	wanted_publish(daemon);
 	return 0;
 }
 
@@ -709,4 +712,5 @@ void sessions_close(struct daemon *daemon)
 		daemon->sessions = entry->next;
 		entry_close(daemon, entry);
 	}
+	wanted_close(daemon);
 }

@@ -10,6 +10,7 @@
  *     loop.c            the event loop: descriptors, timers and their owners
  *     objects.c         reference counts of objects (objects.h)
  *     runtime.c         directory, lock and sockets; systemd
+ *     wanted.c          the list of programs that sessions have probes for
  *     clients.c         connections of the command line
  *     verbs.c           requests of the command line
  *     operations.c      requests that take time: the recorder first, then the programs
@@ -177,6 +178,7 @@ struct daemon {
 	size_t max_programs;
 	struct shares program_shares;
 	uint64_t serial;   /* of the last change that programs were notified of */
+	char *wanted;      /* the text of the published list, or NULL */
 	uint64_t identity; /* random: no other daemon publishes the same serial with it */
 
 	struct session_entry *sessions;
@@ -231,6 +233,13 @@ bool runtime_peer_in_group(int fd, const struct peer *peer, gid_t group);
 /* Sends a message to systemd, if the daemon was started by it. */
 void notify(const char *text);
 void notify_store(int fd, const char *name);
+
+/* ---- wanted.c ---- */
+
+/* Publishes the list of programs for which sessions have probes, if it has changed. */
+void wanted_publish(struct daemon *daemon);
+/* Removes it at the end of the daemon. */
+void wanted_close(struct daemon *daemon);
 
 /* ---- clients.c ---- */
 

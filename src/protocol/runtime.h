@@ -25,6 +25,13 @@
 /* A symbolic link whose text differs after each change of a session and in each daemon. Missing:
    the state is not known. */
 #define WIRE_RUNTIME_SERIAL "serial"
+/*
+ * The programs for whose files sessions have probes. The preloaded library of `side system on` reads
+ * it (tracers/preload/system.c). Lines "SCOPE:FILE": SCOPE is a user id, or empty for all users; FILE
+ * is the path of an executable, or "*" for all. Missing: there are none.
+ */
+#define WIRE_RUNTIME_WANTED "wanted"
+#define WIRE_RUNTIME_WANTED_MAX 16384 /* bytes of it; for more, the only line is ":*" */
 #define WIRE_RUNTIME_SESSIONS "sessions"
 #define WIRE_RUNTIME_STATE "state"
 #define WIRE_RUNTIME_STATE_DIRS "places"

@@ -3,7 +3,7 @@
 """The doctor: each check, on this machine and on trees of files that look like other machines."""
 from harness import *
 
-NAMES = ["libside", "agent", "pkgconfig", "programs", "daemon", "runtime", "group", "shm", "nofile", "memlock", "inotify", "boot", "caps", "ptrace", "perf", "tracefs",
+NAMES = ["libside", "agent", "pkgconfig", "programs", "daemon", "runtime", "group", "shm", "nofile", "memlock", "inotify", "preload", "boot", "caps", "ptrace", "perf", "tracefs",
          "userevents", "debug", "core", "kernel", "rseq", "clock", "hugepages"]
 work = tempfile.TemporaryDirectory()
 
@@ -150,7 +150,7 @@ def test_other_checks():
     equal(one("hugepages", **{pages: "always [advise] never\n"})["state"], "ok")
     equal(one("hugepages", **{pages: "always advise [never]\n"})["state"], "note")
     # Files that do not belong to this machine are not guessed, and unusual ones do no harm.
-    for name in ("libside", "agent", "pkgconfig", "programs", "daemon", "runtime", "group", "shm", "nofile", "memlock", "kernel", "rseq"):
+    for name in ("libside", "agent", "pkgconfig", "programs", "daemon", "runtime", "group", "shm", "nofile", "memlock", "preload", "kernel", "rseq"):
         equal(one(name)["state"], "skipped", name)
     equal(one("perf", proc__sys__kernel__perf_event_paranoid="\x1b[31m" + "x" * 5000)["state"], "note")
     equal(side("doctor", "--root", work.name + "/nothing").status, 1)

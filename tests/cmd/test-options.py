@@ -10,7 +10,7 @@ from harness import *
 VERBS = ["record", "attach", "detach", "recover", "adopt", "list", "view", "expand", "report", "leaks", "locks", "calls", "slow", "flame", "diff", "explore", "export", "send", "receive",
          "create", "set-session", "start", "stop",
          "destroy", "status", "enable-event", "disable-event", "enable-channel", "disable-channel", "add-context",
-         "track", "untrack", "snapshot", "rotate", "run", "clear", "statedump", "regenerate", "save", "load", "top", "daemon", "doctor", "complete", "probe", "trace", "kernel",
+         "track", "untrack", "snapshot", "rotate", "run", "clear", "statedump", "regenerate", "save", "load", "top", "daemon", "doctor", "complete", "probe", "trace", "kernel", "system",
          "version", "help"]
 ESCAPE = "\033["
 
@@ -127,6 +127,8 @@ def test_operands():
     refused("trace", "ls", "-j", "--function", "f", printing=["no option `-j`", "put `--` before a command"])
     refused("trace", "ls", printing=["missing probe location", "`--function NAME`"])
     refused("kernel", "stats", printing=["did you mean `side kernel status`?"])
+    refused("system", "stats", printing=["did you mean `side system status`?"])
+    refused("system", printing=["missing operand: on, off or status"])
     refused("regenerate", "statdump", printing=["did you mean `side regenerate statedump`?"])
     refused("enable-channel", "-u", "c", "--subbuf-size", "1M", printing=["`--buffer-size SIZE`"])
     refused("enable-channel", "-u", "c", "--overwrite", printing=["`--mode overwrite`"])

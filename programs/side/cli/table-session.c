@@ -453,7 +453,7 @@ const struct option table_enable_event_options[] = {
 		.kind = OPTION_TEXT,
 		.completion = COMPLETE_FILE,
 		.offset = offsetof(struct control_options, exe),
-		.sentence = "Set a probe in every program that runs this file and finds the daemon, now and later. The file need not exist yet. `side run` starts programs so that they find it, also without libside.",
+		.sentence = "Set a probe in every program that runs this file and finds the daemon, now and later. The file need not exist yet. `side run` starts programs so that they find it, also without libside; `side system on` lets every program find it.",
 	},
 	{
 		.name = "allow-unsafe-exit",

@@ -325,7 +325,7 @@ static const char *const export_see_also[] = { "record", "report", "view", NULL 
 
 static const char *const create_see_also[] = { "enable-event", "start", NULL };
 static const char *const set_session_see_also[] = { "create", NULL };
-static const char *const run_see_also[] = { "attach", "enable-event", "record", "start", NULL };
+static const char *const run_see_also[] = { "attach", "enable-event", "record", "start", "system", NULL };
 static const char *const start_see_also[] = { "create", "stop", NULL };
 static const char *const stop_see_also[] = { "destroy", "start", NULL };
 static const char *const destroy_see_also[] = { "create", "stop", NULL };
@@ -351,6 +351,7 @@ static const char *const daemon_see_also[] = { "create", "doctor", NULL };
 static const char *const doctor_see_also[] = { "daemon", "list", NULL };
 static const char *const complete_see_also[] = { "list", NULL };
 static const char *const kernel_see_also[] = { "doctor", "list", NULL };
+static const char *const system_see_also[] = { "doctor", "enable-event", "run", NULL };
 static const char *const probe_see_also[] = { "list", NULL };
 
 /* expand */
@@ -542,6 +543,9 @@ const struct verb command_verbs[] = {
 	{ VERBS_SYSTEM, VERB_KERNEL, "kernel", "status", COMPLETE_NONE, false, 1, 1, "missing operand: `status`",
 		"Show the events that programs write to the kernel (user_events).", table_kernel_paragraphs, table_kernel_options,
 		table_kernel_examples, kernel_see_also },
+	{ VERBS_SYSTEM, VERB_SYSTEM, "system", "on | off | status", COMPLETE_NONE, false, 1, 1, "missing operand: on, off or status",
+		"Let every program that starts join the sessions, also without libside.", table_system_paragraphs, no_options,
+		table_system_examples, system_see_also },
 	{ VERBS_SYSTEM, VERB_COMPLETE, "complete", "KIND", COMPLETE_NONE, false, 1, 1, "missing operand: sessions, channels, events, processes or pids",
 		"Print names for shell completion.", table_complete_paragraphs, table_complete_options,
 		table_complete_examples, complete_see_also },

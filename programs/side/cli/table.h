@@ -47,6 +47,8 @@ extern const struct example table_explore_examples[];
 extern const struct option table_kernel_options[];
 extern const char *const table_kernel_paragraphs[];
 extern const struct example table_kernel_examples[];
+extern const char *const table_system_paragraphs[];
+extern const struct example table_system_examples[];
 
 /* table-boot.c: `adopt`. */
 extern const struct option table_adopt_options[];

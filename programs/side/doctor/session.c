@@ -3,6 +3,7 @@
 #include "doctor.h"
 
 #include "programs/common/ask.h"
+#include "programs/side/system/state.h"
 
 #include "recorder/core/session.h"
 #include "protocol/runtime.h"
@@ -59,6 +60,41 @@ static void doctor_check_daemon(const struct doctor *doctor, struct doctor_findi
 	json_object_put(answer);
 	json_object_put(request);
 	ask_close(&ask);
+}
+
+/* ---- the library in all programs ---- */
+
+static void doctor_report_preload(const struct system_state *state, struct doctor_finding *finding)
+{
+	if (state->is_mixed) {
+		doctor_found(finding, DOCTOR_NOTE,
+				"on, but /etc/ld.so.preload has other text in the same line");
+		doctor_set_hint(finding, "edit /etc/ld.so.preload: one library in each line");
+	} else if (!state->is_on) {
+		doctor_found(finding, DOCTOR_OK,
+				"off: programs join that use libside, or that `side run` starts");
+	} else if (state->loads) {
+		doctor_found(finding, DOCTOR_OK, "on: %.400s", state->line);
+	} else {
+		doctor_found(finding, DOCTOR_MISSING, "on, but %.400s", state->problem.text);
+		doctor_set_hint(finding, "sudo side system off");
+	}
+}
+
+static void doctor_check_preload(const struct doctor *doctor, struct doctor_finding *finding)
+{
+	struct system_state state;
+	struct error error;
+
+	if (doctor_session_is_skipped(doctor, finding))
+		return;
+	if (system_state_read(&state, &error)) {
+		doctor_found(finding, DOCTOR_NOTE, "%.400s", error.text);
+		doctor_set_hint(finding, "%.400s", error.hint);
+		return;
+	}
+	doctor_report_preload(&state, finding);
+	system_state_free(&state);
 }
 
 static void doctor_check_runtime(const struct doctor *doctor, struct doctor_finding *finding)
@@ -234,5 +270,7 @@ const struct doctor_check doctor_session_checks[] = {
 				doctor_check_memlock},
 		{"inotify", "programs that notice when a daemon starts again",
 				doctor_check_inotify},
+		{"preload", "sessions of programs that do not use libside (`side system`)",
+				doctor_check_preload},
 		{.name = NULL},
 };

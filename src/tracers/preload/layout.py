@@ -13,6 +13,7 @@ import sys
 WORDS_64 = ("lib/x86_64-linux-gnu", "lib64")
 WORDS_32 = ("lib/i386-linux-gnu", "lib32")
 CHECK = "side-preload/libside-preload-64.so"
+SYSTEM, SYSTEM_32 = "libside-system.so", "libside-system-32.so"
 EMPTY = "libside-preload-empty.so"
 FILES = ("libside-agent.so", "libside-wrap-libc.so", "libside-wrap-pthread.so")
 
@@ -34,6 +35,9 @@ def main():
         for word in WORDS_32:
             for name in (*FILES, CHECK):
                 link(shim_32, os.path.join(top, word, name))
+            link(os.path.join(os.path.dirname(shim_32), SYSTEM_32), os.path.join(top, word, "side-preload", SYSTEM))
+        link(os.path.join(os.path.dirname(shim_32), SYSTEM_32), os.path.join(top, SYSTEM_32))
+    link(os.path.join(os.path.dirname(shim_64), SYSTEM), os.path.join(top, SYSTEM))
     # Each module builds its libraries in its own directory.
     for name in FILES[1:]:
         link(os.path.join(libraries, "../wrap", name), os.path.join(libraries, name))
