@@ -420,6 +420,55 @@ def test_secure(program):
     call(side, "destroy", "secure")
 
 
+SANDBOX = r"""
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define FORBID(call) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)
+
+int main(int argc, char **argv)
+{
+	struct sock_filter filter[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+			FORBID(SYS_prctl), FORBID(SYS_readlink), FORBID(SYS_readlinkat), FORBID(SYS_open), FORBID(SYS_socket), FORBID(SYS_clone),
+			FORBID(SYS_clone3), FORBID(SYS_stat), FORBID(SYS_getpid), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+	struct sock_fprog program = {sizeof(filter) / sizeof(*filter), filter};
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		return 77;
+	return argc > 1 ? execv(argv[1], argv + 1) : 1;
+}
+"""
+
+
+def test_sandbox(program):
+    """A sandbox that ends the program for a system call that the loader does not make."""
+    with open(path("sandbox.c"), "w", encoding="utf-8") as out:
+        out.write(SANDBOX)
+    call("gcc", "-o", path("sandbox"), path("sandbox.c"))
+    # The loader itself reads a link to expand $LIB: a static path leaves the library's own calls.
+    static = os.path.join(libraries, "side-preload/libside-system.so").encode() + b"\n"
+    call(side, "create", "boxed", "-o", path("boxed-trace"))
+    call(side, "enable-event", "counted", "-s", "boxed", "--exe", program, "--function", "counted")
+    call(side, "start", "boxed")
+    content = read()
+    write(static)
+    if call(path("sandbox"), "/bin/true", status=None).returncode == 0:
+        done = call(path("sandbox"), program, "5", status=3)
+        expect_equal((done.stdout, done.stderr), ("5 0\n", ""), "in a sandbox")
+    else:
+        print("a sandbox is not tried")
+    write(content)
+    call(program, "6", status=3)
+    call(side, "stop", "boxed")
+    expect_equal(list(counts("boxed-trace").values()), [6], "only outside the sandbox")
+    call(side, "destroy", "boxed")
+
+
 def test_two_sessions(program):
     for name in ("one", "two"):
         call(side, "create", name, "-o", path(name))
@@ -536,6 +585,7 @@ if not skipped:
         test_inert(compiled)
         test_counts(compiled, foreign)
         test_secure(compiled)
+        test_sandbox(compiled)
         test_two_sessions(compiled)
         test_later()
         test_killed_daemon(compiled)
