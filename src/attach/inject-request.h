@@ -40,6 +40,11 @@ struct inject_request {
 	unsigned int timeout_ms; /* 0: INJECT_TIMEOUT_MS */
 	const struct inject_library *libraries;
 	size_t nr_libraries;
+	/*
+	 * Not 0: a thread waits in this code, where no function is interrupted (exec.c). It is
+	 * borrowed there, or not at all.
+	 */
+	uint64_t held_begin, held_end;
 };
 #define INJECT_ARGUMENT_MAX 2048
 

@@ -786,22 +786,29 @@ static int attach_inject_run(struct injection *injection)
 
 /* ---- the process that attaches ---- */
 
-static void __attribute__((noreturn))
-attach_inject_run_child(const struct inject_request *request, int to)
+void inject_run(const struct inject_request *request, struct inject_report *ret_report)
 {
-	struct inject_report report = {.kind = INJECT_DONE};
 	struct injection injection = {
-			.target = {.pid = request->pid, .memory = -1, .report = &report},
+			.target = {.pid = request->pid, .memory = -1, .report = ret_report},
 			.request = request,
 			.lock = -1,
 	};
 	uint64_t began = inject_now();
 
+	*ret_report = (struct inject_report){.kind = INJECT_DONE};
 	/* A stopped thread waits for this process: run it with the highest priority. */
 	(void)setpriority(PRIO_PROCESS, 0, -20);
 	(void)attach_inject_run(&injection);
-	report.total_ns = inject_now() - began;
+	ret_report->total_ns = inject_now() - began;
 	inject_target_close(&injection.target);
+}
+
+static void __attribute__((noreturn))
+attach_inject_run_child(const struct inject_request *request, int to)
+{
+	struct inject_report report;
+
+	inject_run(request, &report);
 	if (write(to, &report, sizeof(report)) != (ssize_t)sizeof(report))
 		_exit(errno);
 	_exit(0);

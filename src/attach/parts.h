@@ -75,6 +75,8 @@ struct inject_target {
 	struct inject_own own;
 	struct inject_report *report;
 	uint64_t began; /* start time of the whole operation */
+	/* see struct inject_request */
+	uint64_t held_begin, held_end;
 };
 
 enum inject_class { INJECT_OTHER, INJECT_LIBC, INJECT_LOADER, INJECT_ALLOCATOR, INJECT_NOWHERE };
@@ -193,6 +195,26 @@ struct inject_code {
 };
 struct inject_code inject_code_get(void);
 uint64_t inject_code_states(void); /* for struct inject_values; 0: the processor has no XSAVE */
+
+/* exec-code.c: the code in which a program waits before its entry point. */
+struct inject_exec_values {
+	uint64_t entry;    /* the program's entry point */
+	uint64_t slot;     /* the address of AT_ENTRY's value */
+	uint32_t released; /* not 0: leave */
+	uint32_t unused;
+	int32_t tracer;    /* the process that releases the thread */
+	uint32_t rounds;   /* pauses until the thread leaves by itself */
+	uint64_t pause[2]; /* struct timespec */
+};
+struct inject_exec_code {
+	const uint8_t *bytes; /* the first bytes are struct inject_exec_values */
+	size_t size;
+	size_t entry; /* offset of the first instruction */
+};
+struct inject_exec_code inject_exec_code_get(void);
+
+/* inject.c: does all of the request in this process. */
+void inject_run(const struct inject_request *request, struct inject_report *ret_report);
 
 /* thread.c: borrows a thread, and makes it create the new thread. */
 /* Returns true if every thread waits in a system call, and none of them in this code. */

@@ -328,6 +328,9 @@ struct inject_safe *inject_safe_open(struct inject_target *target)
 
 	if (safe) {
 		safe->target = target;
+		/* A held thread is judged without the stack and the files. */
+		if (target->held_begin)
+			return safe;
 		ret = attach_safe_classify_all(safe);
 	}
 	if (!ret) {
@@ -461,6 +464,16 @@ static bool attach_safe_has_thread_data(const struct inject_safe *safe)
 			words[2] == safe->registers->fs_base;
 }
 
+/* True if the thread waits in the code of exec-code.c: no function of the program has begun. */
+static bool attach_safe_is_held(const struct inject_safe *safe)
+{
+	const struct inject_target *target = safe->target;
+
+	return safe->registers->rip - target->held_begin < target->held_end - target->held_begin &&
+			!(safe->registers->eflags & 0x400) && attach_safe_has_thread_data(safe) &&
+			!attach_safe_is_in_sequence(safe);
+}
+
 enum inject_verdict inject_safe_judge(struct inject_safe *safe, pid_t thread,
 		const struct user_regs_struct *registers, bool waits, uint64_t until)
 {
@@ -472,6 +485,8 @@ enum inject_verdict inject_safe_judge(struct inject_safe *safe, pid_t thread,
 	safe->registers = registers;
 	safe->until = until;
 	safe->nr_frames = 0;
+	if (safe->target->held_begin)
+		return attach_safe_is_held(safe) ? INJECT_SAFE : INJECT_UNSAFE;
 	class = attach_safe_class_at(safe, registers->rip);
 	/* First the checks that do not need the stack. */
 	if (class == INJECT_LOADER || class == INJECT_ALLOCATOR || class == INJECT_NOWHERE ||
@@ -490,7 +505,7 @@ void inject_safe_rehearse(struct inject_safe *safe, pid_t thread, uint64_t stack
 {
 	const struct user_regs_struct registers = {.rsp = stack, .rip = code};
 
-	if (safe->rehearsed)
+	if (safe->rehearsed || safe->target->held_begin)
 		return;
 	safe->rehearsed = true;
 	safe->thread = thread;

@@ -728,6 +728,8 @@ int inject_target_open(struct inject_target *target, const struct inject_request
 	char path[64];
 	int ret;
 
+	target->held_begin = request->held_begin;
+	target->held_end = request->held_end;
 	if (target->pid <= 0 || target->pid == getpid() || target->pid == getppid())
 		return inject_fail(target, INJECT_UNSUITABLE,
 				"cannot attach to %d: it is this process", target->pid);
