@@ -5,6 +5,7 @@
  */
 #include "programs/common/ask.h"
 #include "programs/common/command.h"
+#include "programs/side/attach/exec-watch.h"
 #include "programs/side/cli/confine.h"
 #include "programs/side/cli/more.h"
 #include "programs/side/cli/pager.h"
@@ -14,6 +15,7 @@
 #include "programs/side/session/unmatched-rules.h"
 
 #include "ctf/ctf.h"
+#include "sessions/exec-watch.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -114,6 +116,8 @@ int main(int argc, char **argv)
 	struct parsed parsed;
 	int status;
 
+	if (!strcmp(argv[0], EXEC_WATCH_NAME))
+		return exec_watch_run();
 	/* ps and top show the process under the name that the user typed. */
 	prctl(PR_SET_NAME, "side");
 	confine_enable();

@@ -4,6 +4,7 @@
  * kernel does not support one of the mechanisms, the others still apply.
  *
  *   the daemon         capabilities that it does not need
+ *   its exec helper    capabilities that it does not need to attach to programs
  *   a session process  no_new_privs; all capabilities except those to read processes; landlock: it
  *                      can write only below its output, its state directory and the directory of
  *                      sockets; seccomp: no programs, no other processes, no network, no changes of
@@ -72,6 +73,18 @@ void isolate_daemon(struct daemon *daemon)
 
 	keep_capabilities(daemon->uid ? 0 : kept);
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+}
+
+void isolate_exec_helper(void)
+{
+	/*
+	 * To delay execs, to attach to programs of every user, to load the agent into those that
+	 * cannot read its file, and to do that quickly.
+	 */
+	keep_capabilities(CAPABILITY(CAP_SYS_ADMIN) | CAPABILITY(CAP_SYS_PTRACE) |
+			CAPABILITY(CAP_KILL) | CAPABILITY(CAP_DAC_READ_SEARCH) |
+			CAPABILITY(CAP_DAC_OVERRIDE) | CAPABILITY(CAP_SYS_RESOURCE) |
+			CAPABILITY(CAP_SYS_NICE) | CAPABILITY(CAP_CHECKPOINT_RESTORE));
 }
 
 /* ---- seccomp ---- */

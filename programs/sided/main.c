@@ -313,6 +313,7 @@ static void close_daemon(struct daemon *daemon)
 	operations_close(daemon);
 	clients_close(daemon);
 	pending_close(daemon);
+	exec_attach_close(daemon);
 	sessions_close(daemon);
 	agents_close(daemon);
 	programs_close(daemon);
@@ -337,6 +338,7 @@ static int sided_run(struct daemon *daemon, const struct sided_options *options,
 			close_daemon(daemon);
 		return sided_set_error(&error, ready);
 	}
+	exec_attach_open(daemon);
 	isolate_daemon(daemon);
 	release_terminal(ready);
 	notify("READY=1");

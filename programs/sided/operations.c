@@ -96,6 +96,7 @@ struct operation {
 	int64_t left; /* programs that have not confirmed yet */
 	int64_t late; /* late programs among these */
 	bool is_hurried;
+	bool waits_for_exec; /* the helper does not watch its files yet; counted in `left` */
 	struct timer timer;
 	struct json_object *answer; /* of the session's process */
 	struct json_object *pending, *unchanged;
@@ -194,6 +195,20 @@ static bool operation_merge_answer(struct json_object *answer, struct json_objec
 	return true;
 }
 
+/* For a probe of a file: whether programs are attached to when they execute it. */
+static bool operation_put_exec(struct daemon *daemon, const struct operation *operation,
+		struct json_object *answer)
+{
+	struct json_object *exe;
+
+	return !operation->entry || strcmp(operation->verb, "enable-probe") != 0 ||
+			!json_object_object_get_ex(operation->request, "exe", &exe) ||
+			!json_object_is_type(exe, json_type_string) ||
+			json_put(answer, "exec",
+					exec_attach_json(daemon, operation->entry,
+							json_object_get_string(exe)));
+}
+
 /* Returns NULL if out of memory. */
 static struct json_object *operation_make_answer(
 		struct daemon *daemon, const struct operation *operation)
@@ -208,6 +223,7 @@ static struct json_object *operation_make_answer(
 							programs_count(daemon,
 									operation->scope))) &&
 			json_put_flag(answer, "changed", operation->changed) &&
+			operation_put_exec(daemon, operation, answer) &&
 			(!entry ||
 					(json_put_text(answer, "session",
 							 entry->definition->name) &&
@@ -275,6 +291,8 @@ static void operation_notify_programs(struct daemon *daemon, struct operation *o
 	daemon->waiting = operation;
 	operation->late = COUNTING;
 	operation->is_hurried = false;
+	operation->waits_for_exec = exec_attach_update(daemon);
+	operation->left += operation->waits_for_exec;
 	operation->left += (int64_t)programs_poke(daemon, operation->scope, &late) - COUNTING;
 	operation->late += (int64_t)late - COUNTING;
 	if (operation->left <= 0) {
@@ -301,6 +319,21 @@ void operations_switched(struct daemon *daemon, const struct sided_program *prog
 		if (!operation->left)
 			loop_timer(daemon, &operation->timer, 0, out_of_time);
 		else if (operation->left < COUNTING / 2)
+			hurry(daemon, operation, operation->timeout_ms);
+	}
+}
+
+void operations_exec_ready(struct daemon *daemon, uint64_t serial)
+{
+	for (struct operation *operation = daemon->waiting; operation;
+			operation = operation->next_waiting) {
+		if (!operation->waits_for_exec || operation->serial > serial)
+			continue;
+		operation->waits_for_exec = false;
+		operation->left--;
+		if (!operation->left)
+			loop_timer(daemon, &operation->timer, 0, out_of_time);
+		else
 			hurry(daemon, operation, operation->timeout_ms);
 	}
 }

@@ -155,33 +155,39 @@ static bool pending_become(const struct daemon *daemon, const struct access *acc
 			!setresuid(access->uid, access->uid, access->uid);
 }
 
-__attribute__((noreturn)) static void pending_execute(const struct daemon *daemon,
-		const struct resolution *resolution, const struct definition_probe *probe)
+void sided_execute_more(char **args)
 {
 	static const char *const paths[] = {
 			"side-more", "../side/side-more", SIDE_LIBEXEC "/side-more"};
+	char own[PATH_MAX], path[PATH_MAX + 128];
+	ssize_t size = readlink("/proc/self/exe", own, sizeof(own) - 1);
+
+	own[size > 0 ? size : 0] = '\0';
+	if (strrchr(own, '/'))
+		strrchr(own, '/')[1] = '\0';
+	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
+		snprintf(path, sizeof(path), "%s%s", *paths[i] == '/' ? "" : own, paths[i]);
+		execv(path, args);
+	}
+}
+
+__attribute__((noreturn)) static void pending_execute(const struct daemon *daemon,
+		const struct resolution *resolution, const struct definition_probe *probe)
+{
 	char *args[] = {(char[]){CONTROL_SET_PENDING}, (char[]){"enable-event"}, (char[]){"-s"},
 			resolution->entry->definition->name, (char[]){"--exe"}, resolution->exe,
 			(char[]){"*"}, daemon->system ? (char[]){"--system"} : NULL, NULL};
-	char own[PATH_MAX], path[PATH_MAX + 128];
-	ssize_t size = readlink("/proc/self/exe", own, sizeof(own) - 1);
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	sigset_t none;
 
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	own[size > 0 ? size : 0] = '\0';
-	if (strrchr(own, '/'))
-		strrchr(own, '/')[1] = '\0';
 	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
 			dup2(resolution->output, STDERR_FILENO) < 0 ||
 			(probe->target.of_user && daemon->system &&
 					!pending_become(daemon, &probe->target.access)))
 		_exit(EXIT_FAILURE);
-	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
-		snprintf(path, sizeof(path), "%s%s", *paths[i] == '/' ? "" : own, paths[i]);
-		execv(path, args);
-	}
+	sided_execute_more(args);
 	dprintf(STDERR_FILENO, "cannot execute side-more: %s", strerror(errno));
 	_exit(EXIT_FAILURE);
 }

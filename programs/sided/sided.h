@@ -18,6 +18,8 @@
  *     sessions.c        sessions and their state files
  *     tables.c          probe tables, stored beside the state files
  *     pending.c         probes of files that did not exist when they were requested
+ *     exec-attach.c     attach on exec: the files to watch, and the results
+ *     exec-supervisor.c the process that starts the helper for that
  *     boot.c            sessions in which programs recorded before the daemon started
  *     workers.c         session processes: start, requests, restart
  *     agents.c          connections of programs
@@ -185,7 +187,8 @@ struct daemon {
 	size_t nr_sessions;
 	struct resolution *resolutions; /* pending.c */
 	unsigned int nr_resolutions;
-	struct operation *waiting; /* operations that wait for programs */
+	struct exec_attach *exec_attach; /* exec-attach.c */
+	struct operation *waiting;       /* operations that wait for programs */
 
 	/* The last programs that had the agent of another release. */
 	struct foreign_release {
@@ -465,6 +468,8 @@ void operation_begin(struct daemon *daemon, struct client *client, struct sessio
  */
 void operations_switched(struct daemon *daemon, const struct sided_program *program, uint64_t after,
 		uint64_t until);
+/* Call when the helper watches the files of the changes until this serial, or never will. */
+void operations_exec_ready(struct daemon *daemon, uint64_t serial);
 /* Call before a session is removed: refuses the operations in its queue. */
 void operations_refuse(struct daemon *daemon, struct session_entry *entry);
 void operations_close(struct daemon *daemon);
@@ -575,6 +580,33 @@ bool pending_delays(const struct daemon *daemon, const struct sided_program *pro
 const char *pending_failure(
 		const struct daemon *daemon, const struct session_entry *entry, const char *exe);
 void pending_close(struct daemon *daemon);
+/* Executes side-more. Returns only if it cannot, with errno. */
+void sided_execute_more(char **args);
+
+/* ---- exec-attach.c: attach to programs when they execute a file ---- */
+
+/* Call before the daemon drops its capabilities, which the helper needs. */
+void exec_attach_open(struct daemon *daemon);
+void exec_attach_close(struct daemon *daemon);
+/*
+ * Call after each change of a session. Returns true if operations_exec_ready() will be called when
+ * the change is in effect.
+ */
+bool exec_attach_update(struct daemon *daemon);
+/*
+ * Returns the state of a file for a session: whether programs are attached to when they execute it,
+ * the reason if not, and the results. NULL: out of memory.
+ */
+struct json_object *exec_attach_json(
+		struct daemon *daemon, const struct session_entry *entry, const char *exe);
+/* Adds this state to each of the "probes" that has a file. Returns false if out of memory. */
+bool exec_attach_add_to_probes(struct daemon *daemon, const struct session_entry *entry,
+		struct json_object *answer);
+
+/* ---- exec-supervisor.c ---- */
+
+/* Returns the daemon's socket, or -1 with the reason why this daemon cannot attach on exec. */
+int exec_supervisor_start(char *ret_reason, size_t capacity);
 
 /* ---- handover.c: descriptors that clients send ---- */
 
@@ -718,6 +750,8 @@ struct json_object *probes_json(
 /* ---- isolate.c ---- */
 
 void isolate_daemon(struct daemon *daemon);
+/* Drops the capabilities that the helper process of exec-attach.c does not need. */
+void isolate_exec_helper(void);
 /* The user who owns the files that a process writes. */
 struct session_owner {
 	uid_t uid;

@@ -193,7 +193,8 @@ static void sided_status_merge_statistics(struct daemon *daemon, struct session_
 		if (!json_put_text(question->about, "error", error->text))
 			query->is_incomplete = true;
 	} else {
-		query->is_incomplete |= !sided_status_add_failures(daemon, entry, answer);
+		query->is_incomplete |= !sided_status_add_failures(daemon, entry, answer) ||
+				!exec_attach_add_to_probes(daemon, entry, answer);
 		json_object_object_foreach(answer, name, value)
 		{
 			bool is_long = json_object_is_type(value, json_type_array);

@@ -327,6 +327,7 @@ static void opened(struct daemon *daemon, struct sided_worker *worker, struct js
 			/* Notify programs that found no recorder when they started. */
 			daemon->serial++;
 			runtime_publish(daemon);
+			(void)exec_attach_update(daemon);
 			programs_poke(daemon, session_scope(daemon, entry), NULL);
 		}
 		ask_next(daemon, worker);

@@ -91,7 +91,7 @@ MAY_USE = {
                             "programs/common", "programs/side/analysis", "programs/side/cli", "programs/side/session", "recorder/core", "symbolize"},
     "programs/side/attach": {"attach", "base", "programs/common", "programs/side/probe", "programs/side/record", "programs/side/session",
                              "recorder/core", "sessions"},
-    "programs/side": {"base/nearest", "ctf", "programs/common", "programs/side/cli", "programs/side/session"},
+    "programs/side": {"base/nearest", "ctf", "programs/common", "programs/side/attach", "programs/side/cli", "programs/side/session", "sessions"},
     "programs/side-uprobes": {"base", "probe/uprobe", "programs/common", "programs/replay", "protocol", "recorder/core"},
     "programs/side-kernel": {"base", "ctf", "kernel-events", "programs/common", "programs/replay", "protocol", "recorder/core"},
     "programs/sided": {"base", "isolate", "protocol", "recorder/core", "relay", "sessions"},

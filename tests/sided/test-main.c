@@ -263,6 +263,8 @@ static void played_unwatch(const struct sided_watch *watch)
 #define rendezvous_restore_all(daemon) ((void)(daemon), step("doors_restore"))
 #define sessions_restore(daemon) ((void)(daemon), step("sessions_restore"))
 #define pending_close(daemon) ((void)(daemon), step("pending_close"))
+#define exec_attach_open(daemon) ((void)(daemon), step("exec_attach_open"))
+#define exec_attach_close(daemon) ((void)(daemon), step("exec_attach_close"))
 #define sessions_close(daemon) ((void)(daemon), step("sessions_close"))
 #define agents_close(daemon) ((void)(daemon), step("agents_close"))
 #define operations_close(daemon) ((void)(daemon), step("operations_close"))
@@ -323,9 +325,9 @@ static void test_options(void **unused)
 
 #define PARTS "loop_open\nclients_open\nprograms_open\ndoors_open\nsignal(13 1)\nloop_watch\n"
 #define RESTORED \
-	"programs_restore\nruntime_listen\ndoors_restore\nprograms_poke\nisolate_daemon\nnotify(READY=1)\n"
+	"programs_restore\nruntime_listen\ndoors_restore\nprograms_poke\nexec_attach_open\nisolate_daemon\nnotify(READY=1)\n"
 #define CLOSED \
-	"loop_cancel\noperations_close\nclients_close\npending_close\nsessions_close\nagents_close\nprograms_close\ndoors_close\nhandovers_close\nloop_unwatch(control)\nloop_unwatch(agents)\nloop_unwatch(signals)\nruntime_close\nloop_close\n"
+	"loop_cancel\noperations_close\nclients_close\npending_close\nexec_attach_close\nsessions_close\nagents_close\nprograms_close\ndoors_close\nhandovers_close\nloop_unwatch(control)\nloop_unwatch(agents)\nloop_unwatch(signals)\nruntime_close\nloop_close\n"
 
 /* Resets the state as at the start of main(). */
 static void forget(void)

@@ -6,6 +6,7 @@
  * user of the probe (programs/sided/pending.c).
  */
 #include "enable-pending.h"
+#include "results.h"
 
 #include "programs/common/ask.h"
 #include "programs/common/message.h"
@@ -72,10 +73,11 @@ void probe_add_pending(struct json_object *request, const struct probe_spec *spe
 	ask_add_text(request, "event", name);
 }
 
-void probe_pending_report(const struct probe_spec *spec, const char *file)
+void probe_pending_report(
+		struct json_object *answer, const struct probe_spec *spec, const char *file)
 {
-	message_note_hint(
-			"`side run -- COMMAND` starts programs that get the probe, also without libside",
-			"%.256s is part of the session; it is set when %.256s exists and is executed",
-			spec->name, file);
+	char missing[400];
+
+	snprintf(missing, sizeof(missing), "it is set when %.256s exists and is executed", file);
+	probe_report_later(answer, spec->name, missing);
 }

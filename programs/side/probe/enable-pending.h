@@ -17,6 +17,7 @@ struct probe_spec;
 bool probe_pending_path(const char *requested, char path[PATH_MAX]);
 /* Adds the events of the spec, which needs a name, to a request without a table. */
 void probe_add_pending(struct json_object *request, const struct probe_spec *spec);
-void probe_pending_report(const struct probe_spec *spec, const char *file);
+void probe_pending_report(
+		struct json_object *answer, const struct probe_spec *spec, const char *file);
 
 #endif /* PROGRAMS_SIDE_PROBE_ENABLE_PENDING_H */

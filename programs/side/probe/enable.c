@@ -243,7 +243,7 @@ static int probe_enable_later(struct enabling *enabling, struct ask *ask,
 	if (enabling->parsed->common.json)
 		status = ask_print_json(enabling->parsed->verb->name, answer);
 	else
-		probe_pending_report(&spec->spec, enabling->exe);
+		probe_pending_report(answer, &spec->spec, enabling->exe);
 	json_object_put(answer);
 	return status;
 }

@@ -140,16 +140,41 @@ static void probe_report_print_program(
 	probe_report_print_refusals(program, view);
 }
 
-static int probe_report_print_probe(struct json_object *probe, const struct probe_table_view *view)
+void probe_report_later(struct json_object *answer, const char *event, const char *missing)
+{
+	struct json_object *exec = NULL;
+	const char *why;
+
+	if (!json_object_object_get_ex(answer, "exec", &exec)) {
+		message_note("%s is part of the session; %s", event, missing);
+		return;
+	}
+	if (ask_flag(exec, "possible")) {
+		message_note("%s is part of the session; %s. Programs that start from the file get it: attach on exec",
+				event, missing);
+		return;
+	}
+	why = ask_text(exec, "why");
+	message_note_hint(
+			"`side run -- COMMAND` starts programs that get the probe, also without libside",
+			"%s is part of the session; %s. The daemon cannot attach to programs that start from the file: %s",
+			event, missing, why);
+}
+
+static int probe_report_print_probe(struct json_object *probe, const struct probe_table_view *view,
+		struct json_object *answer)
 {
 	struct json_object *programs = ask_list(probe, "programs"),
 			   *events = ask_list(probe, "event");
 	size_t count = programs ? json_object_array_length(programs) : 0;
+	struct json_object *exec = NULL;
 	uint64_t set = 0, refused = 0;
+	char file[4096];
 	const char *event = events && json_object_array_length(events)
 			? json_object_get_string(json_object_array_get_idx(events, 0))
 			: "it";
 
+	(void)json_object_object_get_ex(answer, "exec", &exec);
 	for (size_t i = 0; i < count; i++) {
 		struct json_object *program = json_object_array_get_idx(programs, i);
 
@@ -161,10 +186,10 @@ static int probe_report_print_probe(struct json_object *probe, const struct prob
 		message_note_hint("`side start` sets it",
 				"%s is part of the session, which is stopped", event);
 	else if (!count)
-		message_note_hint(*ask_text(probe, "exe")
-						? "`side run -- COMMAND` starts programs that get the probe, also without libside"
-						: NULL,
-				"%s is part of the session; no program has it yet", event);
+		probe_report_later(answer, event, "no program has it yet");
+	else if (ask_flag(exec, "possible"))
+		message_note("programs that start from %s later get it, too: attach on exec",
+				format_printable(ask_text(probe, "exe"), file, sizeof(file)));
 	return refused && !set ? COMMAND_FAILED : COMMAND_DONE;
 }
 
@@ -197,7 +222,8 @@ int probe_report(struct json_object *answer, int table)
 	if (!probes || !json_object_array_length(probes))
 		probe_report_print_defined(&view);
 	for (size_t i = 0; probes && i < json_object_array_length(probes); i++) {
-		int status = probe_report_print_probe(json_object_array_get_idx(probes, i), &view);
+		int status = probe_report_print_probe(
+				json_object_array_get_idx(probes, i), &view, answer);
 
 		worst = status > worst ? status : worst;
 	}

@@ -130,6 +130,32 @@ static const char *status_probes_pending_reason(struct json_object *probe)
 	return stat(ask_text(probe, "exe"), &file) ? "no such file" : "no process yet";
 }
 
+/* Programs that start from the file: whether they are attached to, and the results. */
+static void status_probes_print_exec(
+		struct json_object *probe, const char *strong, const char *plain)
+{
+	struct json_object *exec = NULL;
+	char text[1024], number[FORMAT_NUMBER_MAX];
+
+	if (!json_object_object_get_ex(probe, "exec", &exec))
+		return;
+	if (!ask_flag(exec, "possible")) {
+		printf("      later programs: only those that join by themselves: %s\n",
+				format_printable(ask_text(exec, "why"), text, sizeof(text)));
+		return;
+	}
+	printf("      later programs: attach on exec, %s attached",
+			format_number(ask_number(exec, "attached"), number));
+	if (ask_number(exec, "joined"))
+		printf(", %s joined by themselves",
+				format_number(ask_number(exec, "joined"), number));
+	if (ask_number(exec, "failed"))
+		printf(", %s%s not attached%s: %s", strong,
+				format_number(ask_number(exec, "failed"), number), plain,
+				format_printable(ask_text(exec, "failure"), text, sizeof(text)));
+	putchar('\n');
+}
+
 static void status_probes_print_probe(
 		struct json_object *probe, const char *strong, const char *plain)
 {
@@ -156,6 +182,7 @@ static void status_probes_print_probe(
 	else if (*state)
 		printf("  %s", state);
 	putchar('\n');
+	status_probes_print_exec(probe, strong, plain);
 	for (size_t i = 0; programs && i < json_object_array_length(programs); i++)
 		status_probes_print_program(json_object_array_get_idx(programs, i), strong, plain);
 }

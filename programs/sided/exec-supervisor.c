@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The process that starts the helper that attaches on exec (sessions/exec-watch.h), and starts it
+ * again if it ends or stops to write its pulse.
+ *
+ * The daemon creates it before it drops its capabilities, which the helper needs. It waits without
+ * any other work until the daemon sends the first list of files.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/fanotify.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "sessions/exec-watch.h"
+#include "sided.h"
+
+/* Without a pulse for this time, programs may wait for the helper: it is killed. */
+#define PULSE_LATE_MS 2000
+#define AGAIN_FIRST_MS 20
+#define AGAIN_LAST_MS 5000
+#define HEALTHY_MS 10000 /* after this run time, the next pause is the first one */
+#define SOCKET_BYTES (1 << 20)
+
+/* The agent of a build with a sanitizer would end programs that do not have its runtime. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define EXEC_SUPERVISOR_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define EXEC_SUPERVISOR_SANITIZER 1
+#endif
+#endif
+
+/* ---- rights ---- */
+
+static bool exec_supervisor_has_capability(unsigned int number)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+
+	return !syscall(SYS_capget, &header, data) &&
+			(data[number / 32].effective & 1u << number % 32);
+}
+
+/*
+ * With a security module that confines this process, an exec of a traced program can fail that
+ * succeeds otherwise.
+ */
+static bool exec_supervisor_is_confined(void)
+{
+	char label[512];
+	ssize_t size = io_read_text("/proc/self/attr/current", label, sizeof(label));
+
+	return size > 0 && *label && !strstr(label, "unconfined") && strcmp(label, "kernel") != 0;
+}
+
+static bool exec_supervisor_forbids_ptrace(void)
+{
+	char scope[16];
+
+	return io_read_text("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof(scope)) > 0 &&
+			*scope == '3';
+}
+
+/* Writes the reason and returns false if programs cannot be attached to on exec. */
+static bool exec_supervisor_is_permitted(char *ret_reason, size_t capacity)
+{
+	int kernel;
+
+	*ret_reason = '\0';
+#if !defined(__x86_64__) || !defined(__LP64__)
+	snprintf(ret_reason, capacity, "only x86-64 is supported");
+	return false;
+#elif defined(EXEC_SUPERVISOR_SANITIZER)
+	snprintf(ret_reason, capacity, "this build has a sanitizer");
+	return false;
+#endif
+	kernel = fanotify_init(FAN_CLASS_CONTENT | FAN_CLOEXEC | FAN_REPORT_TID, O_RDONLY);
+	if (kernel < 0)
+		snprintf(ret_reason, capacity, "the kernel refuses fanotify (%s%s)",
+				strerror(errno),
+				errno == EPERM ? "; it requires CAP_SYS_ADMIN" : "");
+	else if (!exec_supervisor_has_capability(CAP_SYS_PTRACE))
+		snprintf(ret_reason, capacity, "ptrace requires CAP_SYS_PTRACE");
+	else if (exec_supervisor_forbids_ptrace())
+		snprintf(ret_reason, capacity,
+				"kernel.yama.ptrace_scope is 3, which forbids ptrace");
+	else if (exec_supervisor_is_confined())
+		snprintf(ret_reason, capacity, "a security module confines the daemon");
+	if (kernel >= 0)
+		close(kernel);
+	return !*ret_reason;
+}
+
+/* ---- the helper ---- */
+
+__attribute__((noreturn)) static void exec_supervisor_execute(int pulse, pid_t supervisor)
+{
+	char *args[] = {(char[]){EXEC_WATCH_NAME}, NULL};
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != supervisor)
+		_exit(EXIT_FAILURE);
+	if (pulse != EXEC_WATCH_PULSE && dup2(pulse, EXEC_WATCH_PULSE) < 0)
+		_exit(EXIT_FAILURE);
+	fcntl(EXEC_WATCH_PULSE, F_SETFD, 0);
+	fcntl(EXEC_WATCH_SOCKET, F_SETFD, 0);
+	sided_execute_more(args);
+	_exit(EXIT_FAILURE);
+}
+
+/* Returns the read end of its pulse, or -1. */
+static int exec_supervisor_spawn(pid_t *ret_child)
+{
+	pid_t supervisor = getpid();
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC))
+		return -1;
+	*ret_child = fork();
+	if (!*ret_child)
+		exec_supervisor_execute(ends[1], supervisor);
+	close(ends[1]);
+	if (*ret_child > 0)
+		return ends[0];
+	close(ends[0]);
+	return -1;
+}
+
+/* Returns when the helper has ended. Kills it if its pulse stops. */
+static void exec_supervisor_watch(int pulse, pid_t child)
+{
+	struct pollfd watched = {.fd = pulse, .events = POLLIN};
+	bool is_alive = false;
+	char beats[64];
+	ssize_t size;
+	int ready;
+
+	for (;;) {
+		ready = poll(&watched, 1, is_alive ? PULSE_LATE_MS : -1);
+		if (ready < 0 && errno == EINTR)
+			continue;
+		size = ready > 0 ? read(pulse, beats, sizeof(beats)) : 0;
+		if (size <= 0)
+			break;
+		is_alive = beats[size - 1] == EXEC_WATCH_ALIVE;
+	}
+	(void)kill(child, SIGKILL);
+	close(pulse);
+	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+__attribute__((noreturn)) static void exec_supervisor_loop(void)
+{
+	struct pollfd first = {.fd = EXEC_WATCH_SOCKET, .events = POLLIN};
+	uint64_t pause_ms = AGAIN_FIRST_MS, begun;
+	pid_t child;
+	int pulse;
+
+	/* POLLHUP: the daemon has ended. */
+	while (poll(&first, 1, -1) < 0 && errno == EINTR)
+		;
+	if (first.revents & (POLLHUP | POLLERR | POLLNVAL))
+		_exit(0);
+	for (;;) {
+		begun = loop_now();
+		pulse = exec_supervisor_spawn(&child);
+		if (pulse >= 0)
+			exec_supervisor_watch(pulse, child);
+		if (loop_now() - begun >= HEALTHY_MS * 1000000ull)
+			pause_ms = AGAIN_FIRST_MS;
+		(void)poll(NULL, 0, (int)pause_ms);
+		pause_ms = pause_ms * 2 < AGAIN_LAST_MS ? pause_ms * 2 : AGAIN_LAST_MS;
+	}
+}
+
+/* Keeps nothing of the daemon but the socket and the capabilities. */
+__attribute__((noreturn)) static void exec_supervisor_run(int socket, pid_t daemon)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	sigset_t none;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_NAME, "side-exec");
+	if (getppid() != daemon || null < 0 || dup2(null, STDIN_FILENO) < 0 ||
+			dup2(null, STDOUT_FILENO) < 0 || dup2(null, STDERR_FILENO) < 0 ||
+			(socket != EXEC_WATCH_SOCKET && dup2(socket, EXEC_WATCH_SOCKET) < 0) ||
+			syscall(SYS_close_range, EXEC_WATCH_SOCKET + 1, ~0u, 0))
+		_exit(EXIT_FAILURE);
+	for (int number = 1; number < NSIG; number++)
+		if (number != SIGPIPE)
+			(void)signal(number, SIG_DFL);
+	/* A terminal's signals are for the daemon, whose end ends this process, too. */
+	(void)signal(SIGINT, SIG_IGN);
+	(void)signal(SIGHUP, SIG_IGN);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	isolate_exec_helper();
+	exec_supervisor_loop();
+}
+
+int exec_supervisor_start(char *ret_reason, size_t capacity)
+{
+	const int bytes = SOCKET_BYTES;
+	pid_t daemon = getpid(), child;
+	int ends[2];
+
+	if (!exec_supervisor_is_permitted(ret_reason, capacity))
+		return -1;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends)) {
+		snprintf(ret_reason, capacity, "%s", strerror(errno));
+		return -1;
+	}
+	/* A list of files with long paths fits. */
+	(void)setsockopt(ends[0], SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes));
+	child = fork();
+	if (!child)
+		exec_supervisor_run(ends[1], daemon);
+	close(ends[1]);
+	if (child > 0)
+		return ends[0];
+	snprintf(ret_reason, capacity, "%s", strerror(errno));
+	close(ends[0]);
+	return -1;
+}

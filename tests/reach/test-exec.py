@@ -1,0 +1,381 @@
+# SPDX-License-Identifier: MIT
+"""Attach on exec: programs that start from the file of `enable-event --exe` have the probe before main(), without `side run`. No program
+hangs or changes, whatever is killed.
+
+usage: test-exec.py SIDE LIBRARIES PROGRAM-WITH-LIBSIDE
+"""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+from checks import expect, expect_equal, finish
+from waiting import wait_until
+
+side, with_libside = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[3])
+libraries = ":".join(os.path.abspath(directory) for directory in sys.argv[2].split(":"))
+work = tempfile.TemporaryDirectory(prefix="side-exec-test-")
+environment = {k: v for k, v in os.environ.items() if k not in (
+    "LD_PRELOAD", "LD_LIBRARY_PATH", "SIDE_AGENT_SOCKET", "SIDE_REPORT_SOCKET", "SIDE_AGENT_SESSION", "XDG_RUNTIME_DIR")}
+environment.update(SIDE_RUNTIME=os.path.join(work.name, "runtime"), SIDE_LIB_DIR=libraries, HOME=work.name, TMPDIR=work.name)
+# The programs do not know where the libraries are.
+plain = {k: v for k, v in environment.items() if k not in ("SIDE_LIB_DIR", "SIDE_RUNTIME")}
+# The recorder and the processes that read files are slow on a busy machine.
+environment["SIDE_TIMEOUT_FACTOR"] = plain["SIDE_TIMEOUT_FACTOR"] = "4"
+# For a copy of the interpreter.
+plain["PYTHONHOME"] = sys.base_prefix
+
+# Calls counted() as often as the first argument states, with a call before main().
+PROGRAM = r"""
+#include <stdio.h>
+#include <stdlib.h>
+
+static volatile int calls;
+
+__attribute__((noinline)) void counted(int i)
+{
+	calls += i + 1 - i;
+}
+
+__attribute__((constructor)) static void before(void)
+{
+	counted(0);
+}
+
+int main(int argc, char **argv)
+{
+	for (int i = 1; i < atoi(argv[1]); i++)
+		counted(i);
+	printf("%d\n", calls);
+	return 3;
+}
+"""
+# Executes its arguments in a thread other than the first one, after vfork().
+THREAD = r"""
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char **command;
+
+static void *run(void *user)
+{
+	pid_t child = vfork();
+	int status;
+
+	if (!child) {
+		execv(command[0], command);
+		_exit(99);
+	}
+	waitpid(child, &status, 0);
+	if (WEXITSTATUS(status) != 3)
+		exit(98);
+	execv(command[0], command);
+	return user;
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t thread;
+
+	command = argv + 1;
+	(void)argc;
+	pthread_create(&thread, NULL, run, NULL);
+	pthread_join(thread, NULL);
+	return 97;
+}
+"""
+PERL, PYTHON = "/usr/bin/perl", os.path.realpath("/usr/bin/python3")
+
+
+def path(name):
+    return os.path.join(work.name, name)
+
+
+def compile_program(name, text, *command):
+    with open(path(name + ".c"), "w", encoding="utf-8") as out:
+        out.write(text)
+    return path(name) if not subprocess.run(
+        [*(command or ("gcc",)), "-O1", "-pthread", "-o", path(name), path(name + ".c")], capture_output=True, check=False,
+        timeout=60).returncode else None
+
+
+def call(*command, status=0):
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env=environment)
+    if status is not None:
+        expect_equal(done.returncode, status, f"{command}: {done.stderr}")
+    return done
+
+
+def start(program, *arguments, status=3):
+    """A program that knows nothing of side."""
+    done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False, timeout=60, env=plain)
+    if status is not None:
+        expect_equal(done.returncode, status, f"{program} {arguments}: {done.stderr}")
+    return done
+
+
+def create(name, *probes):
+    call(side, "create", name, "-o", path(name))
+    for event, exe, function in probes:
+        call(side, "enable-event", event, "-s", name, "--exe", exe, "--function", function)
+    call(side, "start", name)
+
+
+def counts(name):
+    found = {}
+    # Without a program, there is no trace.
+    if not os.listdir(path(name)):
+        return found
+    for line in call(side, "view", "--json", path(name)).stdout.splitlines():
+        event = json.loads(line)
+        if "event" not in event:
+            print(line)
+            continue
+        key = event["event"], event["vpid"]
+        found[key] = found.get(key, 0) + 1
+    return found
+
+
+def end(name):
+    call(side, "stop", name)
+    found = counts(name)
+    call(side, "destroy", name)
+    return found
+
+
+def execs(name):
+    """The state of attach on exec of the session's first probe."""
+    return json.loads(call(side, "status", name, "--json").stdout).get("probes", [{"exec": {}}])[0]["exec"]
+
+
+def wait_for(name, **numbers):
+    wait_until(lambda: all(execs(name).get(key, 0) >= number for key, number in numbers.items()), f"{numbers} of {execs(name)}")
+    return execs(name)
+
+
+def processes(name):
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/comm", encoding="utf-8") as comm, open(f"/proc/{pid}/environ", encoding="utf-8") as variables:
+                if comm.read().strip() == name[:15] and environment["SIDE_RUNTIME"] in variables.read():
+                    found.append(int(pid))
+        except OSError:
+            pass
+    return found
+
+
+def test_counts(program, thread):
+    """Each call is recorded, from constructors on. The program is not slowed down for ever, and its output is the same."""
+    create("calls")
+    done = call(side, "enable-event", "counted", "-s", "calls", "--exe", program, "--function", "counted")
+    expect("attach on exec" in done.stderr, f"the method: {done.stderr}")
+    expect("side run" not in done.stderr, f"no hint: {done.stderr}")
+    for nr in ("1000", "10"):
+        expect_equal(start(program, nr).stdout, nr + "\n", "output")
+    # Two programs, one after vfork() in a thread, one instead of the thread's process.
+    start(thread, program, "20")
+    expect("attach on exec, " in call(side, "status", "calls").stdout, "status")
+    wait_for("calls", attached=4)
+    answer = call(side, "enable-event", "again", "-s", "calls", "--exe", program, "--function", "counted", "--json")
+    expect_equal(json.loads(answer.stdout)["exec"]["possible"], True, "the answer in JSON")
+    expect_equal(sorted(end("calls").values()), [10, 20, 20, 1000], "the calls of each process")
+    # The file is not watched any more.
+    expect_equal(start(program, "5").stdout, "5\n", "without a session")
+
+
+def test_languages():
+    """Copies of interpreters: other programs of the machine use the originals."""
+    probes = []
+    if os.access(PERL, os.X_OK):
+        probes.append(("perl", path("perl"), "Perl_sv_setsv_flags", "for (1..%d) { $x = $_ }", "-e"))
+        shutil.copy(PERL, path("perl"))
+    if os.access(PYTHON, os.X_OK):
+        probes.append(("python", path("python"), "PyNumber_Long", "for i in range(%d): int('5')", "-c"))
+        shutil.copy(PYTHON, path("python"))
+    create("languages", *(probe[:3] for probe in probes))
+    for _, exe, _, script, option in probes:
+        for nr in (500, 1500):
+            start(exe, option, script % nr, status=0)
+    found = end("languages")
+    for name, *_ in probes:
+        few, many = sorted(count for (event, _), count in found.items() if event == "probe:" + name)
+        expect_equal(many - few, 1000, name)
+
+
+def test_later_file(program):
+    """A file that appears when the session is active, and is replaced; two sessions."""
+    later = path("later/bin/program")
+    for name in ("first", "second"):
+        call(side, "create", name, "-o", path(name))
+        done = call(side, "enable-event", "counted", "-s", name, "--exe", later, "--function", "counted")
+        expect("attach on exec" in done.stderr, done.stderr)
+        call(side, "start", name)
+    os.makedirs(os.path.dirname(later))
+    shutil.copy(program, later)
+    wait_until(lambda: execs("first").get("watched"), "the file is watched")
+    start(later, "23")
+    print(f"a later file: {execs('first')}")
+    start("/bin/sh", "-c", f"{later} 29 & {later} 31; wait", status=0)
+    shutil.copy(program, later + ".new")
+    os.rename(later + ".new", later)
+    wait_until(lambda: start(later, "37") and execs("first")["attached"] >= 4, "another file of this path")
+    for name in ("first", "second"):
+        values = sorted(end(name).values())
+        expect_equal(values[:4], [23, 29, 31, 37], "the calls of each process")
+
+
+def test_refused(program, others):
+    """Programs that cannot be attached to run unchanged, with the reason in status."""
+    target = path("target")
+    create("refused", ("counted", target, "counted"))
+
+    def install(file):
+        shutil.copy(file, target + ".new")
+        os.rename(target + ".new", target)
+
+    for file, reason in others:
+        install(file)
+        wait_until(lambda: not execs("refused")["possible"], f"{reason}: {execs('refused')}")
+        expect(reason in execs("refused")["why"], f"{reason}: {execs('refused')}")
+        expect(reason in call(side, "status", "refused").stdout, "the reason in status")
+        expect_equal(start(target, "5").stdout, "5\n", reason)
+    install(program)
+    os.chmod(target, 0o4755)
+    wait_until(lambda: "gains privileges" in execs("refused").get("why", ""), "set-user-ID")
+    expect_equal(start(target, "5").stdout, "5\n", "set-user-ID")
+    os.chmod(target, 0o755)
+    wait_until(lambda: execs("refused")["possible"], "an ordinary file")
+    failed = 0
+    for command, reason in ((("strace", "-f", "-o", os.devnull), "is tracing it"), (("unshare", "-p", "-f"), "container")):
+        if shutil.which(command[0]) and not subprocess.run([*command, "true"], capture_output=True, check=False, timeout=60).returncode:
+            expect_equal(start(*command, target, "6").stdout, "6\n", reason)
+            failed += 1
+            expect(reason in wait_for("refused", failed=failed)["failure"], f"{reason}: {execs('refused')}")
+    expect_equal(end("refused"), {}, "no program has the probe")
+
+
+def test_joins():
+    """A program with libside joins by itself, and is left alone."""
+    create("joins", ("start", with_libside, "main"))
+    subprocess.run([with_libside], stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=60, env={
+        **environment, "SIDE_LIB_DIR": libraries.split(":", maxsplit=1)[0], "LD_LIBRARY_PATH": libraries.split(":")[-1]})
+    state = wait_for("joins", joined=1)
+    expect_equal((state["attached"], state["failed"]), (0, 0), "no attachment")
+    expect_equal(list(end("joins").values()), [1], "main() is recorded")
+
+
+def run_many(program, nr, disturb):
+    """Starts programs while disturb() runs; each has its output and status, in time."""
+    stop = threading.Event()
+
+    def repeat():
+        while not stop.is_set():
+            disturb()
+
+    other = threading.Thread(target=repeat)
+    other.start()
+    longest = 0
+    try:
+        for i in range(nr):
+            begun = time.monotonic()
+            expect_equal(start(program, str(i + 2)).stdout, f"{i + 2}\n", "output")
+            longest = max(longest, time.monotonic() - begun)
+    finally:
+        stop.set()
+        other.join()
+    return longest
+
+
+def test_killed_helper(program):
+    """The helper, and what it has started, is killed at any moment: no program hangs, and the next helper continues."""
+    create("killed", ("counted", program, "counted"))
+
+    def kill():
+        for pid in processes("side-watch-execs"):
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        time.sleep(0.03)
+
+    print(f"helper killed: the longest program took {run_many(program, 40, kill):.2f} s")
+    wait_until(lambda: start(program, "3") and execs("killed").get("attached", 0) > 0, "the next helper attaches")
+    # A stopped helper is found, and replaced.
+    helpers = processes("side-watch-execs")
+    for pid in helpers:
+        os.kill(pid, signal.SIGSTOP)
+    begun = time.monotonic()
+    expect_equal(start(program, "4").stdout, "4\n", "a stopped helper")
+    print(f"helper stopped: the program took {time.monotonic() - begun:.2f} s")
+    wait_until(lambda: processes("side-watch-execs") and not set(helpers) & set(processes("side-watch-execs")), "another helper")
+    end("killed")
+
+
+def test_storm(program):
+    """Many programs at once: each runs. Those that cannot be attached to in time do so without the probe."""
+    create("storm", ("counted", program, "counted"))
+    begun = time.monotonic()
+    running = [subprocess.Popen([program, "9"], stdout=subprocess.PIPE, text=True, env=plain) for _ in range(100)]
+    for process in running:
+        expect_equal((process.communicate(timeout=60)[0], process.returncode), ("9\n", 3), "a program of many")
+    state = wait_for("storm", attached=1)
+    print(f"{len(running)} programs at once: {state['attached']} attached in {time.monotonic() - begun:.2f} s")
+    found = end("storm")
+    # On a busy machine, the recorder can be late for some programs, which then run without the probe.
+    whole = [count for (event, _), count in found.items() if event == "probe:counted"]
+    expect(whole and set(whole) == {9}, f"all calls of each program that has the probe: {state} {found}")
+
+
+def test_killed_daemon(program):
+    """The daemon is killed while programs start, and restarted: its session goes on."""
+    create("daemon", ("counted", program, "counted"))
+
+    def kill():
+        for pid in processes("sided"):
+            with open(f"/proc/{pid}/cmdline", encoding="utf-8") as arguments:
+                if "session-process" in arguments.read():
+                    continue
+            os.kill(pid, signal.SIGKILL)
+        time.sleep(0.1)
+        call(side, "daemon", status=None)
+
+    print(f"daemon killed: the longest program took {run_many(program, 25, kill):.2f} s")
+    wait_until(lambda: start(program, "3") and execs("daemon").get("attached", 0) > 0, "the restarted daemon attaches")
+    end("daemon")
+
+
+compiled = compile_program("program", PROGRAM)
+skipped = not compiled
+if compiled:
+    try:
+        call(side, "create", "able", "-o", path("able"))
+        able = json.loads(call(side, "enable-event", "counted", "-s", "able", "--exe", compiled, "--function", "counted", "--json").stdout)
+        call(side, "destroy", "able")
+        if able["exec"]["possible"]:
+            test_counts(compiled, compile_program("thread", THREAD))
+            test_languages()
+            test_later_file(compiled)
+            test_joins()
+            foreign = ((compile_program("static", PROGRAM, "gcc", "-static"), "statically linked"),
+                       (compile_program("of-32", PROGRAM, "gcc", "-m32"), "word size"),
+                       (compile_program("musl", PROGRAM, "musl-gcc") if shutil.which("musl-gcc") else None, "C library"))
+            test_refused(compiled, [(file, reason) for file, reason in foreign if file])
+            test_storm(compiled)
+            test_killed_helper(compiled)
+            test_killed_daemon(compiled)
+        else:
+            print(f"skipped: the daemon cannot attach on exec: {able['exec']['why']}")
+            expect(able["exec"]["why"], "the reason")
+            skipped = True
+    finally:
+        call(side, "daemon", "--stop", status=None)
+finish(skipped=skipped)
