@@ -143,22 +143,20 @@ static void probe_report_print_program(
 void probe_report_later(struct json_object *answer, const char *event, const char *missing)
 {
 	struct json_object *exec = NULL;
-	const char *why;
+	char hint[512];
 
 	if (!json_object_object_get_ex(answer, "exec", &exec)) {
 		message_note("%s is part of the session; %s", event, missing);
 		return;
 	}
-	if (ask_flag(exec, "possible")) {
-		message_note("%s is part of the session; %s. Programs that start from the file get it: attach on exec",
-				event, missing);
-		return;
-	}
-	why = ask_text(exec, "why");
-	message_note_hint(
-			"`side run -- COMMAND` starts programs that get the probe, also without libside",
-			"%s is part of the session; %s. The daemon cannot attach to programs that start from the file: %s",
-			event, missing, why);
+	if (ask_flag(exec, "possible"))
+		snprintf(hint, sizeof(hint),
+				"programs that start from the file get it: attach on exec");
+	else
+		snprintf(hint, sizeof(hint),
+				"`side run -- COMMAND` starts programs that get the probe, also without libside (no attach on exec: %.300s)",
+				ask_text(exec, "why"));
+	message_note_hint(hint, "%s is part of the session; %s", event, missing);
 }
 
 static int probe_report_print_probe(struct json_object *probe, const struct probe_table_view *view,
