@@ -222,12 +222,12 @@ class Programs(Case):
         second = program.tick(10)
         self.assertEqual(ticks(self.stop(two)), both + second)
 
-    def test_many_at_once(self):
-        """Several attach and detach at the same time: each one waits for the others, and the program runs on."""
+    def test_two_at_the_same_time(self):
+        """Two attach and detach at the same time: one waits for the other, and the program runs on."""
         program = self.start("calm")
-        for _ in range(4):
+        for _ in range(8):
             running = [subprocess.Popen([SIDE, "attach", "-q", "-p", str(program.pid), "-o", self.output(), "--duration", "100ms"],
-                                        stderr=subprocess.PIPE, text=True, env={**os.environ, "SIDE_RUNTIME": self.runtime}) for _ in range(4)]
+                                        stderr=subprocess.PIPE, text=True, env={**os.environ, "SIDE_RUNTIME": self.runtime}) for _ in range(2)]
             for process in running:
                 _, errors = process.communicate(timeout=TIMEOUT)
                 self.assertEqual((process.returncode, errors), (0, ""))
