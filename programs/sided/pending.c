@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Resolves the pending probes of a session when a program executes their file, which did not exist
- * when the user requested the probes.
+ * Resolves the probes of a session when a program executes a file for which they have no table: the
+ * file did not exist when the user requested them, was changed since, or has another path (a hard
+ * link).
  *
  * Only side-more can read debug information. The daemon starts it for the user of the probe, with
  * that user's rights, and delays the program until it has ended. It resolves the specs, and replaces
@@ -23,6 +24,8 @@
 #include <unistd.h>
 
 #include "sessions/client.h"
+#include "sessions/definition-probe.h"
+#include "sessions/file-identity.h"
 #include "sided.h"
 
 struct resolution {
@@ -33,8 +36,8 @@ struct resolution {
 	int output;                  /* memfd with the messages of side-more; -1: none */
 	struct session_entry *entry; /* a reference */
 	char *exe;
-	uint64_t generation; /* of the session */
-	struct statx file;   /* the executed file */
+	uint64_t generation;          /* of the session */
+	char file[FILE_IDENTITY_MAX]; /* the executed file */
 	char why[ERROR_TEXT_SIZE];
 };
 
@@ -73,24 +76,21 @@ void pending_close(struct daemon *daemon)
 
 /* ---- the probes ---- */
 
-static bool pending_is_for(const struct definition_probe *probe, const char *exe)
-{
-	return !probe->table && probe->target.exe && !strcmp(probe->target.exe, exe);
-}
-
 /*
- * Returns a pending probe of this file in the session, or NULL. Root can have probes in the session
- * of a member of the group: then returns one of the member, whose specs root must not resolve.
+ * Returns a probe of the session that needs a table for this file, or NULL. Root can have probes in
+ * the session of a member of the group: then returns one of the member, whose specs root must not
+ * resolve.
  */
 static const struct definition_probe *pending_find(
-		const struct session_entry *entry, const char *exe)
+		const struct session_entry *entry, const char *exe, const char *file)
 {
 	const struct definition_probe *found = NULL;
 
 	for (size_t i = 0; !entry->object.is_closed && i < entry->definition->nr_probes; i++) {
 		const struct definition_probe *probe = &entry->definition->probes[i];
 
-		if (pending_is_for(probe, exe) && (!found || probe->target.of_user))
+		if ((!found || probe->target.of_user) &&
+				definition_probe_is_missing(entry->definition, i, exe, file))
 			found = probe;
 	}
 	return found;
@@ -113,19 +113,12 @@ static bool pending_is_same_inode(const struct statx *one, const struct statx *o
 			one->stx_ino == other->stx_ino;
 }
 
-static bool pending_is_same_file(const struct statx *one, const struct statx *other)
-{
-	return pending_is_same_inode(one, other) && one->stx_size == other->stx_size &&
-			one->stx_mtime.tv_sec == other->stx_mtime.tv_sec &&
-			one->stx_mtime.tv_nsec == other->stx_mtime.tv_nsec;
-}
-
 /*
  * Programs report their path themselves, so the daemon compares it with the link in /proc. The link
  * is a path below the program's root directory. Follows no other link: the file can be on a file
  * system of another user, which need not answer.
  */
-static bool pending_executes(const struct sided_program *program, struct statx *ret_file)
+static bool pending_executes(const struct sided_program *program, char ret_file[FILE_IDENTITY_MAX])
 {
 	char link[64], path[PATH_MAX];
 	struct statx own, root;
@@ -139,8 +132,7 @@ static bool pending_executes(const struct sided_program *program, struct statx *
 	snprintf(link, sizeof(link), "/proc/%d/exe", (int)program->pid);
 	size = readlink(link, path, sizeof(path) - 1);
 	path[size > 0 ? size : 0] = '\0';
-	return !strcmp(path, program->exe) &&
-			!statx(AT_FDCWD, link, AT_STATX_DONT_SYNC, STATX_BASIC_STATS, ret_file);
+	return !strcmp(path, program->exe) && file_identity_of_process(program->pid, ret_file);
 }
 
 /* ---- side-more ---- */
@@ -216,7 +208,7 @@ static void pending_ended(struct daemon *daemon, struct sided_watch *watch, uint
 	(void)events;
 	loop_cancel(daemon, &resolution->timer);
 	loop_unwatch(daemon, &resolution->watch);
-	if (!pending_find(entry, resolution->exe)) {
+	if (!pending_find(entry, resolution->exe, resolution->file)) {
 		pending_remove(daemon, resolution);
 	} else {
 		pending_read_output(resolution);
@@ -288,7 +280,7 @@ static bool pending_make_space(struct daemon *daemon)
 
 /* Returns true if side-more runs. */
 static bool pending_start(struct daemon *daemon, struct session_entry *entry,
-		const struct definition_probe *probe, const struct statx *file)
+		const struct definition_probe *probe, const char *exe, const char *file)
 {
 	struct resolution *resolution;
 	int ret = -ENOMEM;
@@ -302,8 +294,8 @@ static bool pending_start(struct daemon *daemon, struct session_entry *entry,
 	resolution->watch = (struct sided_watch){.fd = -1, .owner = &resolution->object};
 	resolution->timer.owner = &resolution->object;
 	resolution->output = -1;
-	resolution->exe = strdup(probe->target.exe);
-	resolution->file = *file;
+	resolution->exe = strdup(exe);
+	snprintf(resolution->file, sizeof(resolution->file), "%s", file);
 	ref_set(daemon, resolution->entry, entry);
 	resolution->next = daemon->resolutions;
 	daemon->resolutions = resolution;
@@ -312,42 +304,57 @@ static bool pending_start(struct daemon *daemon, struct session_entry *entry,
 		ret = pending_spawn(daemon, resolution, probe);
 	if (!ret)
 		return true;
-	log_about(daemon, entry->uid, "cannot set the probes of %s in session %s: %s",
-			probe->target.exe, entry->definition->name, strerror(-ret));
+	log_about(daemon, entry->uid, "cannot set the probes of %s in session %s: %s", exe,
+			entry->definition->name, strerror(-ret));
 	pending_remove(daemon, resolution);
 	return false;
 }
 
 /* Returns true if the program must wait for the probes of this session. */
 static bool pending_begin_session(struct daemon *daemon, struct session_entry *entry,
-		const struct sided_program *program)
+		const struct sided_program *program, const char *file)
 {
-	const struct definition_probe *probe = pending_find(entry, program->exe);
+	const struct definition_probe *probe;
 	struct resolution *resolution;
-	struct statx file;
 
-	if (!probe || !session_is_present(entry) || !entry->active ||
-			!is_in_scope(session_scope(daemon, entry), program->uid) ||
-			!pending_executes(program, &file))
+	if (!session_is_present(entry) || !entry->active ||
+			!is_in_scope(session_scope(daemon, entry), program->uid))
+		return false;
+	probe = pending_find(entry, program->exe, file);
+	if (!probe)
 		return false;
 	resolution = pending_find_resolution(daemon, entry, program->exe);
 	if (resolution && resolution->watch.fd >= 0)
 		return true;
 	if (resolution && resolution->generation == entry->generation &&
-			pending_is_same_file(&resolution->file, &file))
+			!strcmp(resolution->file, file))
 		return false;
 	if (resolution)
 		pending_remove(daemon, resolution);
-	return pending_start(daemon, entry, probe, &file);
+	return pending_start(daemon, entry, probe, program->exe, file);
+}
+
+/* Most sessions have no such probe: then the process is not inspected. */
+static bool pending_has_files(const struct daemon *daemon)
+{
+	const struct session_entry *entry;
+
+	for (entry = daemon->sessions; entry; entry = entry->next)
+		for (size_t i = 0; i < entry->definition->nr_probes; i++)
+			if (entry->definition->probes[i].target.exe)
+				return true;
+	return false;
 }
 
 bool pending_begin(struct daemon *daemon, const struct sided_program *program)
 {
+	char file[FILE_IDENTITY_MAX];
 	bool waits = false;
 
-	for (struct session_entry *entry = daemon->sessions; entry && program->exe;
-			entry = entry->next)
-		waits |= pending_begin_session(daemon, entry, program);
+	if (!program->exe || !pending_has_files(daemon) || !pending_executes(program, file))
+		return false;
+	for (struct session_entry *entry = daemon->sessions; entry; entry = entry->next)
+		waits |= pending_begin_session(daemon, entry, program, file);
 	return waits;
 }
 
@@ -358,7 +365,8 @@ bool pending_delays(const struct daemon *daemon, const struct sided_program *pro
 	/* A probe that has its table by now is not pending, even if side-more still runs. */
 	while (resolution && program->exe &&
 			(resolution->watch.fd < 0 || strcmp(resolution->exe, program->exe) != 0 ||
-					!pending_find(resolution->entry, program->exe)))
+					!pending_find(resolution->entry, program->exe,
+							resolution->file)))
 		resolution = resolution->next;
 	return resolution && program->exe;
 }

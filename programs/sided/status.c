@@ -157,7 +157,7 @@ static void query_less(struct query *query)
 	object_close(query->daemon, &query->object);
 }
 
-/* Adds the reason to each pending probe that could not be resolved. */
+/* Adds the reason to each probe that could not be resolved when its file was executed. */
 static bool sided_status_add_failures(const struct daemon *daemon,
 		const struct session_entry *entry, struct json_object *answer)
 {
@@ -172,8 +172,7 @@ static bool sided_status_add_failures(const struct daemon *daemon,
 		struct json_object *probe = json_object_array_get_idx(probes, i);
 		const char *why;
 
-		if (json_object_object_get_ex(probe, "table", NULL) ||
-				!json_object_object_get_ex(probe, "exe", &exe))
+		if (!json_object_object_get_ex(probe, "exe", &exe))
 			continue;
 		why = pending_failure(daemon, entry, json_object_get_string(exe));
 		if (why && !json_put_text(probe, "why", why))

@@ -497,7 +497,8 @@ static const char *const disable_event_members[] = {
 static const char *const add_context_members[] = {
 		OF_EVERY_REQUEST, "timeout", "channel", "context", "event", NULL};
 static const char *const enable_probe_members[] = {OF_EVERY_REQUEST, "timeout", "channel", "event",
-		"filter", "event-context", "probe", "pid", "started", "exe", "pending", NULL};
+		"filter", "event-context", "probe", "pid", "started", "exe", "file", "keep",
+		"pending", NULL};
 static const char *const disable_probe_members[] = {
 		OF_EVERY_REQUEST, "timeout", "channel", "event", "pid", NULL};
 static const char *const track_members[] = {OF_EVERY_REQUEST, "timeout", "pid", "uid", "gid",

@@ -54,6 +54,7 @@ void definition_probe_free(struct definition_probe *probe)
 	free(probe->channel);
 	free(probe->text);
 	free(probe->target.exe);
+	free(probe->file);
 }
 
 void definition_free(struct definition *definition)

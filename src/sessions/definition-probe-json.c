@@ -5,13 +5,14 @@
  */
 #include "sessions/definition-probe-json.h"
 #include "sessions/definition-memory.h"
+#include "sessions/file-identity.h"
 #include "sessions/json.h"
 
 #include <errno.h>
 #include <string.h>
 
-static const char *const probe_members[] = {
-		"event", "channel", "probe", "pid", "started", "exe", "table", "uid", "gid", NULL};
+static const char *const probe_members[] = {"event", "channel", "probe", "pid", "started", "exe",
+		"file", "table", "uid", "gid", NULL};
 
 /* ---- reading ---- */
 
@@ -37,7 +38,7 @@ static int definition_probe_copy_text(char **ret_copy, const char *from, struct 
 static int read_target(
 		struct definition_probe *probe, struct json_object *json, struct error *error)
 {
-	const char *exe = NULL;
+	const char *exe = NULL, *file = NULL;
 	uint64_t pid = 0;
 	int ret = json_number(json, "pid", INT32_MAX, &pid, error);
 
@@ -45,6 +46,8 @@ static int read_target(
 		ret = json_number(json, "started", INT64_MAX, &probe->target.started, error);
 	if (!ret)
 		ret = json_text(json, "exe", &exe, error);
+	if (!ret)
+		ret = json_text(json, "file", &file, error);
 	if (ret)
 		return ret;
 	probe->target.pid = (uint32_t)pid;
@@ -54,7 +57,11 @@ static int read_target(
 	if (exe && *exe != '/')
 		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"the program %.256s is not an absolute path", exe);
-	return definition_probe_copy_text(&probe->target.exe, exe, error);
+	if (file && (!exe || !file_identity_is_valid(file)))
+		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
+				"\"file\" of a probe does not identify a file");
+	ret = definition_probe_copy_text(&probe->target.exe, exe, error);
+	return ret ? ret : definition_probe_copy_text(&probe->file, file, error);
 }
 
 int definition_read_probe(
@@ -156,6 +163,7 @@ struct json_object *definition_probe_json(const struct definition_probe *probe)
 			definition_probe_add_number(json, "pid", probe->target.pid) &&
 			definition_probe_add_number(json, "started", probe->target.started) &&
 			(!probe->target.exe || json_put_text(json, "exe", probe->target.exe)) &&
+			(!probe->file || json_put_text(json, "file", probe->file)) &&
 			definition_probe_add_number(json, "table", probe->table) &&
 			(!probe->target.of_user ||
 					json_put_number(json, "uid", probe->target.access.uid)) &&

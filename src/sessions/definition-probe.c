@@ -26,6 +26,64 @@ static bool is_successor(const struct definition_probe *probe, const struct defi
 			(!probe->target.exe || !strcmp(probe->target.exe, of->target.exe));
 }
 
+/* ---- executed files ---- */
+
+static bool definition_probe_is_of_file(const struct definition_probe *probe, const char *file)
+{
+	return probe->file && !strcmp(probe->file, file);
+}
+
+static bool definition_probe_is_at(const struct definition_probe *probe, const char *exe)
+{
+	return probe->target.exe && !strcmp(probe->target.exe, exe);
+}
+
+/*
+ * True if `other` makes the event in programs of the file at this path, or is requested for it.
+ * `other` is another probe for the same event, so the last one of them is requested.
+ */
+static bool definition_probe_is_covered(const struct definition_probe *probe,
+		const struct definition_probe *other, const char *exe, const char *file)
+{
+	if (!definition_probe_is_at(probe, exe))
+		return definition_probe_is_at(other, exe) ||
+				(other > probe && definition_probe_is_of_file(other, file));
+	return definition_probe_is_at(other, exe) &&
+			(!other->table || other > probe ||
+					definition_probe_is_of_file(other, file));
+}
+
+bool definition_probe_is_missing(const struct definition *definition, size_t index, const char *exe,
+		const char *file)
+{
+	const struct definition_probe *probe = &definition->probes[index], *other;
+	bool is_at = definition_probe_is_at(probe, exe);
+	size_t nr_links = 0;
+
+	if (is_at && !probe->table)
+		return true;
+	if (!probe->table || !probe->file || is_at == definition_probe_is_of_file(probe, file))
+		return false;
+	for (other = definition->probes; other < &definition->probes[definition->nr_probes];
+			other++) {
+		if (strcmp(other->events.items[0], probe->events.items[0]) != 0)
+			continue;
+		if (other != probe && definition_probe_is_covered(probe, other, exe, file))
+			return false;
+		nr_links += definition_probe_is_of_file(other, file);
+	}
+	return nr_links < DEFINITION_PROBE_LINKS_MAX;
+}
+
+/* ---- replacing ---- */
+
+/* True if the request keeps a probe for running programs of a former file. */
+static bool definition_probe_is_kept(
+		const struct definition_probe *probe, const struct definition_strings *kept)
+{
+	return probe->file && strings_have(kept, probe->file);
+}
+
 static void remove_probe(struct definition *definition, size_t index)
 {
 	struct definition_probe *probe = &definition->probes[index];
@@ -164,6 +222,7 @@ int change_enable_probe(struct definition_edit *change)
 	struct definition *definition = change->definition;
 	struct definition_channel *channel = NULL;
 	struct definition_probe *probe = definition_add_probe(definition, change->error);
+	struct definition_strings kept = {0};
 	bool done = true, is_pending = false;
 	size_t i;
 	int ret;
@@ -178,12 +237,16 @@ int change_enable_probe(struct definition_edit *change)
 				"a pending probe names no file: \"exe\"");
 	if (!ret)
 		ret = change_enable_rule(change, &channel);
+	if (!ret)
+		ret = json_get_strings(change->request, "keep", &kept, change->error);
+	for (i = definition->nr_probes - 1; !ret && done && i-- > 0;)
+		if (is_successor(&definition->probes[definition->nr_probes - 1],
+				    &definition->probes[i]) &&
+				!definition_probe_is_kept(&definition->probes[i], &kept))
+			done = succeed(definition, channel, i);
+	strings_free(&kept);
 	if (ret)
 		return ret;
-	for (i = definition->nr_probes - 1; done && i-- > 0;)
-		if (is_successor(&definition->probes[definition->nr_probes - 1],
-				    &definition->probes[i]))
-			done = succeed(definition, channel, i);
 	if (!done || !join_rule(channel))
 		return error_set_no_memory(change->error);
 	if (!is_pending)

@@ -4,6 +4,7 @@
 #define SIDE_SESSIONS_DEFINITION_PROBE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "sessions/definition-edit.h"
 
@@ -22,5 +23,16 @@ int change_drop_probes(struct definition_edit *change, const struct definition_c
 /* Removes all probes of a channel that is disabled. */
 void change_drop_all_probes(
 		struct definition_edit *change, const struct definition_channel *channel);
+
+/*
+ * For a program that executes `file` (file_identity_of_process()) at the path `exe`. True if the
+ * probe at this index must be requested for this path, because
+ *
+ *     it has no table yet: the file did not exist when it was requested;
+ *     its table is for a former file at this path;
+ *     the file is also at the path of the probe, such as by a hard link.
+ */
+bool definition_probe_is_missing(const struct definition *definition, size_t index, const char *exe,
+		const char *file);
 
 #endif /* SIDE_SESSIONS_DEFINITION_PROBE_H */

@@ -78,11 +78,14 @@ struct definition_probe {
 	 * group.
 	 */
 	struct table_target target;
+	/* file_identity_of_path() of `exe` when the table was made; NULL: not known */
+	char *file;
 	uint32_t table; /* unique number in the session; 0: there is no table */
 };
 
 #define DEFINITION_PROBES_MAX 256
 #define DEFINITION_PROBE_EVENTS_MAX 16
+#define DEFINITION_PROBE_LINKS_MAX 16            /* paths of one file that get the same probe */
 #define DEFINITION_PROBE_TABLE_MAX (32u << 20)   /* bytes of one table */
 #define DEFINITION_PROBE_TABLES_MAX (128u << 20) /* bytes of all tables of a session */
 

@@ -253,6 +253,74 @@ def test_later_failure(program):
     call(side, "destroy", "wrong")
 
 
+def test_other_path(program):
+    """Another hard link of the file gets the probe; a copy does not."""
+    linked, link, copy = path("linked"), path("link"), path("copy")
+    shutil.copy(program, linked)
+    os.link(linked, link)
+    shutil.copy2(linked, copy)
+    create("links", ("counted", linked, "counted"))
+    call(side, "start", "links")
+    for _ in range(2):
+        call(side, "run", "--", link, "11", status=3)
+    call(side, "run", "--", copy, "13", status=3)
+    call(side, "run", "--", linked, "17", status=3)
+    probes = json.loads(call(side, "status", "links", "--json").stdout)["probes"]
+    expect_equal([probe["exe"] for probe in probes], [linked, link], "one probe for each path")
+    call(side, "stop", "links")
+    expect_equal(sorted(counts("links").values()), [11, 11, 17], "each path of the file, and no copy")
+    call(side, "disable-event", "counted", "-s", "links")
+    expect("probe:counted" not in call(side, "status", "links").stdout, "the name disables all of them")
+    call(side, "destroy", "links")
+
+
+def compile_other(name):
+    """The same program with its functions at other addresses, so that the former table does not fit."""
+    source = path("other.c")
+    with open(source, "w", encoding="utf-8") as out:
+        out.write("int before_others[999]; int other(int i) { return i ? other(i - 1) + before_others[i] : 0; }\n" + PROGRAM)
+    call("gcc", "-O1", "-Wl,--build-id", "-o", path(name), source)
+    return path(name)
+
+
+def test_changed_file(program):
+    """A file that is replaced while the session records: later programs get the probe, and running ones keep it."""
+    changed = path("changed")
+    shutil.copy(program, changed)
+    create("change", ("counted", changed, "counted"))
+    call(side, "start", "change")
+    call(side, "run", "--", changed, "5", status=3)
+    os.rename(compile_other("new"), changed)
+    call(side, "run", "--", changed, "7", status=3)
+    probes = json.loads(call(side, "status", "change", "--json").stdout)["probes"]
+    expect_equal([(probe["exe"], probe["table"]) for probe in probes], [(changed, 2)], "the former probe is replaced")
+    # A program of the file runs while it is replaced once more.
+    with subprocess.Popen([side, "run", "--", changed, "0", str(int(signal.SIGSTOP))], env=environment, stdout=subprocess.PIPE, text=True) as stopped:
+        stopped.stdout.readline()
+        wait_until(lambda: process_state(stopped.pid) == "T", "the program has stopped")
+        shutil.copy(program, path("again"))
+        os.rename(path("again"), changed)
+        call(side, "run", "--", changed, "9", status=3)
+        probes = json.loads(call(side, "status", "change", "--json").stdout)["probes"]
+        expect_equal([(probe["table"], probe["state"]) for probe in probes], [(2, "set"), (3, "set")], "the running program keeps its probe")
+        os.kill(stopped.pid, signal.SIGCONT)
+    call(side, "stop", "change")
+    expect_equal(sorted(counts("change").values()), [1, 5, 7, 9], "each program")
+    # A file without the function: the reason is reported.
+    call(side, "start", "change")
+    shutil.copy("/usr/bin/true", path("without"))
+    os.rename(path("without"), changed)
+    call(side, "run", "--", changed)
+    expect("counted" in state("change")[1], "the reason in JSON")
+    expect("cannot set" in call(side, "status", "change").stdout, "the reason in the text")
+    call(side, "destroy", "change")
+
+
+def process_state(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:
+        return stat.read().rsplit(")", 1)[1].split()[0]
+
+
 def test_unchanged(program):
     """Status, signals, process id, signal mask and descriptors of the command."""
     create("same", ("counted", program, "counted"))
@@ -358,6 +426,8 @@ if compiled:
         test_two_sessions(compiled)
         test_later_file(compiled)
         test_later_failure(compiled)
+        test_other_path(compiled)
+        test_changed_file(compiled)
         if os.access(PERL, os.X_OK):
             test_later_perl()
         test_unchanged(compiled)

@@ -12,6 +12,7 @@
 
 #include "../resources.h"
 #include "sessions/definition-change.h"
+#include "sessions/definition-probe.h"
 #include "sessions/definition.h"
 #include "sessions/error.h"
 #include "sessions/json.h"
@@ -483,6 +484,98 @@ static void test_pending_probes(void **unused)
 	definition_free(s);
 }
 
+#define FILE_OF(number) "1:2:" #number ":4:5.6"
+
+static void request_of_file(struct definition *definition, const char *members)
+{
+	char request[512];
+
+	(void)snprintf(request, sizeof(request), "{" MALLOC ",%s}", members);
+	assert_int_equal(change(definition, "enable-probe", true, request), 1);
+}
+
+/* A probe replaces the former one of its file, unless the request keeps that. */
+static void test_kept_probes(void **unused)
+{
+	static const char *const bad[] = {
+			"\"file\":\"" FILE_OF(1) "\"",
+			"\"exe\":\"/x\",\"file\":\"1:2 3\"",
+			"\"exe\":\"/x\",\"file\":7",
+			"\"exe\":\"/x\",\"keep\":7",
+	};
+	struct definition *s = create();
+	char request[512];
+
+	(void)unused;
+	request_of_file(s, "\"exe\":\"/x\",\"file\":\"" FILE_OF(1) "\"");
+	request_of_file(s,
+			"\"exe\":\"/x\",\"file\":\"" FILE_OF(2) "\",\"keep\":[\"" FILE_OF(1) "\"]");
+	assert_probes(s,
+			"[{" MALLOC ",\"channel\":\"ring\",\"exe\":\"/x\",\"file\":\"" FILE_OF(
+					1) "\",\"table\":1},{" MALLOC
+					   ",\"channel\":\"ring\",\"exe\":\"/x\",\"file\":\"" FILE_OF(
+							   2) "\",\"table\":2}]");
+	request_of_file(s,
+			"\"exe\":\"/x\",\"file\":\"" FILE_OF(3) "\",\"keep\":[\"" FILE_OF(1) "\"]");
+	assert_int_equal(s->nr_probes, 2);
+	assert_string_equal(s->probes[0].file, FILE_OF(1));
+	assert_string_equal(s->probes[1].file, FILE_OF(3));
+	request_of_file(s, "\"exe\":\"/x\",\"file\":\"" FILE_OF(4) "\",\"keep\":[]");
+	assert_int_equal(s->nr_probes, 1);
+	assert_rules(s, "[{\"event\":[\"probe:malloc\",\"probe:malloc_return\"]}]");
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		(void)snprintf(request, sizeof(request), "{" MALLOC ",%s}", bad[i]);
+		assert_int_equal(change(s, "enable-probe", true, request), -EINVAL);
+	}
+	assert_int_equal(s->nr_probes, 1);
+	definition_free(s);
+}
+
+/* Which probes must be requested for a program that executes a file. */
+static void test_missing_probes(void **unused)
+{
+	struct definition *s = create();
+	char members[128];
+
+	(void)unused;
+	request_of_file(s, "\"exe\":\"/x\",\"file\":\"" FILE_OF(1) "\"");
+	request_of_file(s, "\"exe\":\"/late\",\"pending\":true");
+	request_of_file(s, "\"exe\":\"/old\"");
+	request_of_file(s, "\"pid\":7,\"started\":8");
+	assert_false(definition_probe_is_missing(s, 0, "/x", FILE_OF(1)));
+	assert_false(definition_probe_is_missing(s, 0, "/y", FILE_OF(2)));
+	/* The file has changed. */
+	assert_true(definition_probe_is_missing(s, 0, "/x", FILE_OF(2)));
+	/* It has another path. */
+	assert_true(definition_probe_is_missing(s, 0, "/y", FILE_OF(1)));
+	/* The path has a probe, even if its file is not known. */
+	assert_false(definition_probe_is_missing(s, 0, "/old", FILE_OF(1)));
+	assert_false(definition_probe_is_missing(s, 0, "/late", FILE_OF(1)));
+	assert_true(definition_probe_is_missing(s, 1, "/late", FILE_OF(1)));
+	assert_false(definition_probe_is_missing(s, 1, "/x", FILE_OF(1)));
+	assert_false(definition_probe_is_missing(s, 2, "/old", FILE_OF(1)));
+	assert_false(definition_probe_is_missing(s, 2, "/y", FILE_OF(1)));
+	assert_false(definition_probe_is_missing(s, 3, "/x", FILE_OF(1)));
+	/* Of two probes at the path, the last one is requested; none if one is of the file. */
+	request_of_file(s,
+			"\"exe\":\"/x\",\"file\":\"" FILE_OF(2) "\",\"keep\":[\"" FILE_OF(1) "\"]");
+	assert_false(definition_probe_is_missing(s, 0, "/x", FILE_OF(3)));
+	assert_true(definition_probe_is_missing(s, 4, "/x", FILE_OF(3)));
+	assert_false(definition_probe_is_missing(s, 0, "/x", FILE_OF(2)));
+	assert_false(definition_probe_is_missing(s, 4, "/x", FILE_OF(1)));
+	/* Of two paths of the file, the last one; up to a limit. */
+	for (unsigned int i = 1; i < DEFINITION_PROBE_LINKS_MAX; i++) {
+		assert_true(definition_probe_is_missing(
+				s, s->nr_probes - 1, "/y", i == 1 ? FILE_OF(2) : FILE_OF(1)));
+		(void)snprintf(members, sizeof(members),
+				"\"exe\":\"/x%u\",\"file\":\"" FILE_OF(1) "\"", i);
+		request_of_file(s, members);
+		assert_false(definition_probe_is_missing(s, 0, "/y", FILE_OF(1)));
+	}
+	assert_false(definition_probe_is_missing(s, s->nr_probes - 1, "/y", FILE_OF(1)));
+	definition_free(s);
+}
+
 static void test_probes(void **unused)
 {
 	struct definition *s = create();
@@ -638,6 +731,8 @@ int main(void)
 			cmocka_unit_test(test_round),
 			cmocka_unit_test(test_probes),
 			cmocka_unit_test(test_pending_probes),
+			cmocka_unit_test(test_kept_probes),
+			cmocka_unit_test(test_missing_probes),
 			cmocka_unit_test(test_probes_refused),
 			cmocka_unit_test(test_errors_travel),
 	};

@@ -67,6 +67,7 @@ static int played_execv(const char *path, char *const *args)
 
 static struct daemon daemon_of_test;
 static char own[PATH_MAX], name[] = "s", other[] = "/other";
+static char event_name[] = "probe:e", *event_names[] = {event_name};
 static struct definition_probe probes[LIMIT_RESOLUTIONS + 2];
 static struct definition definition = {.name = name, .probes = probes};
 static struct session_entry entry = {
@@ -86,8 +87,8 @@ static void begin(void)
 	assert_true(size > 0);
 	own[size] = '\0';
 	memset(probes, 0, sizeof(probes));
-	probes[0] = (struct definition_probe){.target.exe = other};
-	probes[1] = (struct definition_probe){.target.exe = own};
+	probes[0] = (struct definition_probe){.events = {event_names, 1}, .target.exe = other};
+	probes[1] = (struct definition_probe){.events = {event_names, 1}, .target.exe = own};
 	definition.nr_probes = 2;
 	program = (struct sided_program){.pid = getpid(), .uid = 5, .exe = own};
 	daemon_of_test.group = (gid_t)-1;
@@ -167,13 +168,45 @@ static void test_failure(void **state)
 	assert_true(pending_begin(&daemon_of_test, &program));
 	finish();
 	assert_false(pending_begin(&daemon_of_test, &program));
-	daemon_of_test.resolutions->file.stx_mtime.tv_nsec++;
+	strcat(daemon_of_test.resolutions->file, "1");
 	assert_true(pending_begin(&daemon_of_test, &program));
 	/* The probe has its table before the process ends. */
 	probes[1].table = 1;
+	probes[1].file = daemon_of_test.resolutions->file;
 	assert_false(pending_delays(&daemon_of_test, &program));
 	finish();
 	assert_false(daemon_of_test.resolutions);
+	end();
+}
+
+/* A probe is resolved again if its file has changed, or is executed by another path. */
+static void test_files(void **state)
+{
+	char file[FILE_IDENTITY_MAX], former[] = "1:2:3:4:5.6";
+
+	(void)state;
+	begin();
+	assert_true(file_identity_of_process(getpid(), file));
+	probes[1].table = 3;
+	probes[1].file = file;
+	assert_false(pending_begin(&daemon_of_test, &program));
+	probes[1].file = former;
+	assert_true(pending_begin(&daemon_of_test, &program));
+	assert_string_equal(daemon_of_test.resolutions->exe, own);
+	probes[1].file = file;
+	finish();
+	assert_false(daemon_of_test.resolutions);
+	/* The first probe is of another path of the file. */
+	definition.nr_probes = 1;
+	probes[0].table = 4;
+	probes[0].file = former;
+	assert_false(pending_begin(&daemon_of_test, &program));
+	probes[0].file = file;
+	assert_true(pending_begin(&daemon_of_test, &program));
+	assert_string_equal(daemon_of_test.resolutions->exe, own);
+	finish();
+	assert_string_equal(pending_failure(&daemon_of_test, &entry, own), "no such function");
+	assert_false(pending_begin(&daemon_of_test, &program));
 	end();
 }
 
@@ -182,11 +215,11 @@ static void test_users(void **state)
 {
 	(void)state;
 	begin();
-	assert_ptr_equal(pending_find(&entry, own), &probes[1]);
+	assert_ptr_equal(pending_find(&entry, own, ""), &probes[1]);
 	probes[2] = probes[3] = probes[1];
 	probes[2].target.of_user = true;
 	definition.nr_probes = 4;
-	assert_ptr_equal(pending_find(&entry, own), &probes[2]);
+	assert_ptr_equal(pending_find(&entry, own, ""), &probes[2]);
 	/* The group of the user is not known: nothing runs with group 0. */
 	daemon_of_test.system = true;
 	program.uid = 5;
@@ -216,20 +249,18 @@ static void test_late(void **state)
 /* Failures make space for other processes; processes that run do not. */
 static void test_space(void **state)
 {
-	struct statx file = {.stx_ino = 1};
-
 	(void)state;
 	begin();
 	for (unsigned int i = 0; i < LIMIT_RESOLUTIONS; i++) {
 		finishes = i == 3;
-		assert_true(pending_start(&daemon_of_test, &entry, &probes[0], &file));
+		assert_true(pending_start(&daemon_of_test, &entry, &probes[0], other, "1"));
 		if (finishes)
 			finish();
 	}
 	finishes = false;
 	assert_true(pending_begin(&daemon_of_test, &program));
 	assert_int_equal(daemon_of_test.nr_resolutions, LIMIT_RESOLUTIONS);
-	assert_false(pending_start(&daemon_of_test, &entry, &probes[0], &file));
+	assert_false(pending_start(&daemon_of_test, &entry, &probes[0], other, "1"));
 	end();
 }
 
@@ -253,6 +284,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(test_programs),
 			cmocka_unit_test(test_failure),
+			cmocka_unit_test(test_files),
 			cmocka_unit_test(test_users),
 			cmocka_unit_test(test_late),
 			cmocka_unit_test(test_space),

@@ -7,11 +7,14 @@
  */
 #include "programs/common/command.h"
 #include "enable.h"
+#include "enable-pending.h"
 #include "request-check.h"
 #include "programs/common/message.h"
 #include "programs/side/cli/shell-words.h"
 
 #include "recorder/core/session.h"
+#include "sessions/definition.h"
+#include "sessions/definition-probe.h"
 
 #include <errno.h>
 #include <json-c/json.h>
@@ -272,6 +275,12 @@ int cmd_probe_context(const struct parsed *parsed)
 
 /* ---- load ---- */
 
+/* The file for which the daemon requests probes again. */
+struct executed_file {
+	const char *path;
+	struct json_object *kept; /* enabling.kept */
+};
+
 /* Returns why the probe cannot be made again; NULL: try it. */
 static const char *probe_reenable_refusal_text(struct json_object *probe, char *text, size_t space)
 {
@@ -302,8 +311,10 @@ static const char *probe_reenable_refusal_text(struct json_object *probe, char *
 	return NULL;
 }
 
+/* `executed`: the file to which the probe applies; NULL: that of the probe. */
 static int load_probe(const struct parsed *enable, struct ask *ask, struct json_object *probe,
-		struct json_object *channels, const char *session)
+		struct json_object *channels, const char *session,
+		const struct executed_file *executed)
 {
 	struct json_object *events = ask_list(probe, "event");
 	struct enabling enabling;
@@ -323,7 +334,11 @@ static int load_probe(const struct parsed *enable, struct ask *ask, struct json_
 				session, why);
 	parsed.options.control.pid = ask_number(probe, "pid");
 	parsed.options.control.exe = *ask_text(probe, "exe") ? ask_text(probe, "exe") : NULL;
+	if (executed)
+		parsed.options.control.exe = executed->path;
 	status = probe_begin(&enabling, &parsed);
+	if (executed)
+		enabling.kept = executed->kept;
 	if (!status)
 		status = make_again(&enabling, ask, probe, channels, session);
 	probe_finish(&enabling);
@@ -347,53 +362,72 @@ int probe_load(const struct parsed *parsed, struct ask *ask, const char *session
 			.no_daemon = parsed->options.control.no_daemon};
 	for (size_t i = 0; probes && i < json_object_array_length(probes); i++) {
 		int status = load_probe(&enable, ask, json_object_array_get_idx(probes, i),
-				channels, session);
+				channels, session, NULL);
 
 		worst = status > worst ? status : worst;
 	}
 	return worst;
 }
 
-/* ---- a file that did not exist ---- */
+/* ---- a file that is executed ---- */
 
 /* Requested again, a probe of another user would get the rights of this one. */
-static bool probe_reenable_is_own(struct json_object *probe)
+static bool probe_reenable_is_own(const struct definition_probe *probe)
 {
-	return !json_object_object_get_ex(probe, "uid", NULL) ||
-			ask_number(probe, "uid") == geteuid();
+	return !probe->target.of_user || probe->target.access.uid == geteuid();
 }
 
-static bool probe_reenable_is_pending(struct json_object *probe, const char *exe)
+/* `json` is the definition in the answer to `status`. */
+static int probe_reenable_missing(const struct parsed *parsed, struct ask *ask,
+		struct json_object *json, const struct definition *definition)
 {
-	return !ask_number(probe, "table") && !strcmp(ask_text(probe, "exe"), exe) &&
-			probe_reenable_is_own(probe);
+	struct json_object *probes = ask_list(json, "probes");
+	struct executed_file executed = {.path = parsed->options.control.exe};
+	char file[FILE_IDENTITY_MAX];
+	int worst = COMMAND_DONE;
+
+	if (!file_identity_of_path(executed.path, file))
+		return message_error(COMMAND_FAILED, NULL, "cannot read the file %.256s: %s",
+				executed.path, strerror(errno));
+	executed.kept = probe_pending_kept(definition, executed.path);
+	for (size_t i = 0; i < definition->nr_probes; i++) {
+		int status;
+
+		if (!probe_reenable_is_own(&definition->probes[i]) ||
+				!definition_probe_is_missing(definition, i, executed.path, file))
+			continue;
+		status = load_probe(parsed, ask, json_object_array_get_idx(probes, i),
+				ask_list(json, "channels"), parsed->options.control.session,
+				&executed);
+		worst = status > worst ? status : worst;
+	}
+	json_object_put(executed.kept);
+	return worst;
 }
 
 /* The daemon starts this when the file is executed. It has no output unless a probe fails. */
 int cmd_probe_set_pending(const struct parsed *parsed)
 {
-	struct json_object *answer = NULL, *sessions, *definition = NULL, *probes, *probe;
-	const char *exe = parsed->options.control.exe, *session = parsed->options.control.session;
-	int status, worst = COMMAND_DONE;
+	struct json_object *answer = NULL, *sessions, *json = NULL;
+	struct definition *definition = NULL;
+	struct error error;
 	struct ask ask;
+	int status = ask_connect(&ask, parsed->options.control.system, true);
 
-	status = ask_connect(&ask, parsed->options.control.system, true);
 	if (status)
 		return status;
-	status = ask_call(&ask, control_request("status", session), ASK_TIMEOUT_MS, &answer);
+	status = ask_call(&ask, control_request("status", parsed->options.control.session),
+			ASK_TIMEOUT_MS, &answer);
 	sessions = status ? NULL : ask_list(answer, "sessions");
 	if (sessions && json_object_array_length(sessions))
 		json_object_object_get_ex(
-				json_object_array_get_idx(sessions, 0), "definition", &definition);
-	probes = definition ? ask_list(definition, "probes") : NULL;
-	for (size_t i = 0; probes && i < json_object_array_length(probes); i++) {
-		probe = json_object_array_get_idx(probes, i);
-		if (!probe_reenable_is_pending(probe, exe))
-			continue;
-		status = load_probe(parsed, &ask, probe, ask_list(definition, "channels"), session);
-		worst = status > worst ? status : worst;
-	}
+				json_object_array_get_idx(sessions, 0), "definition", &json);
+	if (json && definition_parse(json, &definition, &error))
+		status = message_error(COMMAND_FAILED, NULL, "%s", error.text);
+	if (definition)
+		status = probe_reenable_missing(parsed, &ask, json, definition);
+	definition_free(definition);
 	json_object_put(answer);
 	ask_close(&ask);
-	return status > worst ? status : worst;
+	return status;
 }

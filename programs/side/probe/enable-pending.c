@@ -12,7 +12,10 @@
 #include "programs/common/message.h"
 
 #include "probe/spec/resolve.h"
+#include "sessions/definition.h"
+#include "sessions/file-identity.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <json-c/json.h>
 #include <stdio.h>
@@ -71,6 +74,49 @@ void probe_add_pending(struct json_object *request, const struct probe_spec *spe
 		return;
 	strcat(name, "_return");
 	ask_add_text(request, "event", name);
+}
+
+/* ---- a file that has changed ---- */
+
+static bool pending_is_of(const struct definition *definition, const char *exe, const char *file)
+{
+	for (size_t i = 0; i < definition->nr_probes; i++) {
+		const struct definition_probe *probe = &definition->probes[i];
+
+		if (probe->table && probe->file && !strcmp(probe->target.exe, exe) &&
+				!strcmp(probe->file, file))
+			return true;
+	}
+	return false;
+}
+
+static bool pending_has_text(struct json_object *list, const char *text)
+{
+	for (size_t i = 0; i < json_object_array_length(list); i++)
+		if (!strcmp(json_object_get_string(json_object_array_get_idx(list, i)), text))
+			return true;
+	return false;
+}
+
+struct json_object *probe_pending_kept(const struct definition *definition, const char *exe)
+{
+	struct json_object *kept = json_object_new_array();
+	DIR *processes = opendir("/proc");
+	const struct dirent *entry;
+
+	while (kept && processes && (entry = readdir(processes))) {
+		char file[FILE_IDENTITY_MAX];
+		int pid = atoi(entry->d_name);
+
+		if (pid <= 0 || !file_identity_of_process(pid, file) ||
+				!pending_is_of(definition, exe, file) ||
+				pending_has_text(kept, file))
+			continue;
+		json_object_array_add(kept, json_object_new_string(file));
+	}
+	if (processes)
+		closedir(processes);
+	return kept;
 }
 
 void probe_pending_report(

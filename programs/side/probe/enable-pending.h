@@ -2,11 +2,12 @@
 #ifndef PROGRAMS_SIDE_PROBE_ENABLE_PENDING_H
 #define PROGRAMS_SIDE_PROBE_ENABLE_PENDING_H
 
-/* Parts of `enable-event --exe FILE` for a file that does not exist yet. */
+/* Parts of `enable-event --exe FILE` for a file that does not exist yet, or that changes. */
 
 #include <limits.h>
 #include <stdbool.h>
 
+struct definition;
 struct json_object;
 struct probe_spec;
 
@@ -17,6 +18,11 @@ struct probe_spec;
 bool probe_pending_path(const char *requested, char path[PATH_MAX]);
 /* Adds the events of the spec, which needs a name, to a request without a table. */
 void probe_add_pending(struct json_object *request, const struct probe_spec *spec);
+/*
+ * The file at this path has changed. Returns the array of the former files that processes still
+ * execute, so that their probes stay, or NULL.
+ */
+struct json_object *probe_pending_kept(const struct definition *definition, const char *exe);
 void probe_pending_report(
 		struct json_object *answer, const struct probe_spec *spec, const char *file);
 

@@ -147,8 +147,9 @@ int probe_add_events(struct json_object *request, int table)
 	return COMMAND_DONE;
 }
 
-static int add_target(struct json_object *request, const struct probe_target *target)
+static int add_target(struct json_object *request, const struct enabling *enabling)
 {
+	const struct probe_target *target = &enabling->target;
 	uint64_t started = 0;
 	int status = COMMAND_DONE;
 
@@ -158,6 +159,10 @@ static int add_target(struct json_object *request, const struct probe_target *ta
 		ask_add(request, "started", json_object_new_int64((int64_t)started));
 	} else {
 		ask_add(request, "exe", json_object_new_string(target->exe));
+		if (*enabling->file)
+			ask_add(request, "file", json_object_new_string(enabling->file));
+		if (enabling->kept)
+			ask_add(request, "keep", json_object_get(enabling->kept));
 	}
 	return status;
 }
@@ -175,7 +180,7 @@ static int make_request(const struct enabling *enabling, const struct spec_optio
 	}
 	ask_add(*ret_request, "probe", json_object_new_string(text));
 	free(text);
-	status = add_target(*ret_request, &enabling->target);
+	status = add_target(*ret_request, enabling);
 	probe_add_asked(*ret_request, &enabling->options->asked);
 	if (enabling->channel)
 		ask_add(*ret_request, "channel", json_object_new_string(enabling->channel));
@@ -257,6 +262,9 @@ int probe_enable(struct enabling *enabling, struct ask *ask, const struct spec_o
 
 	if (enabling->is_pending)
 		return probe_enable_later(enabling, ask, spec, session);
+	/* Before it is read: a file that is replaced meanwhile has to be read again. */
+	if (enabling->target.exe)
+		file_identity_of_path(enabling->target.exe, enabling->file);
 	status = probe_resolve(&enabling->target, &spec->spec, &enabling->table);
 	if (!status && enabling->target.pid)
 		status = probe_sees_proc(enabling->target.pid,

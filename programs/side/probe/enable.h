@@ -6,6 +6,8 @@
 #include "kernel.h"
 #include "spec-options.h"
 
+#include "sessions/file-identity.h"
+
 #include <limits.h>
 
 /* The state of one command. */
@@ -14,6 +16,9 @@ struct enabling {
 	const struct control_options *options;
 	struct probe_target target;
 	char exe[PATH_MAX];
+	char file[FILE_IDENTITY_MAX]; /* of `exe` before it is read; "": there is none */
+	/* Of a probe that is requested again: array of the former files that keep theirs, or NULL. */
+	struct json_object *kept;
 	bool is_pending; /* `exe` does not exist yet: the spec is resolved when it is executed */
 	pid_t files_of;  /* with --global: a process that has mapped the files to probe */
 	struct text_list contexts; /* one per item */

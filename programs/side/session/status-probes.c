@@ -181,6 +181,9 @@ static void status_probes_print_probe(
 						sizeof(text)));
 	else if (*state)
 		printf("  %s", state);
+	if (!status_probes_is_pending(probe) && *ask_text(probe, "why"))
+		printf("; cannot set it in the file that has changed: %s",
+				format_printable(ask_text(probe, "why"), text, sizeof(text)));
 	putchar('\n');
 	status_probes_print_exec(probe, strong, plain);
 	for (size_t i = 0; programs && i < json_object_array_length(programs); i++)
