@@ -14,6 +14,14 @@ static const char *session_status_control_name(uint32_t control)
 	return names[control < WIRE_NR_CONTROLS ? control : 0];
 }
 
+/* "": an agent of an earlier release, or a program that was found after its recorder was killed. */
+static const char *session_status_loader_name(uint32_t loader)
+{
+	static const char *const names[WIRE_NR_LOADERS] = {"", "libside", "preload", "attach"};
+
+	return names[loader < WIRE_NR_LOADERS ? loader : 0];
+}
+
 /* Names come from programs. JSON must be UTF-8, so invalid bytes are replaced. */
 static bool session_status_add_name(
 		struct json_object *object, const char *member, const char *name)
@@ -74,6 +82,10 @@ static bool session_status_add_process(
 					json_put_text(object, "control",
 							session_status_control_name(
 									process->control)) &&
+					(!process->loader ||
+							json_put_text(object, "joined-by",
+									session_status_loader_name(
+											process->loader))) &&
 					json_put_number(object, "generation",
 							process->generation) &&
 					json_put_flag(object, "live", !process->ended) &&

@@ -176,6 +176,17 @@ enum wire_feature {
 	WIRE_FEATURE_LOADED = 1 << 5, /* it sends LOADED if the session requests it */
 };
 
+/* What loaded the agent into the program: two bits of `features`. */
+#define WIRE_LOADER_SHIFT 6
+
+enum wire_loader {
+	WIRE_LOADER_UNKNOWN = 0, /* an agent of an earlier release */
+	WIRE_LOADER_LIBSIDE = 1, /* the program is linked with libside */
+	WIRE_LOADER_PRELOAD = 2, /* LD_PRELOAD, such as by `side run` */
+	WIRE_LOADER_ATTACH = 3,  /* `side attach` and `side enable-event --pid` */
+	WIRE_NR_LOADERS
+};
+
 /* How a program is notified of changes. */
 enum wire_control {
 	WIRE_CONTROL_OFF = 0,    /* not at all: it asks no daemon */

@@ -31,6 +31,7 @@ static int instance_init(struct session *session, struct instance *instance,
 	instance->gid = connection->gid;
 	instance->control = hello->control;
 	instance->control_signal = hello->control_signal;
+	instance->loader = hello->features >> WIRE_LOADER_SHIFT & (WIRE_NR_LOADERS - 1);
 	instance->pid = hello->pid;
 	instance->parent = hello->parent;
 	instance->is_forked = hello->features & WIRE_FEATURE_FORKED;

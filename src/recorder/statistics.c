@@ -176,6 +176,7 @@ static int statistics_read_process(
 			.gid = instance->gid,
 			.control = instance->control,
 			.control_signal = instance->control_signal,
+			.loader = instance->loader,
 			.token = instance->token,
 			.generation = instance->generation,
 			.ended = instance->state != INSTANCE_LIVE,

@@ -74,13 +74,13 @@ static int note_int(const char *text, const char *path, int number)
 	return result_of_request;
 }
 
-static const char *variables[6]; /* in the order of names[] */
+static const char *variables[7]; /* in the order of names[] */
 static const char *const names[] = {"SIDE_TIMEOUT_FACTOR", "SIDE_PATIENCE", WIRE_SOCKET_ENV,
-		AGENT_KERNEL_ENV, AGENT_SESSION_ENV, WIRE_REPORT_ENV};
+		AGENT_KERNEL_ENV, AGENT_SESSION_ENV, WIRE_REPORT_ENV, "LD_PRELOAD"};
 
 static const char *fake_variable(const char *name)
 {
-	for (int i = 0; i < 6; i++)
+	for (int i = 0; i < 7; i++)
 		if (!strcmp(name, names[i]))
 			return variables[i];
 	abort();
@@ -668,8 +668,14 @@ static void test_start(void **state)
 	thread_name = "side-attach-2";
 	start_again();
 	assert_string_equal(order, "bases find-copies");
+	assert_int_equal(agent.control.loader, WIRE_LOADER_ATTACH);
+	variables[6] = "/lib/libother.so:/lib/libside-agent.so";
 	thread_name = "side-attac";
 	start_again();
+	assert_int_equal(agent.control.loader, WIRE_LOADER_PRELOAD);
+	variables[6] = "/lib/libother.so";
+	start_again();
+	assert_int_equal(agent.control.loader, WIRE_LOADER_LIBSIDE);
 	assert_string_equal(order, "bases find-copies begins boot(none,0) arrive(none,0) ends");
 	thread_name = "program";
 	is_secure = true;

@@ -526,6 +526,7 @@ static void test_hello(void **state)
 	set_exe("/bin/name");
 	agent.control.mode = WIRE_CONTROL_SIGNAL;
 	agent.control.signal = 10;
+	agent.control.loader = WIRE_LOADER_PRELOAD;
 	size = agent_build_hello(77, message, names, 0, false);
 	assert_int_equal(wire_decode_hello(message, (size_t)size, &hello), 0);
 	assert_true(hello.pid == 4000 && hello.parent == 3999 && hello.token == 77 &&
@@ -534,13 +535,16 @@ static void test_hello(void **state)
 			hello.control_signal == 10);
 	assert_string_equal(hello.procname, "name");
 	assert_string_equal(hello.exe, "/bin/name");
-	assert_int_equal(hello.features & ~(uint32_t)OF_PROBES, WIRE_FEATURE_LEASE);
+	assert_int_equal(hello.features & ~(uint32_t)OF_PROBES,
+			WIRE_FEATURE_LEASE | WIRE_LOADER_PRELOAD << WIRE_LOADER_SHIFT);
 	assert_int_equal(hello.features & OF_PROBES, agent_has_probes ? OF_PROBES : 0);
 	size = agent_build_hello(77, message, names, 66, true);
 	assert_int_equal(wire_decode_hello(message, (size_t)size, &hello), 0);
 	assert_int_equal(hello.parent_token, 66);
 	assert_int_equal(hello.features & ~(uint32_t)OF_PROBES,
-			WIRE_FEATURE_LEASE | WIRE_FEATURE_FORKED | WIRE_FEATURE_RETRY);
+			WIRE_FEATURE_LEASE | WIRE_FEATURE_FORKED | WIRE_FEATURE_RETRY |
+					WIRE_LOADER_PRELOAD << WIRE_LOADER_SHIFT);
+	agent.control.loader = 0;
 	agent.control.mode = agent.control.signal = 0;
 }
 

@@ -308,7 +308,7 @@ SESSION = {
                                  "rules": [{"event": ["db:*", "!db:tick"], "filter": "size > 4", "event-context": ["ip"]},
                                            {"event": []}]},
                                 {"channel": "empty", "mode": "overwrite", "per-thread": 64, "rules": []}]},
-    "processes": [{"pid": 4711, "name": "redis-server", "control": "thread", "events": 90, "recorded": 9000,
+    "processes": [{"pid": 4711, "name": "redis-server", "control": "thread", "joined-by": "preload", "events": 90, "recorded": 9000,
                    "bytes": 81920, "lost": 12,
                    "live": True},
                   {"pid": 4712, "name": "old", "control": "sync", "events": 1, "bytes": 2, "lost": 0, "live": False}],
@@ -329,7 +329,7 @@ def test_status_and_list():
                      "    recorded 7,999 events, 80.0 KiB; lost 12\n", "    recorded 1 event, 20 bytes\n",
                      "overwritten 2.0 KiB of older events\n", "snapshots  2, with 77 events in all\n", "name redis*, not pid 12", "channel ring", "4.0 MiB",
                      "db:* !db:tick", "if size > 4", "with ip", "all events", "channel empty", "no events",
-                     "redis-server", "9,000", "old", "ended", "db:x", "ring full"):
+                     "redis-server", "thread   preload ", "9,000", "old", "ended", "db:x", "ring full"):
             contains(result.out, part, str(args))
         contains(result.err, "a message")
     for args in (["status", "-a"], ["list"]):
@@ -381,7 +381,7 @@ FULL = {
         "channels": [{"channel": "ring", "mode": "overwrite", "buffer-size": 4194304, "context": ["vtid", "vpid"],
                       "rules": [{"event": ["db:*", "!db:tick"], "filter": "size > 4", "event-context": ["ip", "tid"]}, {"event": []}]},
                      {"channel": "empty", "buffer-size": 65536, "per-thread": True, "rules": []}]},
-    "processes": [{"pid": 4711, "name": "redis\x1b", "control": "thread", "events": 1090, "recorded": 9000, "bytes": 91920, "lost": 17, "live": True},
+    "processes": [{"pid": 4711, "name": "redis\x1b", "control": "thread", "joined-by": "attach", "events": 1090, "recorded": 9000, "bytes": 91920, "lost": 17, "live": True},
                   {"pid": 4712, "name": "old", "control": "sync", "events": 2, "recorded": 18, "bytes": 19, "lost": 0, "live": False}],
     "waiting": [{"name": "w\x1b", "pid": 21, "uid": 22, "reason": "no\x1bmemory"}],
     "losses": [{"process": "redis-4711", "event": "db:x", "reason": "ring full", "count": 1023}, {"process": "old-4712", "reason": "other", "count": 24}],
@@ -411,9 +411,9 @@ FULL_TEXT = r"""session now  active
     recorded 1 event, 20 bytes
     no events
 
-  PROCESS                   PID  CONTROL   CLASSES         EVENTS        BYTES         LOST
-  redis\x1b                4711  thread      1,090          9,000     89.8 KiB           17
-  old                      4712  sync            2             18     19 bytes            0  ended
+  PROCESS                   PID  CONTROL  JOINED    CLASSES         EVENTS        BYTES         LOST
+  redis\x1b                4711  thread   attach      1,090          9,000     89.8 KiB           17
+  old                      4712  sync                     2             18     19 bytes            0  ended
 
   NOT RECORDED  1,234 programs since the recorder started; those that still run try again
   w\x1b                      21  user 22: no\x1bmemory
@@ -447,7 +447,7 @@ def test_status_of_everything():
     colored = side("status", "now", "--color=always", env={**ENVIRONMENT, "TZ": "UTC"}).out
     equal(re.sub("\x1b\\[[0-9;]*m", "", colored), FULL_TEXT)
     equal(re.findall("\x1b\\[1;31m(.*?)\x1b\\[0m", colored), ["reason", "; lost 12", "lost", "refused", "not connected", "; lost 8 packets, with 1 event", "lost for user 1009: 1 packet, with 2 events: the spool is full", "lost for other users: 3 packets, with 1 event: the spool is full", "; lost 13", "          17", "NOT RECORDED"])
-    equal(re.findall("\x1b\\[1m(.*?)\x1b\\[0m", colored), ["session now", "channel ring", "channel empty", "PROCESS                   PID  CONTROL   CLASSES         EVENTS        BYTES         LOST", "LOST"])
+    equal(re.findall("\x1b\\[1m(.*?)\x1b\\[0m", colored), ["session now", "channel ring", "channel empty", "PROCESS                   PID  CONTROL  JOINED    CLASSES         EVENTS        BYTES         LOST", "LOST"])
     # The short form, with a loss and without.
     fake.answers["status"] = {"ok": True, "sessions": [{**FULL, "name": "other", "lost": 0, "output": "/o"}, {**FULL, "recorded": 1}]}
     equal(ask("status", "-a")[0].out, '  other                active       8,001 events      80.0 KiB  /o\n* now                  active            1 event      80.0 KiB  /t/now  lost 12\n')

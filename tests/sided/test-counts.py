@@ -168,7 +168,7 @@ class Counts(Case):
         text = printed("status", "s")
         self.assertIn("  recorded   1,200 events, ", text)
         self.assertIn("    recorded 1,200 events, ", text)
-        self.assertRegex(text, r"(?m)^  sided-program +\d+ +thread +2 +1,200 ")
+        self.assertRegex(text, r"(?m)^  sided-program +\d+ +thread +libside +2 +1,200 ")
         self.assertRegex(printed("list"), r"(?m)s +stopped +1,200 events ")
         self.assertIn("it recorded 1,200 events from 1 process, ", printed("destroy", "s"))
 

@@ -183,8 +183,8 @@ static void status_print_processes(struct json_object *processes, const struct s
 {
 	if (!processes || !json_object_array_length(processes))
 		return;
-	printf("\n  %s%-20s %8s  %-8s %8s %14s %12s %12s%s\n", style->strong, "PROCESS", "PID",
-			"CONTROL", "CLASSES", "EVENTS", "BYTES", "LOST", style->plain);
+	printf("\n  %s%-20s %8s  %-8s %-8s %8s %14s %12s %12s%s\n", style->strong, "PROCESS", "PID",
+			"CONTROL", "JOINED", "CLASSES", "EVENTS", "BYTES", "LOST", style->plain);
 	for (size_t i = 0; i < json_object_array_length(processes); i++) {
 		struct json_object *process = json_object_array_get_idx(processes, i);
 		char name[128], classes[FORMAT_NUMBER_MAX], events[FORMAT_NUMBER_MAX],
@@ -192,9 +192,10 @@ static void status_print_processes(struct json_object *processes, const struct s
 		bool live = !json_object_object_get_ex(process, "live", NULL) ||
 				ask_flag(process, "live");
 
-		printf("  %-20s %8" PRIu64 "  %-8s %8s %14s %12s %s%12s%s%s\n",
+		printf("  %-20s %8" PRIu64 "  %-8s %-8s %8s %14s %12s %s%12s%s%s\n",
 				format_printable(ask_text(process, "name"), name, sizeof(name)),
 				ask_number(process, "pid"), ask_text(process, "control"),
+				ask_text(process, "joined-by"),
 				format_number(ask_number(process, "events"), classes),
 				format_number(ask_number(process, "recorded"), events),
 				format_size(ask_number(process, "bytes"), bytes),

@@ -104,6 +104,7 @@ struct instance {
 	gid_t gid;
 	uid_t account;                    /* user at the first connection: its share is charged */
 	uint32_t control, control_signal; /* enum wire_control */
+	uint32_t loader;                  /* enum wire_loader */
 	uint64_t generation;              /* of the rules that it was sent last */
 	char *procname;
 	char *exe;

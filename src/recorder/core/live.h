@@ -184,6 +184,7 @@ struct session_status_process {
 	uint32_t uid, gid;
 	uint32_t control; /* enum wire_control: how it is notified of changes */
 	uint32_t control_signal;
+	uint32_t loader; /* enum wire_loader: how it got the agent */
 	uint64_t token;
 	uint64_t generation; /* of the rules that it was sent last */
 	bool ended;          /* its trace is complete, or will be soon */

@@ -93,6 +93,7 @@ bool agent_control_has_table(void);
 struct agent_control {
 	uint32_t mode; /* enum wire_control */
 	uint32_t signal;
+	uint32_t loader;  /* enum wire_loader */
 	bool is_reserved; /* only the session `only` may record the process (AGENT_SESSION_ENV) */
 	char only[WIRE_SESSION_NAME_MAX + 1];
 };

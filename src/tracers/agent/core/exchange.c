@@ -69,7 +69,7 @@ ssize_t agent_build_hello(
 		hello.features |= WIRE_FEATURE_PROBES | WIRE_FEATURE_LOADED;
 	if (retries)
 		hello.features |= WIRE_FEATURE_RETRY;
-	hello.features |= WIRE_FEATURE_LEASE;
+	hello.features |= WIRE_FEATURE_LEASE | agent.control.loader << WIRE_LOADER_SHIFT;
 	agent_process_names(names, names + AGENT_NAME_SIZE);
 	return wire_encode_hello(message, WIRE_MESSAGE_MAX, &hello);
 }

@@ -85,6 +85,16 @@ static bool is_attached(void)
 	return !strncmp(name, "side-attach", 11);
 }
 
+static uint32_t agent_start_loader(void)
+{
+	const char *list;
+
+	if (is_attached())
+		return WIRE_LOADER_ATTACH;
+	list = environment_get("LD_PRELOAD");
+	return list && strstr(list, "libside-agent.so") ? WIRE_LOADER_PRELOAD : WIRE_LOADER_LIBSIDE;
+}
+
 static void start_report_libside(const char *paths)
 {
 	if (paths && !agent_is_sandboxed())
@@ -98,7 +108,8 @@ static void start_agent(void)
 
 	if (&side_tracer_bind)
 		side_tracer_bind();
-	if (is_attached()) {
+	agent.control.loader = agent_start_loader();
+	if (agent.control.loader == WIRE_LOADER_ATTACH) {
 		agent_start_begin();
 		if (agent_libside_is_whole())
 			agent_instances_find();
