@@ -331,6 +331,7 @@ struct control_options {
 	const char *session;
 	struct text_list exclude;
 	struct text_list contexts;
+	struct text_list wrappers; /* for `run` only */
 	const char *loglevel;
 	const char *loglevel_only;
 	const char *file;

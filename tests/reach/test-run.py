@@ -321,6 +321,37 @@ def process_state(pid):
         return stat.read().rsplit(")", 1)[1].split()[0]
 
 
+def test_joined_by():
+    """`status` names what loaded the agent."""
+    call(side, "create", "method", "-o", path("method"))
+    call(side, "start", "method")
+    command = [side, "run", "--", PYTHON, "-c", "import sys; print(flush=True); sys.stdin.readline()"]
+    with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        process.stdout.readline()
+        (found,) = json.loads(call(side, "status", "method", "--json").stdout)["processes"]
+        expect_equal((found["pid"], found["joined-by"]), (process.pid, "preload"), "the method")
+        lines = call(side, "status", "method").stdout.splitlines()
+        expect(any(str(process.pid) in line.split() and "preload" in line.split() for line in lines), str(lines))
+    call(side, "destroy", "method")
+
+
+def test_wrappers():
+    """`side run -w`: the calls of a library are events of a session."""
+    call(side, "create", "wrapped", "-o", path("wrapped"))
+    call(side, "enable-event", "libc:calloc", "pthread:*", "-s", "wrapped", "--filter", "$ctx.procname == \"python3*\"")
+    call(side, "start", "wrapped")
+    script = "import threading; t = threading.Thread(target=int); t.start(); t.join()"
+    call(side, "run", "-w", "libc", "--wrap", "pthread", "--", PYTHON, "-c", script)
+    call(side, "run", "-w", "libc", "--", PYTHON, "-c", script)
+    done = call(side, "run", "-w", "nothing", "--", "touch", path("wrongly"), status=2)
+    expect("libc" in done.stderr and not os.path.exists(path("wrongly")), done.stderr)
+    call(side, "stop", "wrapped")
+    found = counts("wrapped")
+    expect_equal(len({pid for event, pid in found if event == "libc:calloc"}), 2, "programs with libc")
+    expect_equal(len({pid for event, pid in found if event.startswith("pthread:")}), 1, "programs with pthread")
+    call(side, "destroy", "wrapped")
+
+
 def test_unchanged(program):
     """Status, signals, process id, signal mask and descriptors of the command."""
     create("same", ("counted", program, "counted"))
@@ -428,6 +459,8 @@ if compiled:
         test_later_failure(compiled)
         test_other_path(compiled)
         test_changed_file(compiled)
+        test_joined_by()
+        test_wrappers()
         if os.access(PERL, os.X_OK):
             test_later_perl()
         test_unchanged(compiled)

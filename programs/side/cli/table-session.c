@@ -16,6 +16,7 @@
 /* In the order of enum session_channel_mode and enum session_format. */
 static const char *const mode_choices[] = { "discard", "overwrite", "block", NULL };
 static const char *const format_choices[] = { "ctf1", "ctf2", NULL };
+static const char *const wrapper_choices[] = { "libc", "pthread", NULL };
 
 #define ASKED .ordered = true, .offset = offsetof(struct control_options, asked)
 
@@ -299,6 +300,16 @@ const struct option table_run_options[] = {
 		.standard = "all sessions",
 		.sentence = "Record the programs in this session only.",
 	},
+	{
+		.letter = 'w',
+		.name = "wrap",
+		.argument = "WRAPPER",
+		.kind = OPTION_LIST,
+		.completion = COMPLETE_CHOICE,
+		.offset = offsetof(struct control_options, wrappers),
+		.choices = wrapper_choices,
+		.sentence = "Make events of calls of a library, which sessions record by their rules: libc (memory, files) or pthread (locks, threads). Can be given several times.",
+	},
 	ONLY_OPTIONS, END,
 };
 
@@ -318,6 +329,8 @@ const struct example table_run_examples[] = {
 		"Record all programs that a build starts." },
 	{ "side run --session web -- perl script.pl",
 		"Record a script in the session web only." },
+	{ "side run --wrap libc -- perl script.pl",
+		"Record its memory calls, too, if a session has a rule such as `libc:malloc`." },
 	{ .command = NULL },
 };
 

@@ -100,7 +100,7 @@ static int run_set_environment(const struct control_options *options)
 	struct error error = {.kind = ERROR_NONE};
 	char *preload = NULL;
 
-	if (libraries_preload(&preload, &error))
+	if (libraries_preload(options->wrappers.items, options->wrappers.count, &preload, &error))
 		return message_library_error(&error);
 	if (setenv("LD_PRELOAD", preload, 1) ||
 			(options->session && setenv("SIDE_AGENT_SESSION", options->session, 1))) {

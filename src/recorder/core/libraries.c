@@ -304,10 +304,11 @@ int libraries_find(
 			options->wrappers, options->nr_wrappers, &session->spawn.preload, error);
 }
 
-int libraries_preload(char **ret_preload, struct error *error)
+int libraries_preload(
+		const char *const *wrappers, size_t nr, char **ret_preload, struct error *error)
 {
 	char *preload;
-	int ret = libraries_make_preload(NULL, 0, &preload, error);
+	int ret = libraries_make_preload(wrappers, nr, &preload, error);
 
 	if (ret)
 		free(preload);

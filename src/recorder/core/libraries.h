@@ -14,9 +14,10 @@ int libraries_find(struct session *session, const struct session_options *option
 		struct error *error);
 
 /*
- * Makes the value of LD_PRELOAD for a program that joins the sessions of the daemon. It contains
- * the value of this process, and the caller frees it.
+ * Makes the value of LD_PRELOAD for a program that joins the sessions of the daemon, with these
+ * wrappers ("libc", "pthread"). It contains the value of this process, and the caller frees it.
  */
-int libraries_preload(char **ret_preload, struct error *error);
+int libraries_preload(
+		const char *const *wrappers, size_t nr, char **ret_preload, struct error *error);
 
 #endif
