@@ -36,7 +36,7 @@ struct resolution {
 	int output;                  /* memfd with the messages of side-more; -1: none */
 	struct session_entry *entry; /* a reference */
 	char *exe;
-	uint64_t generation;          /* of the session */
+	uint64_t generation;          /* of the session at the start */
 	char file[FILE_IDENTITY_MAX]; /* the executed file */
 	char why[ERROR_TEXT_SIZE];
 };
@@ -208,13 +208,14 @@ static void pending_ended(struct daemon *daemon, struct sided_watch *watch, uint
 	(void)events;
 	loop_cancel(daemon, &resolution->timer);
 	loop_unwatch(daemon, &resolution->watch);
-	if (!pending_find(entry, resolution->exe, resolution->file)) {
+	/* After a change, another process tries again: the rest can be probes of another user. */
+	if (entry->generation != resolution->generation ||
+			!pending_find(entry, resolution->exe, resolution->file)) {
 		pending_remove(daemon, resolution);
 	} else {
 		pending_read_output(resolution);
 		close(resolution->output);
 		resolution->output = -1;
-		resolution->generation = entry->generation;
 		log_about(daemon, entry->uid, "cannot set the probes of %s in session %s: %s",
 				resolution->exe, entry->definition->name, resolution->why);
 	}
@@ -296,6 +297,7 @@ static bool pending_start(struct daemon *daemon, struct session_entry *entry,
 	resolution->output = -1;
 	resolution->exe = strdup(exe);
 	snprintf(resolution->file, sizeof(resolution->file), "%s", file);
+	resolution->generation = entry->generation;
 	ref_set(daemon, resolution->entry, entry);
 	resolution->next = daemon->resolutions;
 	daemon->resolutions = resolution;

@@ -166,6 +166,11 @@ static void test_failure(void **state)
 	assert_false(pending_begin(&daemon_of_test, &program));
 	entry.generation++;
 	assert_true(pending_begin(&daemon_of_test, &program));
+	/* It has set another probe of the file. */
+	entry.generation++;
+	finish();
+	assert_false(daemon_of_test.resolutions);
+	assert_true(pending_begin(&daemon_of_test, &program));
 	finish();
 	assert_false(pending_begin(&daemon_of_test, &program));
 	strcat(daemon_of_test.resolutions->file, "1");

@@ -385,6 +385,7 @@ static int probe_reenable_missing(const struct parsed *parsed, struct ask *ask,
 	struct executed_file executed = {.path = parsed->options.control.exe};
 	char file[FILE_IDENTITY_MAX];
 	int worst = COMMAND_DONE;
+	bool is_any = false;
 
 	if (!file_identity_of_path(executed.path, file))
 		return message_error(COMMAND_FAILED, NULL, "cannot read the file %.256s: %s",
@@ -400,8 +401,12 @@ static int probe_reenable_missing(const struct parsed *parsed, struct ask *ask,
 				ask_list(json, "channels"), parsed->options.control.session,
 				&executed);
 		worst = status > worst ? status : worst;
+		is_any = true;
 	}
 	json_object_put(executed.kept);
+	if (!is_any)
+		return message_error(COMMAND_FAILED, NULL,
+				"a program executed another file at this path: it has another mount namespace, or the file was changed again");
 	return worst;
 }
 
