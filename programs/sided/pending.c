@@ -36,8 +36,8 @@ struct resolution {
 	int output;                  /* memfd with the messages of side-more; -1: none */
 	struct session_entry *entry; /* a reference */
 	char *exe;
-	uint64_t generation;          /* of the session at the start */
-	char file[FILE_IDENTITY_MAX]; /* the executed file */
+	uint64_t generation;           /* of the session at the start */
+	char file[FILE_IDENTITY_SIZE]; /* the executed file */
 	char why[ERROR_TEXT_SIZE];
 };
 
@@ -118,7 +118,7 @@ static bool pending_is_same_inode(const struct statx *one, const struct statx *o
  * is a path below the program's root directory. Follows no other link: the file can be on a file
  * system of another user, which need not answer.
  */
-static bool pending_executes(const struct sided_program *program, char ret_file[FILE_IDENTITY_MAX])
+static bool pending_executes(const struct sided_program *program, char ret_file[FILE_IDENTITY_SIZE])
 {
 	char link[64], path[PATH_MAX];
 	struct statx own, root;
@@ -350,7 +350,7 @@ static bool pending_has_files(const struct daemon *daemon)
 
 bool pending_begin(struct daemon *daemon, const struct sided_program *program)
 {
-	char file[FILE_IDENTITY_MAX];
+	char file[FILE_IDENTITY_SIZE];
 	bool waits = false;
 
 	if (!program->exe || !pending_has_files(daemon) || !pending_executes(program, file))

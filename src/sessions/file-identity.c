@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static bool file_identity_read(const char *path, int flags, char ret_text[FILE_IDENTITY_MAX])
+static bool file_identity_read(const char *path, int flags, char ret_text[FILE_IDENTITY_SIZE])
 {
 	const unsigned int mask = STATX_INO | STATX_SIZE | STATX_MTIME;
 	struct statx status;
@@ -21,19 +21,19 @@ static bool file_identity_read(const char *path, int flags, char ret_text[FILE_I
 	*ret_text = '\0';
 	if (statx(AT_FDCWD, path, flags, mask, &status) || (status.stx_mask & mask) != mask)
 		return false;
-	snprintf(ret_text, FILE_IDENTITY_MAX, "%u:%u:%llu:%llu:%lld.%09u", status.stx_dev_major,
+	snprintf(ret_text, FILE_IDENTITY_SIZE, "%u:%u:%llu:%llu:%lld.%09u", status.stx_dev_major,
 			status.stx_dev_minor, (unsigned long long)status.stx_ino,
 			(unsigned long long)status.stx_size, (long long)status.stx_mtime.tv_sec,
 			status.stx_mtime.tv_nsec);
 	return true;
 }
 
-bool file_identity_of_path(const char *path, char ret_text[FILE_IDENTITY_MAX])
+bool file_identity_of_path(const char *path, char ret_text[FILE_IDENTITY_SIZE])
 {
 	return file_identity_read(path, AT_STATX_SYNC_AS_STAT, ret_text);
 }
 
-bool file_identity_of_process(pid_t pid, char ret_text[FILE_IDENTITY_MAX])
+bool file_identity_of_process(pid_t pid, char ret_text[FILE_IDENTITY_SIZE])
 {
 	char path[64];
 
@@ -45,5 +45,5 @@ bool file_identity_is_valid(const char *text)
 {
 	size_t size = strlen(text);
 
-	return size && size < FILE_IDENTITY_MAX && strspn(text, "0123456789:.-") == size;
+	return size && size < FILE_IDENTITY_SIZE && strspn(text, "0123456789:.-") == size;
 }

@@ -88,7 +88,7 @@ MAY_USE = {
     "programs/side/export": {"analysis", "base", "base/nearest", "export", "programs/common", "programs/side/analysis", "programs/side/cli",
                              "programs/side/record"},
     "programs/side/probe": {"analysis", "attach", "base", "base/nearest", "elf", "probe", "probe/code", "probe/spec", "probe/uprobe",
-                            "programs/common", "programs/side/analysis", "programs/side/cli", "programs/side/session", "recorder/core", "symbolize"},
+                            "programs/common", "programs/side/analysis", "programs/side/cli", "programs/side/session", "recorder/core", "sessions", "symbolize"},
     "programs/side/attach": {"attach", "base", "programs/common", "programs/side/probe", "programs/side/record", "programs/side/session",
                              "recorder/core", "sessions"},
     "programs/side": {"base/nearest", "ctf", "programs/common", "programs/side/attach", "programs/side/cli", "programs/side/session", "sessions"},

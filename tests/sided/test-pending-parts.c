@@ -187,7 +187,7 @@ static void test_failure(void **state)
 /* A probe is resolved again if its file has changed, or is executed by another path. */
 static void test_files(void **state)
 {
-	char file[FILE_IDENTITY_MAX], former[] = "1:2:3:4:5.6";
+	char file[FILE_IDENTITY_SIZE], former[] = "1:2:3:4:5.6";
 
 	(void)state;
 	begin();

@@ -383,7 +383,7 @@ static int probe_reenable_missing(const struct parsed *parsed, struct ask *ask,
 {
 	struct json_object *probes = ask_list(json, "probes");
 	struct executed_file executed = {.path = parsed->options.control.exe};
-	char file[FILE_IDENTITY_MAX];
+	char file[FILE_IDENTITY_SIZE];
 	int worst = COMMAND_DONE;
 	bool is_any = false;
 

@@ -105,7 +105,7 @@ struct json_object *probe_pending_kept(const struct definition *definition, cons
 	const struct dirent *entry;
 
 	while (kept && processes && (entry = readdir(processes))) {
-		char file[FILE_IDENTITY_MAX];
+		char file[FILE_IDENTITY_SIZE];
 		int pid = atoi(entry->d_name);
 
 		if (pid <= 0 || !file_identity_of_process(pid, file) ||

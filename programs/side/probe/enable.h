@@ -16,7 +16,7 @@ struct enabling {
 	const struct control_options *options;
 	struct probe_target target;
 	char exe[PATH_MAX];
-	char file[FILE_IDENTITY_MAX]; /* of `exe` before it is read; "": there is none */
+	char file[FILE_IDENTITY_SIZE]; /* of `exe` before it is read; "": there is none */
 	/* Of a probe that is requested again: array of the former files that keep theirs, or NULL. */
 	struct json_object *kept;
 	bool is_pending; /* `exe` does not exist yet: the spec is resolved when it is executed */
