@@ -6,6 +6,7 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -85,6 +86,14 @@ static bool is_attached(void)
 	return !strncmp(name, "side-attach", 11);
 }
 
+/* True for the library in /etc/ld.so.preload, which does not tell what it has loaded. */
+static int agent_start_is_system(struct dl_phdr_info *info, size_t size, void *user)
+{
+	(void)size;
+	(void)user;
+	return info->dlpi_name && strstr(info->dlpi_name, "/libside-system.so") != NULL;
+}
+
 static uint32_t agent_start_loader(void)
 {
 	const char *list;
@@ -92,7 +101,10 @@ static uint32_t agent_start_loader(void)
 	if (is_attached())
 		return WIRE_LOADER_ATTACH;
 	list = environment_get("LD_PRELOAD");
-	return list && strstr(list, "libside-agent.so") ? WIRE_LOADER_PRELOAD : WIRE_LOADER_LIBSIDE;
+	if (list && strstr(list, "libside-agent.so"))
+		return WIRE_LOADER_PRELOAD;
+	return dl_iterate_phdr(agent_start_is_system, NULL) ? WIRE_LOADER_UNKNOWN
+							    : WIRE_LOADER_LIBSIDE;
 }
 
 static void start_report_libside(const char *paths)
