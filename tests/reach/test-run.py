@@ -241,7 +241,7 @@ def test_later_failure(program):
     for _ in range(2):
         call(side, "run", "--", later)
         expect_equal(state("wrong")[0], "pending", "the file has no such function")
-        expect("counted" in state("wrong")[1], state("wrong")[1])
+        wait_until(lambda: "counted" in state("wrong")[1], "the reason")
     expect("pending: " + state("wrong")[1] in call(side, "status", "wrong").stdout, "the reason in status")
     os.unlink(later)
     shutil.copy(program, later)
@@ -311,7 +311,7 @@ def test_changed_file(program):
     shutil.copy("/usr/bin/true", path("without"))
     os.rename(path("without"), changed)
     call(side, "run", "--", changed)
-    expect("counted" in state("change")[1], "the reason in JSON")
+    wait_until(lambda: "counted" in state("change")[1], "the reason in JSON")
     expect("cannot set" in call(side, "status", "change").stdout, "the reason in the text")
     call(side, "destroy", "change")
 
