@@ -32,6 +32,11 @@ struct inject_kept {
 
 /* Returns 0, or a negative errno if the process cannot be read. */
 int inject_kept(pid_t pid, struct inject_kept *ret_kept);
+/*
+ * Reads a variable of 8 bytes of the agent in a process. Returns 0, -ENOENT if the process has no
+ * agent with that variable, or another negative errno if it cannot be read.
+ */
+int inject_agent_word(pid_t pid, const char *symbol, uint64_t *ret_value);
 
 /*
  * Start attaching. Returns a descriptor that becomes readable when the report is available, or a

@@ -644,38 +644,77 @@ static bool attach_target_read_symbol_value(const struct inject_target *target,
 	return true;
 }
 
-int inject_kept(pid_t pid, struct inject_kept *ret_kept)
-{
-	struct inject_target target = {.pid = pid};
-	const struct inject_mapping *mapping;
+/* The agent in a running process. */
+struct target_agent {
+	struct inject_target target;
 	struct inject_elf elf;
 	uint64_t bias;
+	bool is_loaded; /* otherwise only `target` is valid */
+};
+
+/* Close it with attach_target_close_agent(), also after a failure. */
+static int attach_target_open_agent(pid_t pid, struct target_agent *ret_agent)
+{
+	const struct inject_mapping *mapping;
 	char path[64];
 	int ret;
 
-	memset(ret_kept, 0, sizeof(*ret_kept));
+	*ret_agent = (struct target_agent){.target = {.pid = pid}};
 	(void)snprintf(path, sizeof(path), "/proc/%d/mem", pid);
-	target.memory = open(path, O_RDONLY | O_CLOEXEC);
-	if (target.memory < 0)
+	ret_agent->target.memory = open(path, O_RDONLY | O_CLOEXEC);
+	if (ret_agent->target.memory < 0)
 		return -errno;
-	ret = inject_maps_read(&target);
-	mapping = ret ? NULL : attach_target_find_agent_code(&target);
+	ret = inject_maps_read(&ret_agent->target);
+	mapping = ret ? NULL : attach_target_find_agent_code(&ret_agent->target);
 	if (mapping)
-		ret = attach_target_read_object(&target, mapping, &elf, &bias);
-	if (mapping && !ret) {
-		if (attach_target_read_symbol_value(
-				    &target, &elf, bias, "side_probe_kept", &ret_kept->bytes)) {
-			/* Older agents do not have these symbols. */
-			(void)attach_target_read_symbol_value(
-					&target, &elf, bias, "side_probe_traps", &ret_kept->traps);
-			(void)attach_target_read_symbol_value(&target, &elf, bias,
-					"side_probe_pads", &ret_kept->springboards);
-		} else {
-			ret = -ENOENT;
-		}
-		inject_elf_free(&elf);
+		ret = attach_target_read_object(
+				&ret_agent->target, mapping, &ret_agent->elf, &ret_agent->bias);
+	ret_agent->is_loaded = mapping && !ret;
+	return ret;
+}
+
+static void attach_target_close_agent(struct target_agent *agent)
+{
+	if (agent->is_loaded)
+		inject_elf_free(&agent->elf);
+	if (agent->target.memory >= 0)
+		inject_target_close(&agent->target);
+}
+
+static bool attach_target_read_agent(
+		const struct target_agent *agent, const char *name, uint64_t *ret_value)
+{
+	return agent->is_loaded &&
+			attach_target_read_symbol_value(
+					&agent->target, &agent->elf, agent->bias, name, ret_value);
+}
+
+int inject_kept(pid_t pid, struct inject_kept *ret_kept)
+{
+	struct target_agent agent;
+	int ret = attach_target_open_agent(pid, &agent);
+
+	memset(ret_kept, 0, sizeof(*ret_kept));
+	if (attach_target_read_agent(&agent, "side_probe_kept", &ret_kept->bytes)) {
+		/* Older agents do not have these symbols. */
+		(void)attach_target_read_agent(&agent, "side_probe_traps", &ret_kept->traps);
+		(void)attach_target_read_agent(&agent, "side_probe_pads", &ret_kept->springboards);
+	} else if (agent.is_loaded) {
+		ret = -ENOENT;
 	}
-	inject_target_close(&target);
+	attach_target_close_agent(&agent);
+	return ret;
+}
+
+int inject_agent_word(pid_t pid, const char *symbol, uint64_t *ret_value)
+{
+	struct target_agent agent;
+	int ret = attach_target_open_agent(pid, &agent);
+
+	*ret_value = 0;
+	if (!ret && !attach_target_read_agent(&agent, symbol, ret_value))
+		ret = -ENOENT;
+	attach_target_close_agent(&agent);
 	return ret;
 }
 

@@ -227,6 +227,16 @@ static void update_wrappers(void)
 	note("update");
 }
 
+static void follow_rules(void)
+{
+	note("follow");
+}
+
+static void note_agent_file(void)
+{
+	note("file");
+}
+
 static void count_interpose(void)
 {
 	nr_interposed++;
@@ -268,6 +278,8 @@ static void count_lost(const struct side_event_description *event, bool named, u
 #define agent_interpose count_interpose
 #define agent_wrappers_add add_wrapper
 #define agent_wrappers_update update_wrappers
+#define agent_wrappers_follow follow_rules
+#define agent_wrapper_file_begin note_agent_file
 #include "tracers/agent/core/attach.c"
 #undef agent_wrappers_add
 #undef agent_wrappers_update
@@ -320,6 +332,8 @@ static int send_bye(struct agent_session *session)
 #include "tracers/agent/core/start.c"
 #undef __libc_start_main
 #undef agent_bye
+#undef agent_wrappers_follow
+#undef agent_wrapper_file_begin
 #undef agent_session_after
 #undef _exit
 #undef dlsym
@@ -561,7 +575,7 @@ static void test_requests(void **state)
 	snprintf(wanted, sizeof(wanted), AROUND("control(/a,%d)"), AGENT_BY_SAME_RENDEZVOUS);
 	assert_string_equal(order, wanted);
 	assert_int_equal(requested("detach"), 0);
-	assert_string_equal(order, AROUND("detach(none,0) update leave(none,0)"));
+	assert_string_equal(order, AROUND("detach(none,0) update leave(none,0) follow"));
 	assert_int_equal(requested("detach "), -EINVAL);
 	assert_string_equal(order, "prepare thread take give");
 	assert_int_equal(requested("record"), -EINVAL);
@@ -660,14 +674,14 @@ static void test_start(void **state)
 	agent.control.mode = WIRE_CONTROL_OFF + 1;
 	start_again();
 	assert_string_equal(order,
-			"bases find-copies begins boot(none,0) arrive(none,0) ends interpose");
+			"bases find-copies begins boot(none,0) arrive(none,0) ends interpose file");
 	agent.control.mode = WIRE_CONTROL_OFF;
 	thread_name = "side-attach";
 	start_again();
-	assert_string_equal(order, "bases find-copies");
+	assert_string_equal(order, "bases file find-copies");
 	thread_name = "side-attach-2";
 	start_again();
-	assert_string_equal(order, "bases find-copies");
+	assert_string_equal(order, "bases file find-copies");
 	assert_int_equal(agent.control.loader, WIRE_LOADER_ATTACH);
 	variables[6] = "/lib/libother.so:/lib/libside-agent.so";
 	thread_name = "side-attac";

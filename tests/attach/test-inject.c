@@ -481,10 +481,13 @@ static void unmap_library(void *memory)
 static void test_kept(void)
 {
 	struct inject_kept kept = {1, 2, 3};
+	uint64_t word = 1;
 	void *memory;
 
 	CHECK(!inject_kept(getpid(), &kept) && !kept.bytes && !kept.traps && !kept.springboards);
 	CHECK(inject_kept(INT32_MAX, &kept) == -ENOENT);
+	CHECK(inject_agent_word(INT32_MAX, "side_probe_kept", &word) == -ENOENT && !word);
+	CHECK(inject_agent_word(getpid(), "side_probe_kept", &word) == -ENOENT && !word);
 	for (unsigned int i = 0; i < 4; i++) {
 		begin_library();
 		if (i != 0)
@@ -496,6 +499,9 @@ static void test_kept(void)
 		memory = map_library("libside-agent.so.0");
 		kept = (struct inject_kept){1, 2, 3};
 		CHECK(inject_kept(getpid(), &kept) == (i ? 0 : -ENOENT));
+		CHECK(inject_agent_word(getpid(), "side_probe_pads", &word) ==
+				(i == 2 ? -ENOENT : 0));
+		CHECK(word == (i == 2 ? 0 : 1003));
 		CHECK(kept.bytes == (i ? 1001 : 0) && kept.traps == (i > 1 ? 1002 : 0) &&
 				kept.springboards == (i == 1 || i == 3 ? 1003 : 0));
 		unmap_library(memory);

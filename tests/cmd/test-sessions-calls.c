@@ -494,7 +494,7 @@ static void test_start(void **unused)
 	answer("{\"output\":\"/o p\",\"programs\":1}", NULL);
 	assert_run("start s", 0,
 			START
-			"which s -;ensure s;ask 60000 {\"version\":1,\"verb\":\"start\",\"session\":\"s\"};close;",
+			"which s -;ensure s;ask 60000 {\"version\":1,\"verb\":\"start\",\"session\":\"s\"};explain words;close;",
 			"side: session s records; view it with: side view '/o p'\n");
 	answer("{\"programs\":0}", NULL);
 	begin_output();

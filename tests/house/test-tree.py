@@ -71,7 +71,7 @@ MAY_USE = {
     "programs/side/cli": {"base", "base/nearest", "isolate", "programs/common", "protocol", "recorder/core"},
     "programs/side/processes": {"abi", "base/nearest", "elf", "filter", "programs/common", "protocol"},
     "programs/side/analysis": {"analysis", "base", "ctf", "export/html/html.h", "programs/common", "programs/side/cli", "programs/side/processes", "protocol"},
-    "programs/side/session": {"analysis", "base", "base/nearest", "programs/common", "programs/side/analysis", "programs/side/cli", "programs/side/processes",
+    "programs/side/session": {"analysis", "attach", "base", "base/nearest", "programs/common", "programs/side/analysis", "programs/side/cli", "programs/side/processes",
                               "protocol", "recorder/core", "relay", "sessions"},
     "programs/side/answers": {"analysis", "base", "elf", "export", "programs/common", "programs/side/analysis", "programs/side/cli", "programs/side/session"},
     "programs/side/explore": {"analysis", "base", "programs/common", "programs/side/answers/recordings.h", "programs/side/answers/run.h",

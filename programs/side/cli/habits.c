@@ -19,7 +19,7 @@ struct habit {
 #define WRAP_PROBES \
 	"`--function libc:malloc` records calls by a probe; `side record -w` and `side attach -w` have wrappers"
 #define WRAP_SESSION \
-	"leave it out: `side enable-event 'libc:*'` selects the events of a wrapper that programs preload"
+	"leave it out: `side enable-event 'libc:*'` selects the events of a wrapper, which the programs then load"
 
 static const struct habit habits[] = {
 		{NULL, "start-daemon", "`side daemon` starts the daemon"},

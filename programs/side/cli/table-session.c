@@ -516,6 +516,9 @@ const char *const table_enable_event_paragraphs[] = {
 	"Patterns can be separated by commas. "
 	"A missing channel is created, unless the session was started before.",
 	"When the verb returns, all running programs have made the change, or the verb names those that have not (exit status 5).",
+	"A PATTERN that begins with `libc:` or `pthread:` selects calls of the C library. "
+	"Each program of the session then loads the wrapper of that name, until no rule names it or the session stops. "
+	"side reports into how many programs it is loaded, and each program that cannot load it.",
 	"With `--kernel` the events are those of the kernel, of all processes. "
 	"A program in the background, side-kernel, reads them and writes them to the sessions, on the same clock as all others, with `pid`, `tid` and `comm` of the thread. "
 	"It requires root or CAP_PERFMON. "

@@ -376,11 +376,14 @@ static bool sessions_names_wrapper(const struct parsed *parsed)
 	return false;
 }
 
-/* Notes patterns and filters that fit no event of the connected programs. */
+/* Notes patterns and filters that fit no event of the connected programs, and wrappers. */
 static void sessions_explain_events(const struct parsed *parsed, struct json_object *answer)
 {
 	const struct control_options *options = &parsed->options.control;
 
+	if (parsed->verb->id == VERB_START && parsed->args && !output_is_silent() &&
+			ask_number(answer, "programs"))
+		more_explain(parsed->args);
 	if (parsed->verb->id != VERB_ENABLE_EVENT && parsed->verb->id != VERB_DISABLE_EVENT)
 		return;
 	if (options->kernel || !parsed->args || output_is_silent() ||

@@ -16,6 +16,7 @@
 #include "programs/common/message.h"
 #include "request.h"
 #include "programs/side/processes/unmatched.h"
+#include "wrapped-programs.h"
 
 #include "protocol/pattern.h"
 #include "recorder/core/session.h"
@@ -158,18 +159,20 @@ static void unmatched_search_programs(
 
 /* ---- wrappers ---- */
 
-/* The wrapper whose events a pattern selects, or NULL. Its events are in no other library. */
-static const char *unmatched_wrapper(const char *pattern)
+/* True if the pattern selects events of the wrapper, which are in no other library. */
+static bool unmatched_is_wrapper(const char *pattern, const char *wrapper)
 {
-	static const char *const wrappers[] = {"libc", "pthread"};
+	const size_t size = strlen(wrapper);
 
-	for (size_t i = 0; i < sizeof(wrappers) / sizeof(*wrappers); i++) {
-		const size_t size = strlen(wrappers[i]);
+	return !strncmp(pattern, wrapper, size) && (pattern[size] == ':' || !pattern[size]);
+}
 
-		if (!strncmp(pattern, wrappers[i], size) && pattern[size] == ':')
-			return wrappers[i];
-	}
-	return NULL;
+static bool unmatched_names_wrapper(const struct unmatched_search *search, const char *wrapper)
+{
+	for (size_t i = 0; i < search->nr_parsed; i++)
+		if (unmatched_is_wrapper(unmatched_search_pattern(search, i), wrapper))
+			return true;
+	return false;
 }
 
 static void unmatched_print_wrapper(
@@ -188,18 +191,67 @@ static void unmatched_print_wrapper(
 	free(top);
 }
 
-/* Prints a note about each pattern of a wrapper, also if there are no programs. */
-static void unmatched_print_wrappers(struct unmatched_search *search)
+/* Explains the patterns of a wrapper that no program has loaded. */
+static void unmatched_explain_wrapper(
+		struct unmatched_search *search, const char *wrapper, bool is_explained)
 {
 	for (size_t i = 0; i < search->nr_parsed; i++) {
 		const char *pattern = unmatched_search_pattern(search, i);
-		const char *wrapper = unmatched_wrapper(pattern);
 
-		if (search->is_matched[i] || !wrapper)
+		if (search->is_matched[i] || !unmatched_is_wrapper(pattern, wrapper))
 			continue;
-		unmatched_print_wrapper(search, pattern, wrapper);
+		if (!is_explained)
+			unmatched_print_wrapper(search, pattern, wrapper);
 		search->is_matched[i] = true;
 	}
+}
+
+static bool unmatched_is_active(const struct unmatched_search *search, struct json_object *sessions)
+{
+	const size_t count = sessions ? json_object_array_length(sessions) : 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct json_object *one = json_object_array_get_idx(sessions, i);
+
+		if (!strcmp(ask_text(one, "name"), search->session))
+			return !strcmp(ask_text(one, "state"), "active");
+	}
+	return false;
+}
+
+/* Reports the programs of a wrapper that a pattern names, also if there are none. */
+static void unmatched_report_wrapper(struct unmatched_search *search, enum wrapped_library library,
+		struct json_object *processes, bool is_active)
+{
+	const char *wrapper = wrapped_name(library);
+	struct wrapped_programs programs = {0};
+	char hint[ASK_NAME_MAX + 32];
+
+	if (is_active) {
+		programs = wrapped_programs_report(search->session, library, processes);
+		if (!programs.nr_active)
+			unmatched_explain_wrapper(search, wrapper, programs.nr_refusals != 0);
+		return;
+	}
+	if (!processes || !json_object_array_length(processes)) {
+		unmatched_explain_wrapper(search, wrapper, false);
+		return;
+	}
+	snprintf(hint, sizeof(hint), "`side start %s` loads it into programs", search->session);
+	message_note_hint(hint,
+			"session %s: the wrapper `%s` is not loaded yet: the session is not started",
+			search->session, wrapper);
+	unmatched_explain_wrapper(search, wrapper, true);
+}
+
+static void unmatched_report_wrappers(struct unmatched_search *search, struct json_object *answer)
+{
+	const bool is_active = unmatched_is_active(search, ask_list(answer, "sessions"));
+
+	for (enum wrapped_library i = 0; i < WRAPPED_NR; i++)
+		if (unmatched_names_wrapper(search, wrapped_name(i)))
+			unmatched_report_wrapper(
+					search, i, ask_list(answer, "processes"), is_active);
 }
 
 /* ---- output ---- */
@@ -254,12 +306,77 @@ static int unmatched_search_run(
 			!ask_call(ask, control_request("list", NULL), ASK_TIMEOUT_MS, &answer)) {
 		unmatched_search_programs(search, ask_list(answer, "processes"));
 		if (parsed->verb->id == VERB_ENABLE_EVENT)
-			unmatched_print_wrappers(search);
+			unmatched_report_wrappers(search, answer);
 		if (search->nr_programs && !unmatched_search_is_over(search))
 			unmatched_search_print(search);
 	}
 	json_object_put(answer);
 	json_object_put(request);
+	return status;
+}
+
+/* ---- sessions that start ---- */
+
+static void unmatched_add_rule(struct json_object *rule, bool named[WRAPPED_NR])
+{
+	struct json_object *patterns = ask_list(rule, "event");
+	const size_t count = patterns ? json_object_array_length(patterns) : 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const char *pattern =
+				json_object_get_string(json_object_array_get_idx(patterns, i));
+
+		for (enum wrapped_library k = 0; k < WRAPPED_NR; k++)
+			named[k] |= pattern && unmatched_is_wrapper(pattern, wrapped_name(k));
+	}
+}
+
+/* The wrappers whose events the rules of the session name. */
+static void unmatched_read_definition(struct json_object *session, bool named[WRAPPED_NR])
+{
+	struct json_object *definition = NULL, *channels;
+
+	if (!session || !json_object_object_get_ex(session, "definition", &definition))
+		return;
+	channels = ask_list(definition, "channels");
+	for (size_t i = 0; channels && i < json_object_array_length(channels); i++) {
+		struct json_object *rules =
+				ask_list(json_object_array_get_idx(channels, i), "rules");
+
+		for (size_t k = 0; rules && k < json_object_array_length(rules); k++)
+			unmatched_add_rule(json_object_array_get_idx(rules, k), named);
+	}
+}
+
+static void unmatched_report_start(struct ask *ask, const char *session)
+{
+	struct json_object *answer = NULL, *sessions;
+	bool named[WRAPPED_NR] = {0};
+
+	if (ask_call(ask, control_request("list", session), ASK_TIMEOUT_MS, &answer))
+		return;
+	sessions = ask_list(answer, "sessions");
+	if (sessions && json_object_array_length(sessions))
+		unmatched_read_definition(json_object_array_get_idx(sessions, 0), named);
+	json_object_put(answer);
+	if ((!named[WRAPPED_LIBC] && !named[WRAPPED_PTHREAD]) ||
+			ask_call(ask, control_request("list", NULL), ASK_TIMEOUT_MS, &answer))
+		return;
+	for (enum wrapped_library i = 0; i < WRAPPED_NR; i++)
+		if (named[i])
+			(void)wrapped_programs_report(session, i, ask_list(answer, "processes"));
+	json_object_put(answer);
+}
+
+static int unmatched_start(struct ask *ask, const struct parsed *parsed)
+{
+	const char *session;
+	char name[ASK_NAME_MAX];
+	int status = ask_which(ask, parsed->operand_count ? parsed->operands[0] : NULL,
+			parsed->options.control.session, name, &session);
+
+	if (!status)
+		unmatched_report_start(ask, session);
 	return status;
 }
 
@@ -270,7 +387,10 @@ int session_unmatched(const struct parsed *parsed)
 
 	if (ask_connect_silently(&ask, parsed->options.control.system, NULL))
 		return COMMAND_DONE;
-	(void)unmatched_search_run(&search, &ask, parsed);
+	if (parsed->verb->id == VERB_START)
+		(void)unmatched_start(&ask, parsed);
+	else
+		(void)unmatched_search_run(&search, &ask, parsed);
 	unmatched_search_end(&search);
 	ask_close(&ask);
 	return COMMAND_DONE;

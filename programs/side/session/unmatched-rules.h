@@ -7,8 +7,8 @@
 struct parsed;
 
 /*
- * For `side enable-event` and `side disable-event`, after the daemon's answer. Always returns 0,
- * because the events may come later.
+ * For `side enable-event` and `side disable-event`, after the daemon's answer; for `side start` only
+ * notes about wrappers. Always returns 0, because the events may come later.
  */
 int session_unmatched(const struct parsed *parsed);
 

@@ -82,6 +82,7 @@ static int agent_attach_leave(const char *path)
 static int request(const char *text)
 {
 	const char *path = behind(text, "record");
+	int ret;
 
 	if (path)
 		return agent_session_attach(path);
@@ -105,7 +106,9 @@ static int request(const char *text)
 		return agent_control_attach(path, AGENT_BY_SAME_RENDEZVOUS);
 	if (strcmp(text, "detach") != 0)
 		return -EINVAL;
-	return agent_control_detach(agent_attach_leave(NULL));
+	ret = agent_control_detach(agent_attach_leave(NULL));
+	agent_wrappers_follow();
+	return ret;
 }
 
 EXPORT int side_agent_request(const char *text)

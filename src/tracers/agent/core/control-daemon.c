@@ -225,6 +225,13 @@ void control_try(const struct control_memory *memory, size_t size)
 		control.grace = grace;
 }
 
+static void (*on_update)(void);
+
+void agent_control_on_update(void (*update)(void))
+{
+	on_update = update;
+}
+
 int control_welcomed(int socket, struct control_memory *memory, size_t size, bool may_wait,
 		uint64_t deadline)
 {
@@ -237,6 +244,8 @@ int control_welcomed(int socket, struct control_memory *memory, size_t size, boo
 		ret = take_welcome(memory->message, size, &welcome, may_wait, &grace, &update);
 	if (ret || update == -EBUSY)
 		return ret ? ret : update;
+	if (may_wait && on_update)
+		on_update();
 	control_changes_applied(!update);
 	agent_late_applied(!update);
 	done.serial = welcome.serial;

@@ -31,6 +31,11 @@ int control_welcomed(int socket, struct control_memory *memory, size_t size, boo
  * control_welcomed().
  */
 void control_try(const struct control_memory *memory, size_t size);
+/*
+ * Set the function that is called after each update that may wait, before the answer. Called with
+ * the turn, with no lock, where the loader may be called.
+ */
+void agent_control_on_update(void (*update)(void));
 /* All of it on a connection of its own. */
 int control_refresh(enum wire_control mode, bool may_wait, unsigned int timeout_ms);
 

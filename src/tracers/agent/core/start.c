@@ -21,6 +21,7 @@
 #include "tracers/agent/core/start.h"
 #include "tracers/agent/core/agent-state.h"
 #include "tracers/agent/core/boot-start.h"
+#include "tracers/agent/core/control-daemon.h"
 #include "tracers/agent/core/control.h"
 #include "tracers/agent/core/exchange.h"
 #include "tracers/agent/core/instance-find.h"
@@ -32,6 +33,8 @@
 #include "tracers/agent/core/session.h"
 #include "tracers/agent/core/unsupported.h"
 #include "tracers/agent/core/wait.h"
+#include "tracers/agent/core/wrapper-file.h"
+#include "tracers/agent/core/wrappers.h"
 #include "base/environment/environment.h"
 #include "base/inside/raw.h"
 
@@ -75,6 +78,7 @@ static void agent_start_begin(void)
 	agent.rules.for_kernel = environment_get(AGENT_KERNEL_ENV) != NULL;
 	keep_session(environment_get(AGENT_SESSION_ENV));
 	agent_bases_start();
+	agent_control_on_update(agent_wrappers_follow);
 }
 
 /* Does the thread of `side attach` load the library? It sends its request afterwards. */
@@ -123,6 +127,7 @@ static void start_agent(void)
 	agent.control.loader = agent_start_loader();
 	if (agent.control.loader == WIRE_LOADER_ATTACH) {
 		agent_start_begin();
+		agent_wrapper_file_begin();
 		if (agent_libside_is_whole())
 			agent_instances_find();
 		return;
@@ -150,6 +155,8 @@ static void start_agent(void)
 	/* From here on the agent sees calls by which the program changes itself. */
 	if (agent.control.mode != WIRE_CONTROL_OFF || agent.process.nr_sessions)
 		agent_interpose();
+	if (agent.control.mode != WIRE_CONTROL_OFF)
+		agent_wrapper_file_begin();
 	errno = saved_errno;
 }
 

@@ -2,7 +2,7 @@
 /*
  * Makes a running program call the functions of a wrapper library, and the real ones again.
  *
- * `side attach` has loaded the library. The addresses that the program's objects import are replaced
+ * `side attach -w` has loaded the library, or the agent loads it for rules of a session. The addresses that the program's objects import are replaced
  * (probe/patch/imports.c). An address that an object's code also takes stays, because the program
  * could compare it with one that it has stored. The library is never unloaded: threads may be in
  * its functions, such as pthread_cond_wait().
@@ -15,6 +15,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -27,14 +28,22 @@
 #include "tracers/agent/core/wrappers.h"
 #include "tracers/agent/core/agent-state.h"
 #include "tracers/agent/core/constructors.h"
+#include "tracers/agent/core/control-state.h"
 #include "tracers/agent/core/debug.h"
 #include "tracers/agent/core/interpose.h"
 #include "tracers/agent/core/objects.h"
 #include "tracers/agent/core/own-process.h"
 #include "tracers/agent/core/own-threads.h"
 #include "tracers/agent/core/probes-part.h"
+#include "tracers/agent/core/rules.h"
 #include "tracers/agent/core/session.h"
+#include "tracers/agent/core/wrapper-file.h"
 #include "base/inside/raw.h"
+#include "protocol/pattern.h"
+#include "protocol/wrapper-state.h"
+
+/* Read by `side`, in the memory of the process. */
+uint64_t side_agent_wrappers __attribute__((visibility("default")));
 
 #if defined(__x86_64__) && defined(__LP64__)
 
@@ -54,6 +63,7 @@ static struct wrapper {
 	size_t nr;
 	void *next[WRAPPERS_FUNCTIONS_MAX]; /* the real function of each; NULL: there is none */
 	bool is_active;                     /* imports are redirected */
+	enum wrapper_state state;           /* for rules of sessions; with the turn */
 } wrappers[] = {{.name = "libc"}, {.name = "pthread"}};
 
 #define NR_WRAPPERS (sizeof(wrappers) / sizeof(wrappers[0]))
@@ -176,7 +186,41 @@ static size_t wrappers_turn(struct wrapper *wrapper, bool on)
 	return nr_pending;
 }
 
-static uint32_t wrappers_wanted(void)
+/* True if the pattern selects events of this provider, and names it without wildcards. */
+static bool wrappers_is_named(const struct pattern *pattern, const char *provider)
+{
+	const size_t size = strlen(provider);
+
+	return !pattern->exclude && !strncmp(pattern->glob, provider, size) &&
+			pattern->glob[size] == ':';
+}
+
+static uint32_t wrappers_of_rule(const struct agent_rule *rule)
+{
+	uint32_t wanted = 0;
+
+	for (uint32_t i = 0; i < rule->nr_patterns; i++)
+		for (size_t which = 0; which < NR_WRAPPERS; which++)
+			if (wrappers_is_named(&rule->patterns[i], wrappers[which].name))
+				wanted |= 1u << which;
+	return wanted;
+}
+
+/* With the event lock. The wrappers whose events the rules of a session of the daemon name. */
+static uint32_t wrappers_of_rules(const struct agent_session *session)
+{
+	uint32_t wanted = 0;
+
+	if (session->is_explicit || session->list_only)
+		return 0;
+	for (uint32_t i = 0; i < session->nr_channels; i++)
+		for (const struct agent_rule *rule = session->channels[i].rules; rule;
+				rule = rule->next)
+			wanted |= wrappers_of_rule(rule);
+	return wanted;
+}
+
+static uint32_t wrappers_wanted(bool by_rules)
 {
 	const struct agent_session *session;
 	uint32_t wanted = 0;
@@ -184,7 +228,7 @@ static uint32_t wrappers_wanted(void)
 	side_tracer_lock();
 	agent_each_session(session)
 		if (session->state == AGENT_SESSION_IN && !session->gone)
-			wanted |= session->wrappers;
+			wanted |= (by_rules ? 0 : session->wrappers) | wrappers_of_rules(session);
 	side_tracer_unlock();
 	return wanted;
 }
@@ -216,9 +260,9 @@ static bool wrappers_apply(size_t *ret_nr_pending)
 	bool any;
 
 	do {
-		wanted = wrappers_wanted();
+		wanted = wrappers_wanted(false);
 		any = wrappers_turn_all(wanted, ret_nr_pending);
-	} while (wrappers_wanted() != wanted);
+	} while (wrappers_wanted(false) != wanted);
 	return any;
 }
 
@@ -257,6 +301,90 @@ void agent_wrappers_update(void)
 		raw_call(SYS_nanosleep, &pause, NULL);
 		(void)wrappers_apply(&nr_pending);
 	}
+}
+
+/* ---- rules of sessions ---- */
+
+/* The thread of `side attach` calls the loader anyway. A forked child must not: see control.c. */
+static bool wrappers_may_load(void)
+{
+	/* Only the thread itself has stored it: orders nothing. */
+	return !control.forked ||
+			atomic_load_explicit(&agent.own_process.borrowed, memory_order_relaxed) ==
+			raw_call(SYS_gettid);
+}
+
+static enum wrapper_state wrappers_find_library(struct wrapper *wrapper)
+{
+	enum wrapper_state state;
+	void *handle;
+	int ret;
+
+	/* Relaxed: only threads with the turn store it. */
+	if (__atomic_load_n(&wrapper->imports, __ATOMIC_RELAXED))
+		return WRAPPER_STATE_ACTIVE;
+	if (wrapper->state == WRAPPER_STATE_PRELOADED)
+		return WRAPPER_STATE_PRELOADED;
+	if (!wrappers_may_load())
+		return WRAPPER_STATE_FORKED;
+	handle = agent_wrapper_file_load(wrapper->name, &state);
+	if (!handle)
+		return state;
+	/* The agent's functions first: the wrappers then call them. */
+	agent_interpose();
+	ret = wrappers_load(wrapper, handle);
+	if (ret == -EALREADY)
+		return WRAPPER_STATE_PRELOADED;
+	return ret ? WRAPPER_STATE_REFUSED : WRAPPER_STATE_ACTIVE;
+}
+
+static void wrappers_find_libraries(uint32_t wanted)
+{
+	uint64_t states = 0;
+
+	for (size_t i = 0; i < NR_WRAPPERS; i++) {
+		if (wanted >> i & 1)
+			wrappers[i].state = wrappers_find_library(&wrappers[i]);
+		if (wanted >> i & 1)
+			states |= (uint64_t)wrappers[i].state << i * WRAPPER_STATE_BITS;
+	}
+	(void)dlerror();
+	/* Relaxed: read by other processes. */
+	__atomic_store_n(&side_agent_wrappers, states, __ATOMIC_RELAXED);
+}
+
+/* True if imports must be redirected, or restored. */
+static bool wrappers_must_change(void)
+{
+	const uint32_t wanted = wrappers_wanted(false);
+
+	for (size_t i = 0; i < NR_WRAPPERS; i++)
+		/* Relaxed, both: as in wrappers_find_library(), and as in wrappers_turn(). */
+		if (__atomic_load_n(&wrappers[i].imports, __ATOMIC_RELAXED) &&
+				__atomic_load_n(&wrappers[i].is_active, __ATOMIC_RELAXED) !=
+						(wanted >> i & 1))
+			return true;
+	return false;
+}
+
+void agent_wrappers_follow(void)
+{
+	struct agent_own own;
+	uint32_t wanted;
+
+	if (agent_is_sandboxed() ||
+			/* Relaxed: as in update.c. */
+			atomic_load_explicit(&agent.process.is_exiting, memory_order_relaxed))
+		return;
+	wanted = wrappers_wanted(true);
+	/* Relaxed: only threads with the turn store it. */
+	if (!wanted && !__atomic_load_n(&side_agent_wrappers, __ATOMIC_RELAXED))
+		return;
+	agent_own_begin(&own);
+	wrappers_find_libraries(wanted);
+	if (wrappers_must_change())
+		agent_wrappers_update();
+	agent_own_end(&own);
 }
 
 /* ---- the request ---- */
@@ -316,5 +444,7 @@ int agent_wrappers_add(const char *text)
 }
 
 void agent_wrappers_update(void) {}
+
+void agent_wrappers_follow(void) {}
 
 #endif

@@ -5,7 +5,7 @@
 /*
  * Wrapper libraries (tracers/wrap/) in a program that was started without them.
  *
- * Callers: `side attach` (attach.c), with the turn, without libside's event lock, and where the
+ * Callers: attach.c and control-daemon.c, with the turn, without libside's event lock, and where the
  * loader may be called.
  */
 
@@ -20,5 +20,10 @@ int agent_wrappers_add(const char *text);
  * the wrappers. Otherwise redirects the imports that were bound meanwhile.
  */
 void agent_wrappers_update(void);
+/*
+ * After an exchange with the daemon: loads the wrappers whose events the rules of its sessions name,
+ * and does the same. Programs that the agent was preloaded into arrive here before main().
+ */
+void agent_wrappers_follow(void);
 
 #endif
