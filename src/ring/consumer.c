@@ -158,14 +158,6 @@ const struct ring_geometry *ring_consumer_geometry(const struct ring_consumer *c
 	return &consumer->memory.geometry;
 }
 
-/* The latest time not after `last` with this epoch and these 27 low bits. */
-static uint64_t ring_time_extend(uint64_t last, uint64_t epoch, uint32_t low)
-{
-	uint64_t behind = ((last >> RING_TIME_BITS) - epoch) & RING_EPOCH_MASK;
-
-	return ((last >> RING_TIME_BITS) - behind) << RING_TIME_BITS | low;
-}
-
 /* Compute the head in all 64 bits. Returns NULL, or the error. */
 static const char *ring_view_head(
 		const struct ring_view *view, uint64_t size, uint64_t word, uint64_t *ret_head)
@@ -225,13 +217,7 @@ static const char *ring_view_find_end_once(const struct ring_view *view, uint64_
 	if (further == ret_end->head)
 		return NULL;
 	record = view->data + (ret_end->head & (size - 1));
-	if (ring_header_tag(record) == RING_TAG_EXTENDED) {
-		ret_end->timestamp = ring_record_full_time(record);
-		return NULL;
-	}
-	*ret_again = (after >> RING_TIME_BITS) - (before >> RING_TIME_BITS) > RING_EPOCH_MASK;
-	ret_end->timestamp =
-			ring_time_extend(after, word & RING_EPOCH_MASK, ring_header_time(record));
+	*ret_again = ring_next_time(record, word, before, after, &ret_end->timestamp);
 	return NULL;
 }
 
@@ -255,17 +241,9 @@ static const char *ring_view_first_time(
 
 	if (bytes < RING_COMPACT_BYTES)
 		return "a span is shorter than a record";
-	if (ring_header_tag(record) == RING_TAG_EXTENDED) {
-		if (bytes < RING_EXTENDED_BYTES)
-			return "a span is shorter than its first record";
-		*ret_first = ring_record_full_time(record);
-		return NULL;
-	}
-	if (view->tail == 0)
+	if (view->tail == 0 && ring_header_tag(record) != RING_TAG_EXTENDED)
 		return "the first record of the ring has no full timestamp";
-	*ret_first = view->end_timestamp >> RING_TIME_BITS << RING_TIME_BITS |
-			ring_header_time(record);
-	return NULL;
+	return ring_first_time(record, bytes, view->end_timestamp, ret_first);
 }
 
 int ring_consumer_peek(struct ring_consumer *consumer, uint32_t ring, struct ring_span *ret_span)

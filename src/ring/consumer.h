@@ -50,6 +50,49 @@ static inline uint64_t ring_record_full_time(const unsigned char *record)
 	return timestamp;
 }
 
+/* The latest time not after `last` with this epoch and these 27 low bits. */
+static inline uint64_t ring_time_extend(uint64_t last, uint64_t epoch, uint32_t low)
+{
+	uint64_t behind = ((last >> RING_TIME_BITS) - epoch) & RING_EPOCH_MASK;
+
+	return ((last >> RING_TIME_BITS) - behind) << RING_TIME_BITS | low;
+}
+
+/*
+ * Find the time of a record at the head that `word` holds, which was published meanwhile. The time
+ * of the last record was `before` before the head was read, and `after` after that. True: so much
+ * time passed that the result is not unique.
+ */
+static inline bool ring_next_time(const unsigned char *record, uint64_t word, uint64_t before,
+		uint64_t after, uint64_t *ret_time)
+{
+	if (ring_header_tag(record) == RING_TAG_EXTENDED) {
+		*ret_time = ring_record_full_time(record);
+		return false;
+	}
+	*ret_time = ring_time_extend(after, word & RING_EPOCH_MASK, ring_header_time(record));
+	return (after >> RING_TIME_BITS) - (before >> RING_TIME_BITS) > RING_EPOCH_MASK;
+}
+
+/*
+ * Find the time of the first of these bytes' records. The span before it ended at `end`. Returns
+ * NULL, or the error.
+ */
+static inline const char *ring_first_time(
+		const unsigned char *record, uint64_t bytes, uint64_t end, uint64_t *ret_time)
+{
+	if (bytes < RING_COMPACT_BYTES)
+		return "a span is shorter than a record";
+	if (ring_header_tag(record) != RING_TAG_EXTENDED) {
+		*ret_time = end >> RING_TIME_BITS << RING_TIME_BITS | ring_header_time(record);
+		return NULL;
+	}
+	if (bytes < RING_EXTENDED_BYTES)
+		return "a span is shorter than its first record";
+	*ret_time = ring_record_full_time(record);
+	return NULL;
+}
+
 /* Note since when the counters of lost records count. */
 void ring_loss_begin(struct ring_consumer *consumer);
 

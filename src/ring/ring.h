@@ -448,6 +448,13 @@ uint64_t ring_consumer_position(const struct ring_consumer *consumer, uint32_t r
  */
 int ring_consumer_snapshot(struct ring_consumer *consumer, uint32_t ring, void *buffer,
 		struct ring_span *ret_span);
+/*
+ * The same, but only the records after an earlier snapshot of this ring, whose span is `before` (its
+ * data is not used). If records between both were overwritten, the span begins later. The first
+ * record need not have a full timestamp; first_timestamp is its time.
+ */
+int ring_consumer_snapshot_after(struct ring_consumer *consumer, uint32_t ring, void *buffer,
+		const struct ring_span *before, struct ring_span *ret_span);
 
 /*
  * Records lost in this ring since its creation. A count above one a nanosecond is replaced by one

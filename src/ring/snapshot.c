@@ -35,7 +35,7 @@
 struct ring_window {
 	uint64_t claim; /* A word, as it was before the head was read. */
 	uint64_t head;  /* In 64 bits. */
-	uint64_t last_timestamp;
+	uint64_t end_timestamp;
 	uint64_t marks[RING_BLOCKS]; /* The positions where the window can begin, ascending. */
 	unsigned int count;
 };
@@ -58,31 +58,46 @@ static void ring_window_add(struct ring_window *window, uint64_t mark, uint64_t 
 	window->count++;
 }
 
-/* Read the state of the ring. Returns NULL, or the error. */
-static const char *ring_window_scan(
-		const struct ring_control *control, uint64_t size, struct ring_window *window)
+/*
+ * Read the state of the ring. Returns NULL, or the error. *ret_again: the time of the end could not
+ * be found.
+ */
+static const char *ring_window_scan(const struct ring_view *view, uint64_t size,
+		struct ring_window *window, bool *ret_again)
 {
-	uint64_t block_crossed, word, ahead;
+	const struct ring_control *control = view->control;
+	uint64_t block_crossed, word, further, before, ahead;
 
 	/*
-	 * Acquire, all 4: the loads in this order. Pairs with the releases in
+	 * Acquire, all 6: the loads in this order. Pairs with the releases in
 	 * ring_portable_write().
 	 */
 	block_crossed = __atomic_load_n(&control->block_crossed, __ATOMIC_ACQUIRE);
 	RING_CONSUMER_STEP();
 	window->claim = __atomic_load_n(&control->claim, __ATOMIC_ACQUIRE);
 	RING_CONSUMER_STEP();
+	before = __atomic_load_n(&control->last_timestamp, __ATOMIC_ACQUIRE);
+	RING_CONSUMER_STEP();
 	/*
 	 * Also the records before the head: pairs with the commit in section-x86_64.S, portable.c.
 	 */
 	word = __atomic_load_n(&control->head, __ATOMIC_ACQUIRE);
 	RING_CONSUMER_STEP();
-	window->last_timestamp = __atomic_load_n(&control->last_timestamp, __ATOMIC_ACQUIRE);
+	window->end_timestamp = __atomic_load_n(&control->last_timestamp, __ATOMIC_ACQUIRE);
+	RING_CONSUMER_STEP();
+	further = __atomic_load_n(&control->head, __ATOMIC_ACQUIRE);
 	/* The head is at most one record before `block_crossed`, or any distance after it. */
 	ahead = (ring_head_position(word) - block_crossed + size) & RING_POSITION_MASK;
 	if (ahead > RING_POSITION_MASK / 2 || block_crossed + ahead < size)
 		return "the head is far from its last position";
 	window->head = block_crossed + ahead - size;
+	/*
+	 * A record was published meanwhile: the window ends at its time. If that record was
+	 * overwritten, so was the window, and the check of the claim after the copy finds it.
+	 */
+	*ret_again = further != word &&
+			ring_next_time(view->data + (window->head & (size - 1)), word, before,
+					window->end_timestamp, &window->end_timestamp);
 	window->count = 0;
 	for (unsigned int i = 0; i < RING_BLOCKS; i++) {
 		RING_CONSUMER_STEP();
@@ -127,12 +142,14 @@ static int ring_snapshot_once(const struct ring_view *view, uint64_t size, uint6
 {
 	struct ring_window window;
 	uint64_t from, begin, word, beyond;
-	bool still;
+	bool still, again = false;
 	unsigned int first = 0;
 
-	*ret_error = ring_window_scan(view->control, size, &window);
+	*ret_error = ring_window_scan(view, size, &window, &again);
 	if (*ret_error)
 		return -EBADMSG;
+	if (again)
+		return -EAGAIN;
 	if (window.head == 0)
 		return 0;
 	while (first < window.count && window.head - window.marks[first] > most)
@@ -169,7 +186,7 @@ static int ring_snapshot_once(const struct ring_view *view, uint64_t size, uint6
 			.data = buffer + (begin - from),
 			.size = (size_t)(window.head - begin),
 			.position = begin,
-			.end_timestamp = window.last_timestamp,
+			.end_timestamp = window.end_timestamp,
 	};
 	*ret_error = ring_span_check(ret_span);
 	return *ret_error ? -EBADMSG : 1;
@@ -193,4 +210,42 @@ int ring_consumer_snapshot(struct ring_consumer *consumer, uint32_t ring, void *
 	if (truncated)
 		error = truncated;
 	return error ? ring_view_fail(view, error) : ret;
+}
+
+/* Cut what is before the end of the earlier span. Returns NULL, or the error. */
+static const char *ring_span_cut(struct ring_span *span, const struct ring_span *before)
+{
+	uint64_t end = before->position + before->size;
+	const char *error;
+
+	if (span->position >= end)
+		return NULL;
+	if (end - span->position > span->size)
+		return "the head moved backwards";
+	span->size -= (size_t)(end - span->position);
+	span->data = (const unsigned char *)span->data + (end - span->position);
+	span->position = end;
+	if (!span->size)
+		return NULL;
+	error = ring_first_time(
+			span->data, span->size, before->end_timestamp, &span->first_timestamp);
+	if (!error &&
+			(span->first_timestamp < before->end_timestamp ||
+					span->first_timestamp > span->end_timestamp))
+		error = "timestamps decrease";
+	return error;
+}
+
+int ring_consumer_snapshot_after(struct ring_consumer *consumer, uint32_t ring, void *buffer,
+		const struct ring_span *before, struct ring_span *ret_span)
+{
+	int ret = ring_consumer_snapshot(consumer, ring, buffer, ret_span);
+	const char *error;
+
+	if (ret <= 0)
+		return ret;
+	error = ring_span_cut(ret_span, before);
+	if (error)
+		return ring_view_fail(&consumer->views[ring], error);
+	return ret_span->size != 0;
 }

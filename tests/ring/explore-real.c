@@ -418,6 +418,8 @@ static void check_window(void)
 		before = truth.when[n];
 	}
 	HOLDS(span->end_timestamp >= before, "it ends before its last record");
+	HOLDS(end == truth.committed || span->end_timestamp <= truth.when[end],
+			"it ends after the next record");
 }
 
 static void consumer_overwrite(void)

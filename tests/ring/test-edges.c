@@ -457,6 +457,14 @@ static void test_resident(void)
 
 /* ---- snapshots ---- */
 
+static const char *window_scan(struct ring_window *ret_window)
+{
+	bool again;
+
+	return ring_window_scan(&((struct ring_consumer *)(void *)made)->views[0], SIZE, ret_window,
+			&again);
+}
+
 static void test_window(void)
 {
 	struct ring_window window = {.count = 5};
@@ -465,11 +473,9 @@ static void test_window(void)
 	make_consumer(RING_MODE_OVERWRITE);
 	controls[0].block_crossed = far;
 	controls[0].head = ((far - SIZE + half) & RING_POSITION_MASK) << RING_EPOCH_BITS;
-	CHECK(!ring_window_scan(&controls[0], SIZE, &window) && window.head == far + half - SIZE &&
-			window.count == 0);
+	CHECK(!window_scan(&window) && window.head == far + half - SIZE && window.count == 0);
 	controls[0].head += UINT64_C(1) << RING_EPOCH_BITS;
-	is_error(ring_window_scan(&controls[0], SIZE, &window),
-			"the head is far from its last position");
+	is_error(window_scan(&window), "the head is far from its last position");
 	/* The first block counts, and so does the last one. */
 	controls[0].block_crossed = 0;
 	set_head(100, 0);
@@ -478,8 +484,8 @@ static void test_window(void)
 		controls[0].blocks[i].position = 200;
 	controls[0].blocks[0].position = 10;
 	controls[0].blocks[RING_BLOCKS - 1].position = 90;
-	CHECK(!ring_window_scan(&controls[0], SIZE, &window) && window.count == 2 &&
-			window.marks[0] == 10 && window.marks[1] == 90);
+	CHECK(!window_scan(&window) && window.count == 2 && window.marks[0] == 10 &&
+			window.marks[1] == 90);
 }
 
 static unsigned char buffer[SIZE];
@@ -493,13 +499,54 @@ static int once(uint64_t most, struct ring_span *span, const char **error)
 static void claim_more(void)
 {
 	controls[0].claim += UINT64_C(50) << RING_EPOCH_BITS;
-	act_at = nr_steps + RING_BLOCKS + 5;
+	act_at = nr_steps + RING_BLOCKS + 7;
 }
 
 static void overwrite_all(void)
 {
 	controls[0].claim += (uint64_t)SIZE << RING_EPOCH_BITS;
-	act_at = nr_steps + RING_BLOCKS + 5;
+	act_at = nr_steps + RING_BLOCKS + 7;
+}
+
+/* Publish a record after the head was read. */
+static void publish_more(void)
+{
+	controls[0].claim = UINT64_C(313) << RING_EPOCH_BITS;
+	controls[0].last_timestamp = 9000;
+	set_head(313, 0);
+}
+
+/* A later epoch than any that the ring knows. */
+static void publish_much_later(void)
+{
+	publish_more();
+	controls[0].last_timestamp += UINT64_C(1) << (RING_TIME_BITS + RING_EPOCH_BITS);
+	controls[0].last_timestamp += UINT64_C(1) << RING_TIME_BITS;
+}
+
+/* The window ends at the time of the next record, which later ones follow. */
+static void test_end(void)
+{
+	struct ring_span span;
+	const char *error;
+
+	make_consumer(RING_MODE_OVERWRITE);
+	write_at(0, RING_EXTENDED_BYTES, 5000);
+	for (unsigned int i = 0; i < 3; i++) {
+		set_head(300, 0);
+		controls[0].claim = UINT64_C(300) << RING_EPOCH_BITS;
+		controls[0].last_timestamp = 7000;
+		write_at(300, i ? RING_COMPACT_BYTES : RING_EXTENDED_BYTES, 8000 + i);
+		acts = i < 2 ? publish_more : publish_much_later;
+		nr_steps = 0;
+		act_at = 4;
+		if (i < 2)
+			CHECK(once(SIZE, &span, &error) == 1 && span.size == 300 &&
+					span.end_timestamp == 8000 + i);
+		else
+			CHECK(once(SIZE, &span, &error) == -EAGAIN && !error);
+	}
+	act_at = 0;
 }
 
 static void test_once(void)
@@ -535,7 +582,7 @@ static void test_once(void)
 	/* A record that was begun meanwhile explains it. */
 	acts = claim_more;
 	nr_steps = 0;
-	act_at = RING_BLOCKS + 4;
+	act_at = RING_BLOCKS + 6;
 	CHECK(once(SIZE, &span, &error) == -EAGAIN && !error);
 	controls[0].claim = UINT64_C(299) << RING_EPOCH_BITS;
 	act_at = 0;
@@ -550,7 +597,7 @@ static void test_once(void)
 static void test_attempts(void)
 {
 	struct ring_consumer *consumer = make_consumer(RING_MODE_OVERWRITE);
-	unsigned int steps_of_one = RING_BLOCKS + 5;
+	unsigned int steps_of_one = RING_BLOCKS + 7;
 	struct ring_span span;
 
 	controls[0].claim = UINT64_C(3200) << RING_EPOCH_BITS;
@@ -562,7 +609,7 @@ static void test_attempts(void)
 	controls[0].blocks[4].position = 2900;
 	nr_copies = 0;
 	acts = overwrite_all;
-	act_at = RING_BLOCKS + 4;
+	act_at = RING_BLOCKS + 6;
 	CHECK(ring_consumer_snapshot(consumer, 0, buffer, &span) == -EAGAIN);
 	CHECK(nr_steps == steps_of_one * RING_SNAPSHOT_TRIES);
 	CHECK(!consumer->views[0].error);
@@ -588,6 +635,7 @@ int main(void)
 	test_resume();
 	test_resident();
 	test_window();
+	test_end();
 	test_once();
 	test_attempts();
 	return 0;

@@ -563,23 +563,27 @@ static void test_window_marks(void)
 static void test_window_head(void)
 {
 	struct ring_control control = {.block_crossed = 8192, .claim = 99, .last_timestamp = 77};
+	const struct ring_view view = {.control = &control};
 	struct ring_window window;
+	bool again = true;
 
 	control.head = UINT64_C(8292) << RING_EPOCH_BITS;
 	control.blocks[3].position = 8200;
-	CHECK(!ring_window_scan(&control, SIZE, &window) && window.head == 8292, "ahead");
-	CHECK(window.claim == 99 && window.last_timestamp == 77, "claim and time");
+	CHECK(!ring_window_scan(&view, SIZE, &window, &again) && window.head == 8292, "ahead");
+	CHECK(window.claim == 99 && window.end_timestamp == 77, "claim and time");
+	CHECK(!again, "no record was published meanwhile");
 	CHECK(window.count == 1 && window.marks[0] == 8200, "mark");
 	control.head = UINT64_C(4096) << RING_EPOCH_BITS;
-	CHECK(!ring_window_scan(&control, SIZE, &window) && window.head == 4096, "a ring before");
+	CHECK(!ring_window_scan(&view, SIZE, &window, &again) && window.head == 4096,
+			"a ring before");
 	control.head = UINT64_C(4095) << RING_EPOCH_BITS;
-	is_error(ring_window_scan(&control, SIZE, &window),
+	is_error(ring_window_scan(&view, SIZE, &window, &again),
 			"the head is far from its last position");
 	control.block_crossed = 0;
 	control.head = 0;
-	CHECK(!ring_window_scan(&control, SIZE, &window) && window.head == 0, "the beginning");
+	CHECK(!ring_window_scan(&view, SIZE, &window, &again) && window.head == 0, "the beginning");
 	control.head = UINT64_MAX << RING_EPOCH_BITS;
-	is_error(ring_window_scan(&control, SIZE, &window),
+	is_error(ring_window_scan(&view, SIZE, &window, &again),
 			"the head is far from its last position");
 }
 
@@ -596,6 +600,43 @@ static void test_window_span(void)
 	is_error(ring_span_check(&span), "timestamps decrease");
 	ring_header_write(bytes, RING_COMPACT_BYTES, 7, 500);
 	is_error(ring_span_check(&span), "the first record of a window has no full timestamp");
+}
+
+static void test_span_cut(void)
+{
+	unsigned char bytes[26];
+	const struct ring_span before = {.position = 100, .size = 13, .end_timestamp = 500};
+	const struct ring_span whole = {
+			.data = bytes, .position = 100, .size = 26, .end_timestamp = 600};
+	struct ring_span span = whole;
+
+	ring_header_write(bytes + 13, RING_COMPACT_BYTES, 7, 550);
+	CHECK(!ring_span_cut(&span, &before) && span.position == 113 && span.size == 13 &&
+					span.data == bytes + 13 && span.first_timestamp == 550,
+			"the second record");
+	span = (struct ring_span){.data = bytes, .position = 113, .size = 13, .first_timestamp = 9};
+	CHECK(!ring_span_cut(&span, &before) && span.position == 113 && span.first_timestamp == 9,
+			"nothing to cut");
+	span = (struct ring_span){.data = bytes, .position = 100, .size = 13};
+	CHECK(!ring_span_cut(&span, &before) && span.size == 0, "nothing new");
+	span.position = 100;
+	span.size = 12;
+	is_error(ring_span_cut(&span, &before), "the head moved backwards");
+	span = whole;
+	span.size = 13 + 3;
+	is_error(ring_span_cut(&span, &before), "a span is shorter than a record");
+	span = whole;
+	span.end_timestamp = 549;
+	is_error(ring_span_cut(&span, &before), "timestamps decrease");
+	ring_header_write(bytes + 13, RING_COMPACT_BYTES, 7, 499);
+	span = whole;
+	is_error(ring_span_cut(&span, &before), "timestamps decrease");
+	ring_header_write(bytes + 13, RING_EXTENDED_BYTES, 7, 580);
+	span = whole;
+	CHECK(!ring_span_cut(&span, &before) && span.first_timestamp == 580, "a full time");
+	span = whole;
+	span.size = 13 + 12;
+	is_error(ring_span_cut(&span, &before), "a span is shorter than its first record");
 }
 
 static void test_snapshot(void)
@@ -969,6 +1010,7 @@ int main(void)
 	test_window_marks();
 	test_window_head();
 	test_window_span();
+	test_span_cut();
 	test_snapshot();
 	test_lease();
 	test_truncations();

@@ -66,15 +66,34 @@ static uint64_t expected_begin(const uint64_t *heads, uint64_t count, uint64_t s
 	return heads[i];
 }
 
+/* Two snapshots in a row contain each record once, and all that the second window has. */
+static void check_after(struct ring_consumer *consumer, unsigned char *buffer, uint64_t now,
+		const struct ring_span *before, const struct window *earlier)
+{
+	struct window window = {NONE, NONE};
+	struct ring_span span;
+
+	if (now + 1 == earlier->next) {
+		CHECK(ring_consumer_snapshot_after(consumer, 0, buffer, before, &span) == 0, "new");
+		return;
+	}
+	CHECK(ring_consumer_snapshot_after(consumer, 0, buffer, before, &span) == 1, "%lu", now);
+	span_walk(&span, before->end_timestamp, most, see_number, &window);
+	CHECK(window.next == now + 1, "the last one is %lu of %lu", window.next - 1, now);
+	CHECK(window.begin == earlier->next || span.position > before->position + before->size,
+			"%lu after %lu", window.begin, earlier->next - 1);
+}
+
 /* The window after each of many records is complete, up to the last record. */
 static void test_still(const struct backend *backend, uint64_t size, uint32_t most_bytes)
 {
 	struct ring_geometry geometry = {
 			.rings = 1, .event_slots = 1, .size = size, .mode = RING_MODE_OVERWRITE};
 	uint64_t *heads = calloc(20 * size / 16, sizeof(*heads));
-	unsigned char *buffer = malloc(size);
+	unsigned char *buffer = malloc(size), *other = malloc(size);
+	struct window earlier = {NONE, NONE};
+	struct ring_span span, earlier_span = {0};
 	struct ring_consumer *consumer;
-	struct ring_span span;
 	cpu_set_t all, one;
 	int fd;
 
@@ -103,6 +122,15 @@ static void test_still(const struct backend *backend, uint64_t size, uint32_t mo
 					i);
 			CHECK(span.position == heads[window.begin], "position");
 		}
+		if (earlier.next != NONE && i % 8 == 0)
+			check_after(consumer, other, i, &earlier_span, &earlier);
+		/* At distances of 32 records, and of more than a ring. */
+		if (window.next != NONE && (i % 32 == 0 || earlier.next == NONE) &&
+				i % 1024 < 512) {
+			earlier = window;
+			earlier_span = span;
+			check_after(consumer, other, i, &earlier_span, &earlier);
+		}
 		heads[i + 1] = span.position + span.size;
 		CHECK(heads[i + 1] > heads[i] && heads[i + 1] - heads[i] < most + 30, "position");
 		CHECK(span.position == expected_begin(heads, i + 2, size), "%lu, not %lu",
@@ -118,6 +146,7 @@ out:
 	if (fd >= 0)
 		close(fd);
 	free(buffer);
+	free(other);
 	free(heads);
 }
 
@@ -240,6 +269,23 @@ static void see_any(void *user, const struct body *body, uint64_t timestamp)
 	streams->records++;
 }
 
+/* The records after a window continue its streams, if nothing between them was overwritten. */
+static void read_after(struct ring_consumer *consumer, const struct backend *backend, uint32_t ring,
+		unsigned char *buffer, const struct ring_span *before, struct streams *streams)
+{
+	struct ring_span span;
+	int rc = ring_consumer_snapshot_after(consumer, ring, buffer, before, &span);
+
+	CHECK(rc >= 0 || rc == -EAGAIN, "%d: %s", rc, ring_consumer_error(consumer, ring));
+	if (rc != 1)
+		return;
+	CHECK(span.position >= before->position + before->size, "records are in both");
+	if (span.position > before->position + before->size)
+		memset(streams, 0xff, sizeof(*streams));
+	span_walk(&span, before->end_timestamp, most, backend->portable ? see_any : see_stream,
+			streams);
+}
+
 static void read_buffer(struct ring_consumer *consumer, const struct backend *backend,
 		unsigned char *buffer, uint64_t *counts, bool writing)
 {
@@ -263,6 +309,7 @@ static void read_buffer(struct ring_consumer *consumer, const struct backend *ba
 			CHECK(streams.next[ring * STREAMS] >= before, "%lu of %lu",
 					streams.next[ring * STREAMS], before);
 		counts[3] += streams.records;
+		read_after(consumer, backend, ring, buffer, &span, &streams);
 	}
 }
 
