@@ -27,6 +27,8 @@
 #define LATE_AFTER_MS 5000
 #define LATE_MS 300
 #define TIMEOUT_MAX_NS 86400000000000ull
+/* A snapshot with the states of most programs is worth more than a late one with all. */
+#define LIMIT_STATE_MS 1000
 #define RECORDER_MS 30000
 #define FLUSH_MS 60000
 #define CLOSE_MS 3600000
@@ -59,7 +61,13 @@ static const struct verb_flow flows[] = {
 		{.name = "statedump", .ask = "statedump", .ask_ms = RECORDER_MS, .pokes = true},
 		{.name = "rotate", .ask = "rotate", .ask_ms = FLUSH_MS},
 		{.name = "clear", .ask = "clear", .ask_ms = FLUSH_MS},
-		{.name = "snapshot", .ask = "snapshot", .ask_ms = FLUSH_MS},
+		/* The programs record their state between both requests. */
+		{.name = "snapshot",
+				.ask = "snapshot-begin",
+				.ask_ms = FLUSH_MS,
+				.pokes = true,
+				.last = "snapshot",
+				.last_ms = FLUSH_MS},
 		{.name = "destroy",
 				.ask = "change",
 				.ask_ms = RECORDER_MS,
@@ -614,6 +622,8 @@ static int operation_parse_timeout(struct operation *operation, struct error *er
 	int ret = json_number(operation->request, "timeout", TIMEOUT_MAX_NS, &ns, error);
 
 	operation->timeout_ms = (ns + 999999) / 1000000;
+	if (!strcmp(operation->verb, "snapshot") && operation->timeout_ms > LIMIT_STATE_MS)
+		operation->timeout_ms = LIMIT_STATE_MS;
 	return ret;
 }
 

@@ -526,6 +526,29 @@ static int take_flush(struct recording *recording, struct json_object *request,
 			: error_set_no_memory(error);
 }
 
+static int session_process_check_snapshot(int ret, struct error *error)
+{
+	if (ret == -EINVAL)
+		return error_set_kind(error, ERROR_USAGE, ret,
+				"create one with `side enable-channel --mode overwrite`",
+				"cannot take a snapshot: the session has no channel with `--mode overwrite`");
+	if (ret)
+		return error_set_kind(error, ERROR_FAILED, ret, NULL,
+				"the snapshot is not complete yet: %s", strerror(-ret));
+	return 0;
+}
+
+static int take_snapshot_begin(struct recording *recording, struct json_object *request,
+		struct json_object *answer, struct error *error)
+{
+	uint64_t generation = 0;
+	int ret = session_begin_snapshot(recording->session, FLUSH_MS, &generation);
+
+	(void)request;
+	ret = session_process_check_snapshot(ret, error);
+	return ret ? ret : put_generation(answer, generation, error);
+}
+
 static int take_snapshot(struct recording *recording, struct json_object *request,
 		struct json_object *answer, struct error *error)
 {
@@ -535,13 +558,9 @@ static int take_snapshot(struct recording *recording, struct json_object *reques
 	int ret = session_snapshot(recording->session, FLUSH_MS, &number, name, &recorded);
 
 	(void)request;
-	if (ret == -EINVAL)
-		return error_set_kind(error, ERROR_USAGE, ret,
-				"create one with `side enable-channel --mode overwrite`",
-				"cannot take a snapshot: the session has no channel with `--mode overwrite`");
+	ret = session_process_check_snapshot(ret, error);
 	if (ret)
-		return error_set_kind(error, ERROR_FAILED, ret, NULL,
-				"the snapshot is not complete yet: %s", strerror(-ret));
+		return ret;
 	ret = session_snapshot_error(recording->session);
 	if (ret)
 		return error_set_kind(error, ERROR_FAILED, ret, NULL,
@@ -665,6 +684,7 @@ static const struct request_kind {
 		{"probes", false, session_process_apply_probes},
 		{"statedump", false, take_statedump},
 		{"flush", false, take_flush},
+		{"snapshot-begin", false, take_snapshot_begin},
 		{"snapshot", false, take_snapshot},
 		{"rotate", false, take_rotate},
 		{"clear", false, take_clear},

@@ -46,6 +46,7 @@ struct drainer {
 	unsigned int nr_ended;
 	uint32_t nr_ended_files;
 	uint32_t snapshots;   /* requests that were handled */
+	uint32_t begins;      /* of snapshots with a state dump */
 	uint64_t round_begun; /* ticks at the start of the last round; 0: there was none */
 };
 
@@ -116,6 +117,15 @@ static void close_oldest(struct drainer *drainer)
 			drainer->nr_ended * sizeof(drainer->ended[0]));
 }
 
+/* Returns the number of files that ended instances and a snapshot may still open. */
+static uint32_t drainer_spare_files(const struct drainer *drainer)
+{
+	const struct session *session = drainer->session;
+	uint32_t files = drainer->nr_ended_files + snapshot_files(session);
+
+	return files < session->files.max_ended ? session->files.max_ended - files : 0;
+}
+
 /*
  * Files of ended instances stay open until the clock's final conversion is known, so that all
  * traces of a session agree. When there are too many, the oldest are closed.
@@ -128,8 +138,7 @@ static void keep_open(struct drainer *drainer, struct instance *instance)
 	}
 	while (drainer->nr_ended &&
 			(drainer->nr_ended == LIMIT_OPEN_WRITERS ||
-					drainer->nr_ended_files + files_of(instance) >
-							drainer->session->files.max_ended))
+					files_of(instance) > drainer_spare_files(drainer)))
 		close_oldest(drainer);
 	drainer->ended[drainer->nr_ended++] = instance;
 	drainer->nr_ended_files += files_of(instance);
@@ -193,6 +202,26 @@ static uint32_t snapshots_wanted(const struct drainer *drainer)
 	return atomic_load_explicit(&drainer->session->snapshots.wanted, memory_order_acquire);
 }
 
+static uint32_t begins_wanted(const struct drainer *drainer)
+{
+	/* Acquire: everything published before the request. Pairs with drain_begin_snapshot(). */
+	return atomic_load_explicit(
+			&drainer->session->snapshots.begins_wanted, memory_order_acquire);
+}
+
+/* Makes the snapshots that were requested. A request also finishes the one that was begun. */
+static void drainer_make_snapshots(struct drainer *drainer, bool stop)
+{
+	struct session *session = drainer->session;
+
+	for (; drainer->begins != begins_wanted(drainer); drainer->begins++)
+		snapshot_begin(session, drainer->active, drainer_spare_files(drainer));
+	for (; drainer->snapshots != snapshots_wanted(drainer); drainer->snapshots++)
+		if (!snapshot_finish(session, drainer->active))
+			snapshot_make(session, drainer->active, "");
+	snapshot_turn(session, drainer->active, stop);
+}
+
 static uint32_t rounds_wanted(const struct session *session)
 {
 	/* Acquire: everything published before the request. Pairs with drain_ask(). */
@@ -220,7 +249,8 @@ static bool is_called(struct drainer *drainer)
 
 	/* Acquire: the main thread's actions before the request. Pairs with drain_stop(). */
 	if (atomic_load_explicit(&session->drain.stop, memory_order_acquire) ||
-			snapshots_wanted(drainer) != drainer->snapshots)
+			snapshots_wanted(drainer) != drainer->snapshots ||
+			begins_wanted(drainer) != drainer->begins)
 		return true;
 	/* While the disk is full, other requests must wait. */
 	if (full_waits(session))
@@ -324,8 +354,7 @@ static void *drain_thread(void *argument)
 			full_end(session);
 		/* Also before the round: the last round frees rings. */
 		take_new(&drainer);
-		for (; drainer.snapshots != snapshots_wanted(&drainer); drainer.snapshots++)
-			snapshot_make(session, drainer.active, "");
+		drainer_make_snapshots(&drainer, stop);
 		trigger_turn(session, drainer.active, stop);
 		leases_turn(session, drainer.active);
 		drain_round(&drainer, stop);
@@ -372,6 +401,13 @@ void drain_snapshot(struct session *session)
 {
 	/* Release: pairs with the acquire in snapshots_wanted(). */
 	atomic_fetch_add_explicit(&session->snapshots.wanted, 1, memory_order_release);
+	ring_bells_ring(session->drain.bells);
+}
+
+void drain_begin_snapshot(struct session *session)
+{
+	/* Release: pairs with the acquire in begins_wanted(). */
+	atomic_fetch_add_explicit(&session->snapshots.begins_wanted, 1, memory_order_release);
 	ring_bells_ring(session->drain.bells);
 }
 

@@ -37,8 +37,10 @@ struct session_drain {
 int drain_start(struct session *session);
 /* Returns when all records are on disk and all files are closed. */
 void drain_stop(struct session *session);
-/* Requests a snapshot. */
+/* Requests a snapshot, or the second phase of the one that was begun. */
 void drain_snapshot(struct session *session);
+/* Requests the first phase of a snapshot with a state dump. */
+void drain_begin_snapshot(struct session *session);
 /*
  * drain_ask() requests a round that begins after this call, after all snapshots that were requested
  * before. drain_wait() waits for it. It returns 0, -ETIMEDOUT, or the negative errno why records

@@ -317,17 +317,36 @@ int session_flush(struct session *session, unsigned int timeout_ms)
 	return wait_for_round(session, timeout_ms);
 }
 
-int session_snapshot(struct session *session, unsigned int timeout_ms, uint32_t *ret_number,
-		char name[SESSION_SNAPSHOT_NAME_MAX], uint64_t *ret_recorded)
+static bool has_flight_recorders(const struct session *session)
 {
 	uint32_t i;
-	int ret = -EINVAL;
 
 	for (i = 0; i < session->nr_channels; i++)
 		if (channel_overwrites(&session->channels[i]))
-			ret = 0;
-	if (ret)
-		return ret;
+			return true;
+	return false;
+}
+
+int session_begin_snapshot(
+		struct session *session, unsigned int timeout_ms, uint64_t *ret_generation)
+{
+	int ret;
+
+	if (!has_flight_recorders(session))
+		return -EINVAL;
+	drain_begin_snapshot(session);
+	ret = wait_for_round(session, timeout_ms);
+	*ret_generation = ret ? session->service->generation : session_statedump(session);
+	return ret;
+}
+
+int session_snapshot(struct session *session, unsigned int timeout_ms, uint32_t *ret_number,
+		char name[SESSION_SNAPSHOT_NAME_MAX], uint64_t *ret_recorded)
+{
+	int ret;
+
+	if (!has_flight_recorders(session))
+		return -EINVAL;
 	drain_snapshot(session);
 	ret = wait_for_round(session, timeout_ms);
 	pthread_mutex_lock(&session->lock);

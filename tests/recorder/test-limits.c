@@ -241,19 +241,21 @@ static void test_copies(void)
 	struct instance *instance = instance_allocate("program", "/bin/program", channels, 1);
 	struct instance_ring rings[4] = {{.damaged = false}};
 	struct ctf_span packet = {.size = 0};
+	struct ring_span span = {.size = 0};
 	struct snapshot_ring_copy copy = {NULL, 0};
 
 	CHECK(session && instance && COPIES_MAX == 20);
 	instance->peer = 77;
 	instance->channels[0].each = rings;
 	copies_before_one = 19;
-	CHECK(copy_ring(session, instance, 0, 3, &copy, &packet) == 1 && nr_copies == 20);
+	CHECK(copy_ring(session, instance, 0, 3, &copy, &span, &packet) == 1 && nr_copies == 20);
 	CHECK(packet.size == 11 && packet.timestamp_begin == 12 && packet.timestamp_end == 13 &&
 			packet.events_discarded == 15 && rings[3].overwritten == 14);
 	copies_before_one = 20;
 	nr_copies = 0;
+	span.size = 0;
 	rings[3].overwritten = 5;
-	CHECK(!copy_ring(session, instance, 0, 3, &copy, &packet) && nr_copies == 20);
+	CHECK(!copy_ring(session, instance, 0, 3, &copy, &span, &packet) && nr_copies == 20);
 	CHECK(rings[3].overwritten == 5);
 	CHECK(reported(session,
 			"ring one_3 of process 77 (program) was overwritten faster than it could be read"));

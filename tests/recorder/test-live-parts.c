@@ -234,6 +234,7 @@ static int settled(void *user)
 #define drain_ask(session) ((void)(session), called("ask "), 31)
 #define drain_wait(session, round, timeout_ms) ((void)(session), played_wait(round, timeout_ms))
 #define drain_snapshot(session) ((void)(session), called("snapshot "))
+#define drain_begin_snapshot(session) ((void)(session), called("begin "))
 #define instances_take_finished(session) ((void)(session), played_finished())
 #define instance_free(session, instance) ((void)(session), played_free_instance(instance))
 #define run_turn(session, timeout_ms) ((void)(session), played_turn(timeout_ms))
@@ -492,7 +493,7 @@ static void test_requests(void **state)
 {
 	struct channel channels[2] = {{.mode = RING_MODE_OVERWRITE}, {.mode = RING_MODE_DISCARD}};
 	char name[SESSION_SNAPSHOT_NAME_MAX];
-	uint64_t recorded;
+	uint64_t recorded, generation = 0;
 	uint32_t number;
 
 	(void)state;
@@ -519,7 +520,11 @@ static void test_requests(void **state)
 	assert_int_equal(session_snapshot(&session_of_test, 100, &number, name, &recorded), 0);
 	assert_called("snapshot ask wait ");
 	assert_true(number == 41 && recorded == 42 && !strcmp(name, "last"));
+	assert_int_equal(session_begin_snapshot(&session_of_test, 100, &generation), 0);
+	assert_true(generation == service.generation && service.statedump == generation);
+	*calls = '\0';
 	channels[0].mode = RING_MODE_DISCARD;
+	assert_int_equal(session_begin_snapshot(&session_of_test, 100, &generation), -EINVAL);
 	assert_int_equal(
 			session_snapshot(&session_of_test, 100, &number, name, &recorded), -EINVAL);
 	channels[1].mode = RING_MODE_OVERWRITE;

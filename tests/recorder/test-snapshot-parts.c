@@ -37,8 +37,9 @@ static unsigned int failing_after; /* the number of its calls that succeed first
 static int nr_mapped;
 static int results[32]; /* of the copies of rings; then 1 */
 static unsigned int nr_results;
-static uint64_t records;
+static uint64_t records, appended;
 static bool holds, has_clock;
+static uint64_t now;
 
 static int fails(const char *name)
 {
@@ -152,6 +153,8 @@ static int played_mkdir(const char *path, mode_t mode)
 #define mkdir(path, mode) played_mkdir(path, mode)
 #define rename(from, to) played_rename(from, to)
 #define ring_consumer_snapshot(of, ring, buffer, span) played_copy(of, ring, buffer, span)
+#define ring_consumer_snapshot_after(of, ring, buffer, before, span) \
+	(called("after(%zu)\n", (before)->size), played_copy(of, ring, buffer, span))
 #define ring_consumer_lost_total(of, ring) (10 * (uintptr_t)(of) + (ring))
 #define trace_report_damage(session, instance, channel, ring) \
 	called("damage(%u %u)\n", channel, ring)
@@ -175,8 +178,9 @@ static int played_mkdir(const char *path, mode_t mode)
 	(called("open(%u %u %d)\n", channel, ring, (int)(timestamp)),           \
 			*(stream) = (struct ctf_stream *)(uintptr_t)2, step("open", error))
 #define ctf_stream_append(stream, span, error) \
-	(called("stream(%zu)\n", (span)->size), step("stream", error))
-#define ctf_stream_records(stream) ((void)(stream), records)
+	(called("stream(%zu)\n", (span)->size), appended += records, step("stream", error))
+#define ctf_stream_records(stream) ((void)(stream), appended)
+#define wire_deadline(after) (now + (after))
 #define ctf_writer_close(writer, error) ((void)(writer), step("close", error))
 #include "recorder/rotation/snapshot.c"
 #undef mmap
@@ -307,6 +311,7 @@ static void test_copies(void **unused)
 	static const char faster[] =
 			"report(1, ring flight_0 of process 90 (p) was overwritten faster than it could be read\nuse a larger `--buffer-size`)\n";
 	struct ctf_span packet;
+	struct ring_span span = {0};
 	struct snapshot_ring_copy copy = {0};
 
 	(void)unused;
@@ -315,24 +320,30 @@ static void test_copies(void **unused)
 	assert_called("mmap(100)\n");
 	for (int i = 0; i < 20; i++)
 		results[i] = -EAGAIN;
-	assert_int_equal(copy_ring(session, &instances[0], 1, 0, &copy, &packet), 0);
+	assert_int_equal(copy_ring(session, &instances[0], 1, 0, &copy, &span, &packet), 0);
 	assert_called(faster);
 	assert_int_equal(nr_results, 20);
 	/* The last attempt succeeds. */
 	nr_results = 1;
-	assert_int_equal(copy_ring(session, &instances[0], 1, 0, &copy, &packet), 1);
+	span.size = 0;
+	assert_int_equal(copy_ring(session, &instances[0], 1, 0, &copy, &span, &packet), 1);
 	assert_true(packet.size == 200 && packet.records == copy.buffer);
 	assert_called("");
+	/* What follows. */
+	assert_int_equal(copy_ring(session, &instances[0], 1, 0, &copy, &span, &packet), 1);
+	assert_called("after(200)\n");
+	span.size = 0;
 	nr_results = 0;
 	results[0] = 0;
-	assert_int_equal(copy_ring(session, &instances[0], 1, 1, &copy, &packet), 0);
+	assert_int_equal(copy_ring(session, &instances[0], 1, 1, &copy, &span, &packet), 0);
 	assert_called("");
+	span.size = 0;
 	nr_results = 0;
 	results[0] = -EBADMSG;
-	assert_int_equal(copy_ring(session, &instances[0], 1, 1, &copy, &packet), 0);
+	assert_int_equal(copy_ring(session, &instances[0], 1, 1, &copy, &span, &packet), 0);
 	assert_called("damage(1 1)\n");
 	each[0][1][1].damaged = true;
-	assert_int_equal(copy_ring(session, &instances[0], 1, 1, &copy, &packet), 0);
+	assert_int_equal(copy_ring(session, &instances[0], 1, 1, &copy, &span, &packet), 0);
 	assert_called("");
 	snapshot_copy_free(&copy);
 	assert_true(!copy.buffer && !copy.size && !nr_mapped);
@@ -453,6 +464,112 @@ static void test_failed_make(void **unused)
 	*calls = '\0';
 }
 
+/* ---- with a state dump ---- */
+
+#define FOLLOWING(stream, size) "after(" size ")\ndescribe\nstream(" stream ")\nstream\n"
+#define STATES                  \
+	FOLLOWING("200", "200") \
+	FOLLOWING("201", "201") FOLLOWING("300", "300") FOLLOWING("301", "301")
+#define WITHOUT                                                                                   \
+	"report(1, the snapshot has no state dump of 1 processes: too many files would be open\n" \
+	"raise the limit of open files with `ulimit -n`)\n"
+
+/* The first phase describes the events for each ring, because the process may describe more. */
+static const char first_phase[] = "drain(1)\nmmap(1000)\ncreate(p-70-1)\ndescribe\n" STREAM("1",
+		"0",
+		"200") "describe\n" STREAM("1", "1", "201") "mmap(2000)\ndescribe\n" STREAM("2",
+		"0", "300") "describe\n" STREAM("2", "1", "301") "drain(2)\n";
+
+static void test_state(void **unused)
+{
+	(void)unused;
+	assert_false(snapshot_finish(session, instances));
+	snapshot_begin(session, instances, 9);
+	assert_called(first_phase);
+	assert_true(session->snapshots.open && snapshot_files(session) == 9);
+	assert_int_equal(session->snapshots.nr, 0);
+	assert_true(!is_there("snapshot-1"));
+	/* A snapshot of a trigger does not disturb it. */
+	assert_int_equal(snapshot_make(session, NULL, "-x"), 1);
+	assert_true(snapshot_finish(session, instances));
+	assert_called(STATES "losses(51)\nlosses\nclose\n");
+	assert_true(is_there("snapshot-2") && !session->snapshots.open);
+	assert_int_equal(session->snapshots.last_recorded, 40);
+	assert_int_equal(snapshot_files(session), 0);
+	/* Nothing new in one ring. */
+	snapshot_begin(session, instances, 100);
+	assert_called(first_phase);
+	results[nr_results] = 0;
+	assert_true(snapshot_finish(session, instances));
+	assert_called("after(200)\n" FOLLOWING("201", "201") FOLLOWING("300", "300")
+					FOLLOWING("301", "301") "losses(51)\nlosses\nclose\n");
+	assert_int_equal(session->snapshots.last_recorded, 35);
+}
+
+static void test_state_ends(void **unused)
+{
+	(void)unused;
+	/* A process ends meanwhile: its rings are read now, and only once. */
+	snapshot_instance_ends(session, &instances[0]);
+	assert_called("");
+	snapshot_begin(session, instances, 9);
+	assert_called(first_phase);
+	snapshot_instance_ends(session, &instances[0]);
+	assert_called(STATES "losses(51)\nlosses\nclose\n");
+	snapshot_instance_ends(session, &instances[0]);
+	assert_true(snapshot_finish(session, instances));
+	assert_called("");
+	/* The time to wait, or the session, ends. */
+	for (int last = 0; last < 2; last++) {
+		snapshot_turn(session, instances, last);
+		snapshot_begin(session, instances, 9);
+		now += last ? 0 : LIMIT_STATE_REQUEST_MS - 1;
+		snapshot_turn(session, instances, false);
+		assert_true(session->snapshots.open);
+		now++;
+		snapshot_turn(session, instances, last);
+		assert_true(!session->snapshots.open);
+		assert_int_equal(session->snapshots.nr, last + 2);
+	}
+	/* A second request publishes the first. */
+	snapshot_begin(session, NULL, 9);
+	snapshot_begin(session, NULL, 9);
+	assert_int_equal(session->snapshots.nr, 4);
+	assert_true(snapshot_finish(session, NULL));
+	assert_int_equal(session->snapshots.nr, 5);
+	*calls = '\0';
+}
+
+static void test_failed_state(void **unused)
+{
+	(void)unused;
+	/* Too many files. */
+	snapshot_begin(session, instances, 8);
+	assert_true(strstr(calls, "losses(51)\nlosses\nclose\ndrain(2)\n" WITHOUT));
+	*calls = '\0';
+	assert_true(snapshot_finish(session, instances));
+	assert_called("");
+	assert_true(is_there("snapshot-1"));
+	/* In the first phase: nothing is added later. */
+	arm("stream", 0, -ENOSPC);
+	snapshot_begin(session, instances, 9);
+	*calls = '\0';
+	assert_true(snapshot_finish(session, instances));
+	assert_called("close\nfailure(-28)\nreport(1, the snapshot of process 90 (p) is not complete: stream failed)\n");
+	/* In the second phase: the first one is kept. */
+	snapshot_begin(session, instances, 9);
+	*calls = '\0';
+	arm("describe", 0, -EIO);
+	assert_true(snapshot_finish(session, instances));
+	assert_called("after(200)\ndescribe\nclose\nfailure(-5)\nreport(1, the snapshot of process 90 (p) is not complete: describe failed\nmend it)\n");
+	assert_int_equal(session->snapshots.last_recorded, 20);
+	arm("mkdir", 0, -EDQUOT);
+	snapshot_begin(session, instances, 9);
+	assert_true(!session->snapshots.open);
+	assert_int_equal(session->snapshots.error, -EDQUOT);
+	*calls = '\0';
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -463,6 +580,9 @@ int main(void)
 			TEST(test_copies),
 			TEST(test_make),
 			TEST(test_failed_make),
+			TEST(test_state),
+			TEST(test_state_ends),
+			TEST(test_failed_state),
 	};
 
 	alarm(50);

@@ -427,6 +427,79 @@ class Running(Case):
         self.assertEqual(sorted(self.counts("t")[program.pid]), list(range(10, 30)))
 
 
+    def snapshot(self, session):
+        """Takes a snapshot; returns its answer, the sequences of ticks by pid, and the names of the other events by pid."""
+        answer = self.ask("snapshot", session)
+        ticks, others = {}, {}
+        for name, pid, sequence in self.events(os.path.join(session, answer["path"])):
+            if name == "sided:tick":
+                ticks.setdefault(pid, []).append(sequence)
+                others.pop(pid, None)
+            else:
+                others.setdefault(pid, []).append(name)
+        return answer, ticks, others
+
+    def test_state_dumps_in_snapshots(self):
+        self.start_daemon()
+        self.ask("create", "s", output=os.path.join(self.dir, "s"))
+        self.ask("enable-channel", "s", channel="flight", mode="overwrite", buffer_size=65536)
+        self.ask("enable-event", "s", channel="flight", event=["sided:tick", "side:*"])
+        self.ask("start", "s")
+        programs = [Program(self), Program(self)]
+        # The state dump of the start is overwritten.
+        for program in programs:
+            program.fire(20_000)
+        for turn in range(3):
+            answer, ticks, others = self.snapshot("s")
+            self.assertEqual(answer["pending"], [])
+            for program in programs:
+                # Each tick once, up to the last one; then the state.
+                sequences = ticks[program.pid]
+                self.assertEqual(sequences, list(range(sequences[0], 20_000 + 10 * turn)))
+                self.assertGreater(len(sequences), 1000)
+                self.assertEqual(others[program.pid].count("side:statedump_end"), 1, others)
+                self.assertIn("side:library_load", others[program.pid])
+                program.fire(10)
+        # A program that is stopped has no state, and its ticks.
+        self.stop_process(programs[0].pid)
+        answer, ticks, others = self.snapshot("s")
+        self.assertEqual([process["pid"] for process in answer["pending"]], [programs[0].pid])
+        self.assertEqual([ticks[program.pid][-1] for program in programs], [20_029] * 2)
+        self.assertEqual(list(others), [programs[1].pid])
+        self.go_on(programs[0].pid)
+        # A session that is stopped requests no state dump: the last one is still there.
+        self.ask("stop", "s")
+        answer, ticks, others = self.snapshot("s")
+        self.assertEqual((answer["pending"], others[programs[1].pid].count("side:statedump_end")), ([], 1))
+        self.ask("destroy", "s")
+        self.assert_once("s")
+
+    def assert_once(self, session):
+        """`side view` of all snapshots together shows each tick once."""
+        view = subprocess.run([os.environ["SIDE"], "view", "--json", os.path.join(self.dir, session)], stdout=subprocess.PIPE,
+                              text=True, check=True, timeout=harness.TIMEOUT)
+        events = [event for event in map(json.loads, view.stdout.splitlines()) if event["type"] == "event"]
+        ticks = [(event["vpid"], event["fields"]["sequence"]) for event in events if event["event"] == "sided:tick"]
+        self.assertGreater(len(ticks), 2000)
+        self.assertEqual(len(ticks), len(set(ticks)))
+
+    def test_state_dumps_of_processes_that_end(self):
+        """Programs end while snapshots are taken: each snapshot has each tick at most once."""
+        self.start_daemon()
+        self.ask("create", "s", output=os.path.join(self.dir, "s"))
+        self.ask("enable-channel", "s", channel="flight", mode="overwrite", buffer_size=65536)
+        self.ask("enable-event", "s", channel="flight", event=["sided:tick", "side:*"])
+        self.ask("start", "s")
+        program, seen = Program(self), 0
+        for _ in range(10):
+            program.send_word("fork", 5000)
+            _, ticks, _ = self.snapshot("s")
+            for pid, sequences in ticks.items():
+                self.assertEqual(sequences, list(range(sequences[0], sequences[-1] + 1)), pid)
+                seen += 1
+        self.assertGreater(seen, 0)
+        self.ask("destroy", "s")
+
     def test_clear(self):
         """Earlier events are removed, and all later ones are there; also those of exited programs."""
         self.start_daemon()

@@ -807,6 +807,7 @@ const struct option table_plain_options[] = { SESSION_OPTION, DAEMON_OPTIONS, EN
 
 const char *const table_snapshot_paragraphs[] = {
 	"Writes what the rings of a session hold now as a trace of its own, and prints its directory. "
+	"The programs add a state dump, such as the list of their libraries. "
 	"The session continues. "
 	"Useful for channels with `--mode overwrite`.",
 	NULL,

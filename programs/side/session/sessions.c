@@ -14,6 +14,7 @@
 #include "request.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <json-c/json.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -273,6 +274,20 @@ static void sessions_print_snapshot(const char *name, struct json_object *answer
 		sessions_print_path(answer);
 }
 
+/* A snapshot is complete without the states of programs that are stopped. */
+static void sessions_print_missing_states(struct json_object *answer)
+{
+	struct json_object *pending = ask_list(answer, "pending");
+
+	for (size_t i = 0; pending && i < json_object_array_length(pending); i++) {
+		struct json_object *process = json_object_array_get_idx(pending, i);
+
+		message_note("the snapshot has no state dump of %s (process %" PRIu64 "): %s",
+				ask_text(process, "name"), ask_number(process, "pid"),
+				ask_text(process, "why"));
+	}
+}
+
 static void sessions_print_recording(const char *name, struct json_object *answer)
 {
 	sessions_print_output("records; view it with", name, answer);
@@ -424,7 +439,9 @@ static int sessions_request_one(struct ask *ask, const struct parsed *parsed, co
 	sessions_explain_events(parsed, answer);
 	if (parsed->verb->id == VERB_DESTROY && !status)
 		status = sessions_sent_status(parsed, answer);
-	if (ask_pending(answer) && !status)
+	if (parsed->verb->id == VERB_SNAPSHOT)
+		sessions_print_missing_states(answer);
+	else if (ask_pending(answer) && !status)
 		status = COMMAND_PENDING;
 	json_object_put(answer);
 	return status;

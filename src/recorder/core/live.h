@@ -144,7 +144,14 @@ bool session_is_active(const struct session *session);
 int session_flush(struct session *session, unsigned int timeout_ms);
 
 /*
- * Writes a snapshot of the overwrite rings to OUT/snapshot-<n>/. Returns -EINVAL if there is no
+ * Copies the overwrite rings for a snapshot, and requests a state dump with the new generation. When
+ * the programs have it, session_snapshot() adds the state. Returns as session_snapshot().
+ */
+int session_begin_snapshot(
+		struct session *session, unsigned int timeout_ms, uint64_t *ret_generation);
+/*
+ * Writes a snapshot of the overwrite rings to OUT/snapshot-<n>/, or finishes the one that was begun.
+ * Returns -EINVAL if there is no
  * such ring, or -ETIMEDOUT if it will be written later. Output: `*ret_number` of snapshots now, and
  * `name` and number of records of the last one.
  */

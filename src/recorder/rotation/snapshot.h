@@ -16,11 +16,14 @@
 
 struct instance;
 struct session;
+struct snapshot;
 
 struct session_snapshots {
 	atomic_uint wanted;
-	uint32_t nr; /* snapshots made (lock) */
-	int error;   /* result of the last attempt: 0 or a negative errno (lock) */
+	atomic_uint begins_wanted; /* first phases of snapshots with a state dump */
+	struct snapshot *open;     /* one between both phases (drain thread) */
+	uint32_t nr;               /* snapshots made (lock) */
+	int error;                 /* result of the last attempt: 0 or a negative errno (lock) */
 	char first[SESSION_SNAPSHOT_NAME_MAX]; /* names; "": none (lock) */
 	char last[SESSION_SNAPSHOT_NAME_MAX];
 	_Atomic uint64_t recorded; /* records in all snapshots; an event can be in several */
@@ -33,6 +36,18 @@ struct session_snapshots {
  * `suffix`, which can be "". Returns the number, or 0 on failure.
  */
 uint32_t snapshot_make(struct session *session, struct instance *active, const char *suffix);
+/*
+ * A snapshot with a state dump: snapshot_begin() copies the rings. When the programs have recorded
+ * their state, snapshot_finish() adds what they recorded since then, and gives the directory its
+ * name. It returns false if no snapshot was begun. snapshot_turn() finishes one that waits too long;
+ * `last`: in any case. Meanwhile it has up to `max_files` open files; snapshot_files() counts them.
+ */
+void snapshot_begin(struct session *session, struct instance *active, uint32_t max_files);
+uint32_t snapshot_files(const struct session *session);
+bool snapshot_finish(struct session *session, struct instance *active);
+void snapshot_turn(struct session *session, struct instance *active, bool last);
+/* Call before the rings of an ended instance are freed: adds them to the snapshot that was begun. */
+void snapshot_instance_ends(struct session *session, struct instance *instance);
 /*
  * Writes the windows of an ended instance's overwrite rings to its trace. Returns false if the disk
  * is full; then call it again.

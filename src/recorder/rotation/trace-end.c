@@ -78,6 +78,7 @@ bool trace_end(struct session *session, struct instance *instance)
 	trigger_count(session, instance);
 	for (round = 0; round < DRAIN_ROUNDS_MAX && trace_drain(session, instance); round++)
 		;
+	snapshot_instance_ends(session, instance);
 	if (full_waits(session) || !snapshot_end(session, instance) ||
 			!losses_end(session, instance))
 		return false;
