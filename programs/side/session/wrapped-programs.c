@@ -34,18 +34,20 @@ static const struct wrapped_refusal {
 } wrapped_refusals[WRAPPER_STATE_NR] = {
 		[WRAPPER_STATE_NO_FILE] =
 				{"the agent was loaded from memory, so no wrapper library is beside it",
-						"`side attach -w` loads the wrapper from memory, too"},
+						"`side attach -w` loads the wrapper from memory, too",
+						NULL},
 		[WRAPPER_STATE_CHANGED] =
 				{"the path of its agent leads to another file now, or to none",
-						"restart the program"},
+						"restart the program", NULL},
 		[WRAPPER_STATE_LOADER] = {"its loader refuses the wrapper library",
-				"`SIDE_DEBUG=1` in the environment of the program prints the reason"},
+				"`SIDE_DEBUG=1` in the environment of the program prints the reason",
+				NULL},
 		[WRAPPER_STATE_FORKED] =
 				{"it is a forked child, in which the agent must not load a library",
 						NULL, "loads it there"},
 		[WRAPPER_STATE_REFUSED] =
 				{"its agent and the wrapper library are of different releases",
-						"restart the program"},
+						"restart the program", NULL},
 };
 
 static void wrapped_note(const char *session, enum wrapped_library library,
