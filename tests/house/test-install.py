@@ -28,7 +28,7 @@ values = {o["name"]: o["value"] for o in options}
 prefix = root + values["prefix"]
 libdir = os.path.join(prefix, values["libdir"])
 
-for name in ("libside.so.0", "libside.so", "libside.a", "libside-agent.so", "libside-early.so", "libside-kernel.so", "libside-console-tracer.so.0",
+for name in ("libside.so.0", "libside.so", "libside.a", "libside-agent.so", "libside-kernel.so", "libside-console-tracer.so.0",
              "libside-wrap-libc.so", "libside-wrap-pthread.so", "pkgconfig/libside.pc",
              "pkgconfig/libside-console-tracer.pc",
              os.path.join(prefix, "lib/cmake/libside/libsideConfig.cmake")):

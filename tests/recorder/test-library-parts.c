@@ -273,25 +273,6 @@ static void test_loaders(void **state)
 	*calls = '\0';
 }
 
-/* The library of the early start comes after the agent, which it starts. */
-static void test_early(void **state)
-{
-	const struct session_options options = {.early = true};
-	char lists[64];
-
-	(void)state;
-	(void)snprintf(lists, sizeof(lists), "%s", in_work("one"));
-	list_variable = lists;
-	make("one/libside-agent.so");
-	free(session_of_test.spawn.preload);
-	assert_int_equal(libraries_find(&session_of_test, &options, &the_error), -ENOENT);
-	make("one/libside-early.so");
-	free(session_of_test.spawn.preload);
-	assert_int_equal(libraries_find(&session_of_test, &options, &the_error), 0);
-	check_preload("%/one/libside-agent.so:%/one/libside-early.so");
-	*calls = '\0';
-}
-
 static void test_refused(void **state)
 {
 	static const char letters[] =
@@ -353,7 +334,6 @@ int main(void)
 			cmocka_unit_test_setup(test_find, begin),
 			cmocka_unit_test_setup(test_beside, begin),
 			cmocka_unit_test_setup(test_loaders, begin),
-			cmocka_unit_test_setup(test_early, begin),
 			cmocka_unit_test_setup(test_refused, begin),
 	};
 	int ret;

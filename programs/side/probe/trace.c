@@ -60,7 +60,6 @@ struct tracing {
 	bool accepts_pending; /* `--pending` */
 	bool follows_exec;    /* `--follow-exec` */
 	bool is_pending;      /* the program may load a library of a spec later */
-	bool probes_start;    /* side's own constructors call functions that have probes */
 	struct trace_loaded loaded;
 };
 
@@ -121,45 +120,6 @@ static int trace_add_pattern(struct tracing *tracing, const char *provider, cons
 	return COMMAND_DONE;
 }
 
-/*
- * If the agent starts first, constructors of side run with the probes set. They call only functions
- * of these libraries, whose calls would be recorded as calls of the program.
- */
-static const char *const trace_start_libraries[] = {
-		"libc.so.6", "ld-linux-x86-64.so.2", "libside.so.0", "libside-agent.so"};
-
-static bool trace_probes_start(const struct probe_table *table)
-{
-	for (uint32_t i = 0; i < probe_table_nr_modules(table); i++) {
-		struct probe_table_module module;
-
-		probe_table_module(table, i, &module);
-		for (size_t j = 0;
-				j < sizeof(trace_start_libraries) / sizeof(*trace_start_libraries);
-				j++)
-			if (!strcmp(module.name, trace_start_libraries[j]))
-				return true;
-	}
-	return false;
-}
-
-/* Whether a table that is made while the program loads libraries may have such probes. */
-static bool trace_may_probe_start(const struct tracing *tracing)
-{
-	bool may = tracing->probes_start;
-
-	for (size_t i = 0; i < tracing->nr_specs && !may; i++) {
-		char *library = resolve_library(&tracing->specs[i].spec);
-
-		for (size_t j = 0; library &&
-				j < sizeof(trace_start_libraries) / sizeof(*trace_start_libraries);
-				j++)
-			may |= resolve_is_library(trace_start_libraries[j], library);
-		free(library);
-	}
-	return may;
-}
-
 static int trace_add_events(struct tracing *tracing, int table)
 {
 	struct probe_table_view view;
@@ -167,7 +127,6 @@ static int trace_add_events(struct tracing *tracing, int table)
 
 	if (status)
 		return status;
-	tracing->probes_start |= trace_probes_start(&view.table);
 	/*
 	 * With an event for each function, one pattern for the provider is enough: the provider is
 	 * side's own.
@@ -635,7 +594,6 @@ static int trace_start_program(
 			.output = parsed->options.record.output,
 			.force = parsed->options.record.force,
 			.wait_all = parsed->options.record.wait_all,
-			.early = !trace_may_probe_start(tracing),
 			.channels = channels.items,
 			.nr_channels = nr_channels,
 			.probes = tracing->tables,

@@ -182,26 +182,17 @@ static int patch_unwinder_add_object(struct dl_phdr_info *object, size_t size, v
 }
 
 /*
- * dlopen() would run the constructors of a library that the program needs, and even that of the C
- * library, before the loader does (early.c of the agent). So it is only for a library that the
- * program has opened itself. It uses the path of the loaded library: for a name that the loader does
- * not know, it would search the disk.
+ * Uses the path of the loaded library: for a name that the loader does not know, it would search
+ * the disk.
  */
 static bool patch_unwinder_find_functions(void)
 {
-	static const char name[] = "_U_dyn_register";
-	void *library = NULL, *function = NULL;
+	void *library = NULL, *function;
 
-	if (!register_function && *path) {
-		function = dlsym(RTLD_DEFAULT, name);
-		if (!function) {
-			(void)dlerror(); /* must not appear as an error of the program */
-			library = dlopen(path, RTLD_NOLOAD | RTLD_LAZY);
-		}
-	}
+	if (!register_function && *path)
+		library = dlopen(path, RTLD_NOLOAD | RTLD_LAZY);
 	*path = 0;
-	if (library)
-		function = dlsym(library, name);
+	function = library ? dlsym(library, "_U_dyn_register") : NULL;
 	if (function)
 		/* Relaxed: the loader has initialized it. Read by patch_unwinders_notify(). */
 		__atomic_store_n(&register_function, function, __ATOMIC_RELAXED);

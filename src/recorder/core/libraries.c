@@ -271,9 +271,9 @@ static int add_existing(char **preload, const char *existing, struct error *erro
 	return 0;
 }
 
-/* Builds the value of LD_PRELOAD: the agent, its early start, the wrappers, the user's libraries. */
-static int libraries_make_preload(const char *const *wrappers, size_t nr, bool early,
-		char **ret_preload, struct error *error)
+/* Builds the value of LD_PRELOAD: the agent, the wrappers, the user's libraries. */
+static int libraries_make_preload(
+		const char *const *wrappers, size_t nr, char **ret_preload, struct error *error)
 {
 	const char *existing = getenv("LD_PRELOAD");
 	char file[96];
@@ -284,8 +284,6 @@ static int libraries_make_preload(const char *const *wrappers, size_t nr, bool e
 	if (!*ret_preload)
 		return error_set_no_memory(error);
 	ret = add_preload(ret_preload, existing, NULL, "libside-agent.so", error);
-	if (!ret && early)
-		ret = add_preload(ret_preload, existing, NULL, "libside-early.so", error);
 	for (size_t i = 0; i < nr && !ret; i++) {
 		if (!is_wrapper_name(wrappers[i]))
 			return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
@@ -302,15 +300,15 @@ static int libraries_make_preload(const char *const *wrappers, size_t nr, bool e
 int libraries_find(
 		struct session *session, const struct session_options *options, struct error *error)
 {
-	return libraries_make_preload(options->wrappers, options->nr_wrappers, options->early,
-			&session->spawn.preload, error);
+	return libraries_make_preload(
+			options->wrappers, options->nr_wrappers, &session->spawn.preload, error);
 }
 
 int libraries_preload(
 		const char *const *wrappers, size_t nr, char **ret_preload, struct error *error)
 {
 	char *preload;
-	int ret = libraries_make_preload(wrappers, nr, false, &preload, error);
+	int ret = libraries_make_preload(wrappers, nr, &preload, error);
 
 	if (ret)
 		free(preload);

@@ -210,7 +210,6 @@ struct session_options {
 	const char *buffers; /* directory for the rings' memory; NULL: rings are in no file */
 	const char *const *wrappers; /* "libc" loads libside-wrap-libc.so */
 	size_t nr_wrappers;
-	bool early; /* agents start before the constructors of the libraries that a program needs */
 	const char *const *environment; /* "NAME=VALUE" added to COMMAND's environment */
 	size_t nr_environment;
 	bool wait_all; /* continue until all processes that the command left behind have exited */

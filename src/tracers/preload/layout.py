@@ -15,7 +15,7 @@ WORDS_32 = ("lib/i386-linux-gnu", "lib32")
 CHECK = "side-preload/libside-preload-64.so"
 SYSTEM, SYSTEM_32 = "libside-system.so", "libside-system-32.so"
 EMPTY = "libside-preload-empty.so"
-FILES = ("libside-agent.so", "libside-early.so", "libside-wrap-libc.so", "libside-wrap-pthread.so")
+FILES = ("libside-agent.so", "libside-wrap-libc.so", "libside-wrap-pthread.so")
 
 
 def link(target, at):
@@ -39,7 +39,7 @@ def main():
         link(os.path.join(os.path.dirname(shim_32), SYSTEM_32), os.path.join(top, SYSTEM_32))
     link(os.path.join(os.path.dirname(shim_64), SYSTEM), os.path.join(top, SYSTEM))
     # Each module builds its libraries in its own directory.
-    for name in FILES[2:]:
+    for name in FILES[1:]:
         link(os.path.join(libraries, "../wrap", name), os.path.join(libraries, name))
         link(os.path.join(os.path.dirname(shim_64), EMPTY), os.path.join(top, EMPTY))
         link(shim_64, os.path.join(libraries, CHECK))

@@ -35,8 +35,8 @@ static char exec_preload[EXEC_PRELOAD_MAX];
 
 static bool exec_is_own_library(const char *path, size_t size)
 {
-	static const char *const names[] = {"libside-agent.so", "libside-early.so", "libside-wrap-",
-			"libside-preload-"};
+	static const char *const names[] = {
+			"libside-agent.so", "libside-wrap-", "libside-preload-"};
 	size_t base = size;
 
 	while (base && path[base - 1] != '/')
