@@ -32,7 +32,7 @@ OTHERS = {"side_agent_lost", "side_agent_on_change", "side_agent_replay",  # cou
           "side_agent_own_begin", "side_agent_own_end", "side_agent_own_thread", "side_wrap_own_libc", "side_wrap_own_pthread",
           "side_wrap_pass_pthread",  # mark the calling thread
           "side_probe_kept", "side_probe_pads", "side_probe_traps",  # numbers for tests and debuggers
-          "side_kernel_table_0"}  # data
+          "side_agent_wrappers", "side_kernel_table_0"}  # data
 PATHS = {"SIDE_AGENT_SOCKET": "agents.sock", "SIDE_BOOT": "boot.conf", "SIDE_USER_EVENTS": "boot.conf"}
 SPECIAL = {"SIDE_CONTROL": ["sync", "thread", "signal:USR1", "off"], "SIDE_RCU": ["fence"], "SIDE_USER_EVENTS": ["all"],
            "SIDE_USER_EVENTS_ENCODING": ["native", "bogus"], "SIDE_TIMEOUT_FACTOR": ["3600"], "SIDE_PATIENCE": ["3600"]}
