@@ -418,7 +418,7 @@ static void test_verbs(void)
 		unsigned int limit_ms;
 		bool pokes;
 	} verbs_of_all[] = {{"statedump", 30000, true}, {"rotate", 60000, false},
-			{"clear", 60000, false}, {"snapshot", 60000, false}};
+			{"clear", 60000, false}};
 	char expected[200];
 
 	start();
@@ -708,6 +708,41 @@ static void test_waiting_twice(void)
 	stop();
 }
 
+#define PICTURE(serial)                                                                           \
+	"{\"ok\":true,\"path\":\"snapshot-" serial                                                \
+	"\",\"programs\":0,\"changed\":true,\"session\":\"one\",\"generation\":9,\"pending\":[]," \
+	"\"unchanged\":[]}"
+
+/* The programs record their state between both requests. */
+static void test_snapshot(void)
+{
+	uint64_t serial;
+
+	start();
+	serial = the_daemon.serial;
+	ask_one("snapshot", "");
+	check_request("{\"verb\":\"snapshot-begin\"}", 60000);
+	answer("{\"ok\":true,\"generation\":9}");
+	CHECK(one()->generation == 9 && the_daemon.serial == serial + 1);
+	check_request("{\"verb\":\"snapshot\"}", 60000);
+	answer("{\"ok\":true,\"path\":\"snapshot-1\"}");
+	check_heard(PICTURE("1"));
+	/* There is no channel for it. */
+	ask_one("snapshot", "");
+	check_request("{\"verb\":\"snapshot-begin\"}", 60000);
+	answer(BAD);
+	check_answer(hear(client), "busy", "no good", "wait");
+	CHECK(!one()->operation && the_daemon.serial == serial + 1);
+	/* No program of a stopped session records a state. */
+	one()->active = false;
+	ask_one("snapshot", "");
+	check_request("{\"verb\":\"snapshot\"}", 60000);
+	answer("{\"ok\":true,\"path\":\"snapshot-2\"}");
+	json_object_put(hear(client));
+	CHECK(the_daemon.serial == serial + 1);
+	stop();
+}
+
 /* ---- the queue of a session, and its end ---- */
 
 static void test_queue(void)
@@ -901,7 +936,7 @@ static void test_silent(void)
 
 	start();
 	ask_one("snapshot", "");
-	check_request("{\"verb\":\"snapshot\"}", 60000);
+	check_request("{\"verb\":\"snapshot-begin\"}", 60000);
 	pass_time(59999);
 	CHECK(worker_is_ready(one()) && !nr_pidfd_kills);
 	pass_time(1);
@@ -1346,9 +1381,10 @@ static void test_top(void)
 int main(int argc, char **argv)
 {
 	static void (*const tests[])(void) = {test_start, test_failed_start, test_verbs, test_stop,
-			test_changes, test_waiting, test_waiting_twice, test_queue, test_destroy,
-			test_spooled, test_deaths, test_silent, test_spawns, test_passed,
-			test_missed, test_refused_calls, test_no_memory, test_status, test_top};
+			test_snapshot, test_changes, test_waiting, test_waiting_twice, test_queue,
+			test_destroy, test_spooled, test_deaths, test_silent, test_spawns,
+			test_passed, test_missed, test_refused_calls, test_no_memory, test_status,
+			test_top};
 	struct resources before;
 
 	(void)argv;
