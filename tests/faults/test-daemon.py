@@ -221,8 +221,8 @@ def run(daemon):
     # Twice: the first run allocates what the daemon keeps.
     learn(daemon)
     wanted, sites = learn(daemon)
-    # Its sockets listen for clients and programs.
-    if not daemon.wait(lambda: (daemon.held()[0]["processes"], daemon.held()[0]["descriptor socket"]) == (0, 2)):
+    # Its sockets listen for clients and programs. With the right to attach on exec, there is a process for it, with a socket.
+    if not daemon.wait(lambda: (daemon.held()[0]["processes"], daemon.held()[0]["descriptor socket"] - 2) in ((0, 0), (1, 1))):
         daemon.report("before", f"the daemon holds {daemon.held()}")
     before, tried = daemon.held(), []
     for number in range(max(map(len, sites))):
