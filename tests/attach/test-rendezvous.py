@@ -84,7 +84,7 @@ class Rendezvous(Container, Daemon):
     def present(self):
         """The session has this many programs, which run and have reported what they record."""
         lines = self.side("status", "s").stdout.splitlines()
-        return sum(1 for line in lines if re.match(" +service +[0-9]+ +thread +[1-9]", line) and not line.endswith("ended"))
+        return sum(1 for line in lines if re.match(" +service +[0-9]+ +thread +(?:[a-z]+ +)?[1-9]", line) and not line.endswith("ended"))
 
     def kept_sockets(self):
         return [name for name in os.listdir(self.runtime + "/state") if name.startswith(".door-")]
