@@ -259,28 +259,6 @@ struct json_object *exec_attach_json(
 	return NULL;
 }
 
-bool exec_attach_add_to_probes(struct daemon *daemon, const struct session_entry *entry,
-		struct json_object *answer)
-{
-	struct json_object *probes, *exe;
-	size_t nr, i;
-
-	if (!json_object_object_get_ex(answer, "probes", &probes) ||
-			!json_object_is_type(probes, json_type_array))
-		return true;
-	nr = json_object_array_length(probes);
-	for (i = 0; i < nr; i++) {
-		struct json_object *probe = json_object_array_get_idx(probes, i);
-
-		if (json_object_object_get_ex(probe, "exe", &exe) &&
-				!json_put(probe, "exec",
-						exec_attach_json(daemon, entry,
-								json_object_get_string(exe))))
-			return false;
-	}
-	return true;
-}
-
 /* ---- start and end ---- */
 
 void exec_attach_open(struct daemon *daemon)

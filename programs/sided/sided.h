@@ -599,9 +599,6 @@ bool exec_attach_update(struct daemon *daemon);
  */
 struct json_object *exec_attach_json(
 		struct daemon *daemon, const struct session_entry *entry, const char *exe);
-/* Adds this state to each of the "probes" that has a file. Returns false if out of memory. */
-bool exec_attach_add_to_probes(struct daemon *daemon, const struct session_entry *entry,
-		struct json_object *answer);
 
 /* ---- exec-supervisor.c ---- */
 

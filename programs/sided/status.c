@@ -157,9 +157,12 @@ static void query_less(struct query *query)
 	object_close(query->daemon, &query->object);
 }
 
-/* Adds the reason to each probe that could not be resolved when its file was executed. */
-static bool sided_status_add_failures(const struct daemon *daemon,
-		const struct session_entry *entry, struct json_object *answer)
+/*
+ * Adds to each probe of a file what happened when it was executed: why the probe could not be
+ * resolved, and whether programs were attached to.
+ */
+static bool sided_status_add_execs(struct daemon *daemon, const struct session_entry *entry,
+		struct json_object *answer)
 {
 	struct json_object *probes, *exe;
 	size_t nr, i;
@@ -170,12 +173,14 @@ static bool sided_status_add_failures(const struct daemon *daemon,
 	nr = json_object_array_length(probes);
 	for (i = 0; i < nr; i++) {
 		struct json_object *probe = json_object_array_get_idx(probes, i);
-		const char *why;
+		const char *file, *why;
 
 		if (!json_object_object_get_ex(probe, "exe", &exe))
 			continue;
-		why = pending_failure(daemon, entry, json_object_get_string(exe));
-		if (why && !json_put_text(probe, "why", why))
+		file = json_object_get_string(exe);
+		why = pending_failure(daemon, entry, file);
+		if ((why && !json_put_text(probe, "why", why)) ||
+				!json_put(probe, "exec", exec_attach_json(daemon, entry, file)))
 			return false;
 	}
 	return true;
@@ -192,8 +197,9 @@ static void sided_status_merge_statistics(struct daemon *daemon, struct session_
 		if (!json_put_text(question->about, "error", error->text))
 			query->is_incomplete = true;
 	} else {
-		query->is_incomplete |= !sided_status_add_failures(daemon, entry, answer) ||
-				!exec_attach_add_to_probes(daemon, entry, answer);
+		/* The short form has no probes. */
+		if (query->whole)
+			query->is_incomplete |= !sided_status_add_execs(daemon, entry, answer);
 		json_object_object_foreach(answer, name, value)
 		{
 			bool is_long = json_object_is_type(value, json_type_array);

@@ -307,25 +307,13 @@ static int attach_exec_find_entry(struct attach_exec *attach)
 static uint64_t attach_exec_space_in(
 		const struct attach_exec *attach, const struct inject_mapping *mapping)
 {
-	struct inject_elf elf;
-	uint64_t bias, at = 0;
 	int file;
+	uint64_t at = inject_mapping_find_space(
+			&attach->target, mapping, attach->bytes.size, &file);
 
-	if (strcmp(mapping->access, "r-xp") != 0 || !mapping->inode)
-		return 0;
-	file = inject_mapping_open(&attach->target, mapping);
-	if (file < 0)
-		return 0;
-	if (!inject_elf_read(file, &elf)) {
-		at = inject_elf_find_space(&elf, attach->bytes.size);
-		if (at && inject_elf_bias(&elf, mapping->offset, mapping->begin, &bias))
-			at += bias;
-		else
-			at = 0;
-		inject_elf_free(&elf);
-	}
-	close(file);
-	return at >= mapping->begin && at + attach->bytes.size <= mapping->end ? at : 0;
+	if (at)
+		close(file);
+	return at;
 }
 
 /* Prefer the loader's pages: they are last in the list, and injection uses the first space. */

@@ -160,28 +160,44 @@ static bool attach_inject_is_unmodified(const struct injection *injection,
 	return !memcmp(here, there, size);
 }
 
-static uint64_t attach_inject_space_in(
-		struct injection *injection, const struct inject_mapping *mapping, bool clean)
+uint64_t inject_mapping_find_space(const struct inject_target *target,
+		const struct inject_mapping *mapping, size_t size, int *ret_file)
 {
 	struct inject_elf elf;
 	uint64_t bias, at = 0;
-	int fd;
+	int file;
 
 	if (strcmp(mapping->access, "r-xp") != 0 || !mapping->inode)
 		return 0;
-	fd = inject_mapping_open(&injection->target, mapping);
-	if (fd < 0)
+	file = inject_mapping_open(target, mapping);
+	if (file < 0)
 		return 0;
-	if (!inject_elf_read(fd, &elf)) {
-		at = inject_elf_find_space(&elf, injection->code.size);
+	if (!inject_elf_read(file, &elf)) {
+		at = inject_elf_find_space(&elf, size);
 		if (at && inject_elf_bias(&elf, mapping->offset, mapping->begin, &bias))
 			at += bias;
 		else
 			at = 0;
 		inject_elf_free(&elf);
 	}
-	if (at < mapping->begin || at + injection->code.size > mapping->end ||
-			attach_inject_is_unmodified(injection, mapping, fd, at) != clean)
+	if (at < mapping->begin || at + size > mapping->end) {
+		close(file);
+		return 0;
+	}
+	*ret_file = file;
+	return at;
+}
+
+static uint64_t attach_inject_space_in(
+		struct injection *injection, const struct inject_mapping *mapping, bool clean)
+{
+	int fd;
+	uint64_t at = inject_mapping_find_space(
+			&injection->target, mapping, injection->code.size, &fd);
+
+	if (!at)
+		return 0;
+	if (attach_inject_is_unmodified(injection, mapping, fd, at) != clean)
 		at = 0;
 	close(fd);
 	return at;

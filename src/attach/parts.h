@@ -111,6 +111,12 @@ const struct inject_mapping *inject_mapping_of(
 /* Open the file of a mapping, as the program sees it. Returns a descriptor or a negative errno. */
 int inject_mapping_open(const struct inject_target *target, const struct inject_mapping *mapping);
 /*
+ * Find unused bytes in this mapping of code. Returns their address, and the descriptor of the file,
+ * which the caller closes; or 0 and no descriptor. In inject.c.
+ */
+uint64_t inject_mapping_find_space(const struct inject_target *target,
+		const struct inject_mapping *mapping, size_t size, int *ret_file);
+/*
  * Read or write the program's memory. Return false with errno: ESRCH if the program has no memory
  * any more.
  */

@@ -50,10 +50,9 @@ struct drainer {
 	uint64_t round_begun; /* ticks at the start of the last round; 0: there was none */
 };
 
-/* Besides its streams, a trace has open: its metadata, its directory and the stream of losses. */
 static uint32_t files_of(const struct instance *instance)
 {
-	return instance->nr_streams + 3;
+	return instance->nr_streams + TRACE_FILES;
 }
 
 /* If out of memory, the rings are only scanned a few times a second. */

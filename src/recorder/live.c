@@ -317,22 +317,12 @@ int session_flush(struct session *session, unsigned int timeout_ms)
 	return wait_for_round(session, timeout_ms);
 }
 
-static bool has_flight_recorders(const struct session *session)
-{
-	uint32_t i;
-
-	for (i = 0; i < session->nr_channels; i++)
-		if (channel_overwrites(&session->channels[i]))
-			return true;
-	return false;
-}
-
 int session_begin_snapshot(
 		struct session *session, unsigned int timeout_ms, uint64_t *ret_generation)
 {
 	int ret;
 
-	if (!has_flight_recorders(session))
+	if (!channels_any_overwrites(session))
 		return -EINVAL;
 	drain_begin_snapshot(session);
 	ret = wait_for_round(session, timeout_ms);
@@ -345,7 +335,7 @@ int session_snapshot(struct session *session, unsigned int timeout_ms, uint32_t 
 {
 	int ret;
 
-	if (!has_flight_recorders(session))
+	if (!channels_any_overwrites(session))
 		return -EINVAL;
 	drain_snapshot(session);
 	ret = wait_for_round(session, timeout_ms);

@@ -32,15 +32,10 @@
 
 static void handle_snapshot(struct session *session)
 {
-	uint32_t i;
-
-	for (i = 0; i < session->nr_channels; i++) {
-		if (!channel_overwrites(&session->channels[i]))
-			continue;
+	if (channels_any_overwrites(session))
 		drain_snapshot(session);
-		return;
-	}
-	report(session, false, "cannot make a snapshot: no channel has `--mode overwrite`");
+	else
+		report(session, false, "cannot make a snapshot: no channel has `--mode overwrite`");
 }
 
 static void handle_signals(struct session *session)

@@ -493,8 +493,8 @@ static void test_requests(void **state)
 {
 	struct channel channels[2] = {{.mode = RING_MODE_OVERWRITE}, {.mode = RING_MODE_DISCARD}};
 	char name[SESSION_SNAPSHOT_NAME_MAX];
-	uint64_t recorded, generation = 0;
-	uint32_t number;
+	uint64_t recorded = 0, generation = 0;
+	uint32_t number = 0;
 
 	(void)state;
 	wait_result = -EIO;

@@ -651,3 +651,13 @@ void channels_report(struct session *session)
 		for (k = 0; k < session->channels[i].nr_rules; k++)
 			report_filter(session, &session->channels[i].rules[k]);
 }
+
+bool channels_any_overwrites(const struct session *session)
+{
+	uint32_t i;
+
+	for (i = 0; i < session->nr_channels; i++)
+		if (channel_overwrites(&session->channels[i]))
+			return true;
+	return false;
+}

@@ -97,4 +97,7 @@ static inline bool channel_overwrites(const struct channel *channel)
 	return channel->mode == RING_MODE_OVERWRITE;
 }
 
+/* True if one of the session's channels does. */
+bool channels_any_overwrites(const struct session *session);
+
 #endif

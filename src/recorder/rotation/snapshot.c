@@ -396,8 +396,7 @@ static void note_result(struct session *session, int ret)
 /* Closes the trace, or keeps it open for a state dump. */
 static void snapshot_store_trace(struct snapshot *snapshot, struct snapshot_trace *trace)
 {
-	/* Besides its streams, a trace has open: its metadata, its directory and its losses. */
-	uint32_t files = snapshot_count_rings(trace->instance) + 3;
+	uint32_t files = snapshot_count_rings(trace->instance) + TRACE_FILES;
 
 	if (!snapshot->until || files > snapshot->max_files - snapshot->files) {
 		snapshot->nr_without++;

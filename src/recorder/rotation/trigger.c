@@ -139,17 +139,13 @@ int trigger_take(
 		struct session *session, const struct session_options *options, struct error *error)
 {
 	struct triggers *triggers = &session->triggers;
-	bool overwrites = false;
-	uint32_t k;
 	size_t i;
 	int ret = 0;
 
 	triggers->max = options->snapshot_max ? options->snapshot_max : SESSION_SNAPSHOTS_DEFAULT;
 	if (!options->nr_snapshot_on)
 		return 0;
-	for (k = 0; k < session->nr_channels; k++)
-		overwrites |= channel_overwrites(&session->channels[k]);
-	if (!overwrites)
+	if (!channels_any_overwrites(session))
 		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"cannot use --snapshot-on: no channel has `--mode overwrite`");
 	triggers->list = calloc(options->nr_snapshot_on, sizeof(*triggers->list));

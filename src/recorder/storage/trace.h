@@ -16,6 +16,9 @@
 struct instance;
 struct session;
 
+/* Besides its streams, a trace has open: its metadata, its directory and the stream of losses. */
+#define TRACE_FILES 3
+
 /*
  * Functions of rotation/rotate.c that this module calls without depending on it. The drain thread
  * calls them, without the session's lock.
