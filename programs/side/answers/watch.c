@@ -91,11 +91,14 @@ static void watch_refuse(struct watch_recorder *recorder, const char *reason)
 }
 
 __attribute__((noreturn)) static void watch_execute(
-		const struct watch_recorder *recorder, char **args)
+		const struct watch_recorder *recorder, char **args, pid_t parent)
 {
 	/* Ctrl-C ends the screen; then this process's parent ends the recorder in order. */
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGINT);
+	/* It has ended before: no signal will come. */
+	if (getppid() != parent)
+		_exit(COMMAND_FAILED);
 	dup2(recorder->messages, STDERR_FILENO);
 	execv("/proc/self/exe", args);
 	_exit(COMMAND_FAILED);
@@ -105,12 +108,13 @@ static void watch_begin_recorder(struct watch *watch, struct watch_recorder *rec
 		const struct answer_options *options, const struct answer_plan *plan)
 {
 	char **args = answer_args(watch->parsed, options, plan, recorder->dir);
+	pid_t parent = getpid();
 
 	recorder->has_begun = true;
 	if (args)
 		recorder->pid = answer_fork(watch->before, recorder == watch->recorders);
 	if (args && !recorder->pid)
-		watch_execute(recorder, args);
+		watch_execute(recorder, args, parent);
 	helper_free(args);
 	if (recorder->pid <= 0)
 		watch_refuse(recorder, strerror(errno));
