@@ -40,8 +40,8 @@ static struct watched_constructor {
 } watched[CONSTRUCTORS_MAX];
 
 /* Of wrappers and of copies of libside. Entries stay. */
-#define NR_CONSTRUCTORS_CALLERS 2
-static constructors_function *callers[NR_CONSTRUCTORS_CALLERS];
+static constructors_function *callers[2];
+enum { nr_callers = sizeof(callers) / sizeof(*callers) };
 
 static void constructors_run(size_t which, int argc, char **argv, char **envp);
 
@@ -103,7 +103,7 @@ static void constructors_run(size_t which, int argc, char **argv, char **envp)
 			(void)constructors_write(library.entry, library.original, PROT_READ);
 		else
 			library.entry->d_un.d_ptr = library.original;
-		for (size_t i = 0; i < NR_CONSTRUCTORS_CALLERS && callers[i]; i++)
+		for (size_t i = 0; i < nr_callers && callers[i]; i++)
 			callers[i](library.base);
 	}
 	errno = saved_errno;
@@ -232,9 +232,9 @@ static void constructors_add_caller(constructors_function *before)
 {
 	size_t i = 0;
 
-	while (i < NR_CONSTRUCTORS_CALLERS && callers[i] && callers[i] != before)
+	while (i < nr_callers && callers[i] && callers[i] != before)
 		i++;
-	if (i < NR_CONSTRUCTORS_CALLERS)
+	if (i < nr_callers)
 		callers[i] = before;
 }
 
