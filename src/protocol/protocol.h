@@ -215,7 +215,7 @@ enum wire_config_flag {
 	WIRE_CONFIG_LIST_ONLY = 1 << 0, /* send every description, then exit before main() */
 	WIRE_CONFIG_UNCHANGED = 1 << 1, /* to REFRESH: no message follows, the rules stay valid */
 	WIRE_CONFIG_RETRY = 1 << 2,     /* a temporary refusal: try again later */
-	WIRE_CONFIG_LOADS = 1 << 3,     /* to HELLO: send LOADED when libraries are loaded */
+	WIRE_CONFIG_LOADS = 1 << 3,     /* send LOADED when libraries are loaded */
 };
 
 struct wire_config {

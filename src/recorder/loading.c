@@ -23,8 +23,11 @@
 
 bool loading_is_for(struct session *session, struct instance *instance)
 {
-	return session->loading.loads && session->mode == SESSION_RECORD &&
-			instance->sends_loaded && probes_select(session, instance);
+	const struct session_loads *loads = session->loading.loads;
+
+	return loads && (!loads->are_wanted || loads->are_wanted(loads->user)) &&
+			session->mode == SESSION_RECORD && instance->sends_loaded &&
+			probes_select(session, instance);
 }
 
 /* Returns true if the tables of a library of this connection are being made now. */

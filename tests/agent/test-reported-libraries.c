@@ -138,7 +138,7 @@ static int begin(void **state)
 static int end(void **state)
 {
 	(void)state;
-	probes_loaded_forget(&session_of_test);
+	agent_probes_forget_loaded(&session_of_test);
 	assert_null(session_of_test.loaded);
 	assert_int_equal(played.held, 0);
 	return 0;

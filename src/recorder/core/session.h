@@ -192,6 +192,8 @@ struct session_loads {
 	 */
 	size_t (*finish)(void *user, struct session_table *ret_tables, size_t capacity);
 	void *user;
+	/* Whether any probe is for libraries that are loaded later. NULL: always. */
+	bool (*are_wanted)(void *user);
 };
 
 struct session_options {

@@ -511,6 +511,15 @@ uint64_t agent_known_generation(const struct agent_session *session)
 	return session->incomplete || session->probes_due ? 0 : session->config.generation;
 }
 
+/* A changed session may have probes for libraries that it has not known before. */
+static void agent_exchange_take_loads(
+		struct agent_session *session, const struct wire_config *config)
+{
+	session->config.flags &= ~(uint32_t)WIRE_CONFIG_LOADS;
+	session->config.flags |= config->flags & WIRE_CONFIG_LOADS;
+	agent_probes_forget_loaded(session);
+}
+
 static int refresh_exchange(struct agent_session *session, struct agent_wanted *wanted,
 		void *message, struct agent_generation *generation)
 {
@@ -532,6 +541,8 @@ static int refresh_exchange(struct agent_session *session, struct agent_wanted *
 		session->config.generation = config.generation;
 		session->config.statedump = config.statedump;
 	}
+	if (!ret)
+		agent_exchange_take_loads(session, &config);
 	return ret;
 }
 

@@ -35,6 +35,8 @@ void agent_probes_update(struct agent_session *session, bool may_wait);
  */
 void agent_probes_note_missing(struct agent_session *session);
 void agent_probes_leave(struct agent_session *session);
+/* agent_probes_apply() reports all libraries to the session again that it has no table for. */
+void agent_probes_forget_loaded(struct agent_session *session);
 void agent_probes_apply(void);
 void agent_probes_answer(void);
 /*
@@ -52,8 +54,6 @@ bool agent_probes_due(void);
  * without the event lock, at a time when the loader's list is consistent. NULL: none does.
  */
 void agent_probes_watch_libraries(void (*changed)(void));
-/* Call `notify` likewise, but only while something else needs the loader's notification. */
-void agent_probes_on_libraries(void (*notify)(void));
 /* Without the event lock, where the loader may be asked: note which modules are loaded. */
 void agent_probes_rescan(void);
 /* Where the loader may be asked: libside's variables count as kept memory. */

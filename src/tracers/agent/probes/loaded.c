@@ -96,7 +96,7 @@ static void loaded_count(void *user, const struct base_library *library)
 	++*nr;
 }
 
-void probes_loaded_forget(struct agent_session *session)
+void agent_probes_forget_loaded(struct agent_session *session)
 {
 	if (session->loaded)
 		agent_pages_give(session->loaded, session->loaded->bytes);
@@ -134,7 +134,7 @@ static int loaded_report_part(struct agent_session *session, char *paths, bool *
 		agent_pages_give(scan.now, scan.now->bytes);
 		return ret;
 	}
-	probes_loaded_forget(session);
+	agent_probes_forget_loaded(session);
 	session->loaded = scan.now;
 	*ret_is_full = scan.is_full;
 	return scan.nr_paths ? agent_exchange_loaded(session, scan.paths, scan.nr_paths, scan.size)

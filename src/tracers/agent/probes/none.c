@@ -45,6 +45,11 @@ void side_agent_own_end(uint64_t before, int error)
 
 void side_agent_own_thread(void) {}
 
+void agent_probes_forget_loaded(struct agent_session *session)
+{
+	(void)session;
+}
+
 void agent_own_begin(struct agent_own *own)
 {
 	(void)own;
@@ -76,11 +81,6 @@ void agent_probes_rescan(void) {}
 void agent_probes_watch_libraries(void (*changed)(void))
 {
 	(void)changed;
-}
-
-void agent_probes_on_libraries(void (*notify)(void))
-{
-	(void)notify;
 }
 
 void agent_probes_count_libside(void) {}

@@ -58,7 +58,6 @@ static struct probes_table *ended; /* ended tables, whose specs are unlinked */
 
 static bool is_started;
 static void (*libraries_changed)(void); /* NULL: no wrapper is active */
-static void (*notify_libraries)(void);  /* set before the process has threads */
 /* patches do not match the requests yet, because the caller could not wait */
 static bool apply_due;
 static int start_error;
@@ -439,7 +438,7 @@ void agent_probes_leave(struct agent_session *session)
 		session->tables = table->next;
 		probes_table_end(table);
 	}
-	probes_loaded_forget(session);
+	agent_probes_forget_loaded(session);
 }
 
 /* ---- tables of all sessions ---- */
@@ -607,14 +606,7 @@ void agent_probes_libraries_changed(void)
 	changed = __atomic_load_n(&libraries_changed, __ATOMIC_ACQUIRE);
 	if (changed)
 		changed();
-	if (notify_libraries)
-		notify_libraries();
 	errno = saved_errno;
-}
-
-void agent_probes_on_libraries(void (*notify)(void))
-{
-	notify_libraries = notify;
 }
 
 /* Returns false if a thread loads a library now, and the probe for that must go. */

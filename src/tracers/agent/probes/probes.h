@@ -279,7 +279,6 @@ const struct side_event_description *probes_events_other(const struct probes_tab
  * session requests that. Returns true if it has sent new tables.
  */
 bool probes_loaded_report(struct agent_session *session);
-void probes_loaded_forget(struct agent_session *session);
 
 /* ---- sites.c ---- */
 
