@@ -339,6 +339,7 @@ struct control_options {
 	struct option_uses probes;
 	uint64_t pid; /* of the probed program; 0: not given */
 	const char *exe;
+	bool pending;
 	bool debuginfod;
 	struct global_arguments global;
 	bool kernel;  /* kernel events: kernel-session.c */

@@ -37,8 +37,13 @@ struct resolution {
 	struct session_entry *entry; /* a reference */
 	char *exe;
 	uint64_t generation;           /* of the session at the start */
-	char file[FILE_IDENTITY_SIZE]; /* the executed file */
-	char why[ERROR_TEXT_SIZE];
+	char file[FILE_IDENTITY_SIZE]; /* the executed file, or the library; "": not known */
+	/* Of a library, whose path is `exe`; 0: of a file that was executed. */
+	pid_t pid;                 /* that loads it */
+	uint64_t serial;           /* of the report */
+	uint64_t probes;           /* those that were looked for */
+	uint64_t ended_ns;         /* when side-more has ended */
+	char why[ERROR_TEXT_SIZE]; /* "": it has not failed */
 };
 
 static void pending_destroy(struct daemon *daemon, struct sided_object *object)
@@ -57,7 +62,8 @@ static void pending_remove(struct daemon *daemon, struct resolution *resolution)
 	while (*at != resolution)
 		at = &(*at)->next;
 	*at = resolution->next;
-	daemon->nr_resolutions--;
+	daemon->nr_resolutions -= !resolution->pid;
+	daemon->nr_loaded -= resolution->pid != 0;
 	loop_cancel(daemon, &resolution->timer);
 	if (resolution->watch.fd >= 0) {
 		syscall(SYS_pidfd_send_signal, resolution->watch.fd, SIGKILL, NULL, 0);
@@ -101,7 +107,9 @@ static struct resolution *pending_find_resolution(
 {
 	struct resolution *resolution = daemon->resolutions;
 
-	while (resolution && (resolution->entry != entry || strcmp(resolution->exe, exe) != 0))
+	while (resolution &&
+			(resolution->entry != entry || resolution->pid ||
+					strcmp(resolution->exe, exe) != 0))
 		resolution = resolution->next;
 	return resolution;
 }
@@ -166,12 +174,15 @@ void sided_execute_more(char **args)
 __attribute__((noreturn)) static void pending_execute(const struct daemon *daemon,
 		const struct resolution *resolution, const struct definition_probe *probe)
 {
+	char pid[16];
 	char *args[] = {(char[]){CONTROL_SET_PENDING}, (char[]){"enable-event"}, (char[]){"-s"},
 			resolution->entry->definition->name, (char[]){"--exe"}, resolution->exe,
-			(char[]){"*"}, daemon->system ? (char[]){"--system"} : NULL, NULL};
+			(char[]){"--pid"}, pid, (char[]){"*"},
+			daemon->system ? (char[]){"--system"} : NULL, NULL};
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	sigset_t none;
 
+	(void)snprintf(pid, sizeof(pid), "%d", (int)resolution->pid);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
@@ -184,7 +195,10 @@ __attribute__((noreturn)) static void pending_execute(const struct daemon *daemo
 	_exit(EXIT_FAILURE);
 }
 
-/* Reads the first message of side-more, as one line without the name of the program. */
+/*
+ * Reads the first message of side-more, as one line without the name of the program. For a library,
+ * there is none if it has no probes.
+ */
 static void pending_read_output(struct resolution *resolution)
 {
 	static const char prefix[] = "side: ";
@@ -197,7 +211,17 @@ static void pending_read_output(struct resolution *resolution)
 	if (!strncmp(begin, prefix, sizeof(prefix) - 1))
 		begin += sizeof(prefix) - 1;
 	snprintf(resolution->why, sizeof(resolution->why), "%s",
-			*begin ? begin : "the process that reads the file has ended");
+			*begin || resolution->pid ? begin
+						  : "the process that reads the file has ended");
+}
+
+static void pending_load_ended(struct daemon *daemon, struct resolution *resolution)
+{
+	pending_read_output(resolution);
+	close(resolution->output);
+	resolution->output = -1;
+	resolution->ended_ns = loop_now();
+	worker_continue_load(daemon, resolution->entry, resolution->serial);
 }
 
 static void pending_ended(struct daemon *daemon, struct sided_watch *watch, uint32_t events)
@@ -208,6 +232,10 @@ static void pending_ended(struct daemon *daemon, struct sided_watch *watch, uint
 	(void)events;
 	loop_cancel(daemon, &resolution->timer);
 	loop_unwatch(daemon, &resolution->watch);
+	if (resolution->pid) {
+		pending_load_ended(daemon, resolution);
+		return;
+	}
 	/* After a change, another process tries again: the rest can be probes of another user. */
 	if (entry->generation != resolution->generation ||
 			!pending_find(entry, resolution->exe, resolution->file)) {
@@ -264,33 +292,31 @@ static int pending_spawn(struct daemon *daemon, struct resolution *resolution,
 
 /* ---- programs ---- */
 
-/* Makes space for another one. Returns false if all of them run. */
-static bool pending_make_space(struct daemon *daemon)
+/* Makes space for another one. Returns false if all of them run. `pid`: as in struct resolution. */
+static bool pending_make_space(struct daemon *daemon, pid_t pid)
 {
 	struct resolution *resolution, *ended = NULL;
 
-	if (daemon->nr_resolutions < LIMIT_RESOLUTIONS)
+	if (pid ? daemon->nr_loaded < LIMIT_LOADED : daemon->nr_resolutions < LIMIT_RESOLUTIONS)
 		return true;
 	for (resolution = daemon->resolutions; resolution; resolution = resolution->next)
-		if (resolution->watch.fd < 0)
+		if (resolution->watch.fd < 0 && !resolution->pid == !pid)
 			ended = resolution;
 	if (ended)
 		pending_remove(daemon, ended);
 	return ended;
 }
 
-/* Returns true if side-more runs. */
-static bool pending_start(struct daemon *daemon, struct session_entry *entry,
-		const struct definition_probe *probe, const char *exe, const char *file)
+/* Returns NULL if there is no space, or if out of memory. `pid`: as in struct resolution. */
+static struct resolution *pending_add(struct daemon *daemon, struct session_entry *entry,
+		const char *exe, const char *file, pid_t pid)
 {
-	struct resolution *resolution;
-	int ret = -ENOMEM;
+	struct resolution *resolution = NULL;
 
-	if (!pending_make_space(daemon))
-		return false;
-	resolution = calloc(1, sizeof(*resolution));
+	if (pending_make_space(daemon, pid))
+		resolution = calloc(1, sizeof(*resolution));
 	if (!resolution)
-		return false;
+		return NULL;
 	object_init(&resolution->object, pending_destroy);
 	resolution->watch = (struct sided_watch){.fd = -1, .owner = &resolution->object};
 	resolution->timer.owner = &resolution->object;
@@ -298,16 +324,28 @@ static bool pending_start(struct daemon *daemon, struct session_entry *entry,
 	resolution->exe = strdup(exe);
 	snprintf(resolution->file, sizeof(resolution->file), "%s", file);
 	resolution->generation = entry->generation;
+	resolution->pid = pid;
 	ref_set(daemon, resolution->entry, entry);
 	resolution->next = daemon->resolutions;
 	daemon->resolutions = resolution;
-	daemon->nr_resolutions++;
+	daemon->nr_resolutions += !pid;
+	daemon->nr_loaded += pid != 0;
 	if (resolution->exe)
-		ret = pending_spawn(daemon, resolution, probe);
-	if (!ret)
-		return true;
-	log_about(daemon, entry->uid, "cannot set the probes of %s in session %s: %s", exe,
-			entry->definition->name, strerror(-ret));
+		return resolution;
+	pending_remove(daemon, resolution);
+	return NULL;
+}
+
+/* Returns true if side-more runs. Otherwise removes the resolution; it may be NULL. */
+static bool pending_run(struct daemon *daemon, struct resolution *resolution,
+		const struct definition_probe *probe)
+{
+	int ret = resolution ? pending_spawn(daemon, resolution, probe) : -ENOMEM;
+
+	if (!resolution || !ret)
+		return !ret;
+	log_about(daemon, resolution->entry->uid, "cannot set the probes of %s in session %s: %s",
+			resolution->exe, resolution->entry->definition->name, strerror(-ret));
 	pending_remove(daemon, resolution);
 	return false;
 }
@@ -333,7 +371,8 @@ static bool pending_begin_session(struct daemon *daemon, struct session_entry *e
 		return false;
 	if (resolution)
 		pending_remove(daemon, resolution);
-	return pending_start(daemon, entry, probe, program->exe, file);
+	resolution = pending_add(daemon, entry, program->exe, file, 0);
+	return pending_run(daemon, resolution, probe);
 }
 
 /* Most sessions have no such probe: then the process is not inspected. */
@@ -366,14 +405,135 @@ bool pending_delays(const struct daemon *daemon, const struct sided_program *pro
 
 	/* A probe that has its table by now is not pending, even if side-more still runs. */
 	while (resolution && program->exe &&
-			(resolution->watch.fd < 0 || strcmp(resolution->exe, program->exe) != 0 ||
+			(resolution->watch.fd < 0 || resolution->pid ||
+					strcmp(resolution->exe, program->exe) != 0 ||
 					!pending_find(resolution->entry, program->exe,
 							resolution->file)))
 		resolution = resolution->next;
 	return resolution && program->exe;
 }
 
+/* ---- libraries ---- */
+
+/* As pending_find(), for a library. Identifies the probes by a number. */
+static const struct definition_probe *pending_find_load(
+		const struct session_entry *entry, const char *path, uint64_t *ret_probes)
+{
+	const struct definition_probe *found = NULL;
+
+	*ret_probes = 0;
+	for (size_t i = 0; !entry->object.is_closed && i < entry->definition->nr_probes; i++) {
+		const struct definition_probe *probe = &entry->definition->probes[i];
+
+		if (!definition_probe_may_name(probe, path))
+			continue;
+		/* The number of a table is not used twice. */
+		*ret_probes = *ret_probes * 1000003 + probe->table;
+		if (!found || probe->target.of_user)
+			found = probe;
+	}
+	return found;
+}
+
+/*
+ * The file of a library, if the daemon may inspect it. The system's daemon must not wait for the
+ * file system of another user.
+ */
+static void pending_identify(
+		const struct daemon *daemon, const char *path, char ret_file[FILE_IDENTITY_SIZE])
+{
+	*ret_file = '\0';
+	if (!daemon->system)
+		(void)file_identity_of_path(path, ret_file);
+}
+
+/* True if side-more has read the library for these probes before. */
+static bool pending_has_read(struct daemon *daemon, const struct session_entry *entry,
+		const char *path, const char *file, uint64_t probes)
+{
+	const uint64_t now = loop_now();
+
+	for (const struct resolution *resolution = daemon->resolutions; resolution;
+			resolution = resolution->next) {
+		if (!resolution->pid || resolution->watch.fd >= 0 || resolution->entry != entry ||
+				resolution->probes != probes ||
+				strcmp(resolution->exe, path) != 0 ||
+				strcmp(resolution->file, file) != 0)
+			continue;
+		if (*file || now - resolution->ended_ns < LIMIT_LOADED_MS * UINT64_C(1000000))
+			return true;
+	}
+	return false;
+}
+
+/* A later result for the path replaces an earlier one. */
+static void pending_forget_load(
+		struct daemon *daemon, const struct session_entry *entry, const char *path)
+{
+	struct resolution *resolution = daemon->resolutions, *next;
+
+	for (; resolution; resolution = next) {
+		next = resolution->next;
+		if (resolution->pid && resolution->watch.fd < 0 && resolution->entry == entry &&
+				!strcmp(resolution->exe, path))
+			pending_remove(daemon, resolution);
+	}
+}
+
+/* Returns true if side-more runs. */
+static bool pending_start_load(struct daemon *daemon, struct session_entry *entry, pid_t pid,
+		const char *path, uint64_t serial)
+{
+	const struct definition_probe *probe;
+	struct resolution *resolution;
+	char file[FILE_IDENTITY_SIZE];
+	uint64_t probes;
+
+	probe = pending_find_load(entry, path, &probes);
+	if (!probe || pid <= 0)
+		return false;
+	pending_identify(daemon, path, file);
+	if (pending_has_read(daemon, entry, path, file, probes))
+		return false;
+	pending_forget_load(daemon, entry, path);
+	resolution = pending_add(daemon, entry, path, file, pid);
+	if (resolution) {
+		resolution->serial = serial;
+		resolution->probes = probes;
+	}
+	return pending_run(daemon, resolution, probe);
+}
+
+void pending_begin_load(
+		struct daemon *daemon, struct session_entry *entry, struct json_object *report)
+{
+	const char *path = "";
+	uint64_t pid = 0, serial = 0;
+	struct error error;
+
+	/* The session process reports paths of programs, and has checked that they begin with "/". */
+	if (json_number(report, "serial", UINT64_MAX, &serial, &error))
+		return;
+	if (json_text(report, "loaded", &path, &error) || !path || *path != '/' ||
+			json_number(report, "pid", INT32_MAX, &pid, &error) ||
+			!pending_start_load(daemon, entry, (pid_t)pid, path, serial))
+		worker_continue_load(daemon, entry, serial);
+}
+
 /* ---- status ---- */
+
+const char *pending_load_failure(const struct daemon *daemon, const struct session_entry *entry,
+		const struct definition_probe *probe)
+{
+	const struct resolution *resolution = daemon->resolutions;
+
+	while (resolution &&
+			(!resolution->pid || resolution->watch.fd >= 0 || !*resolution->why ||
+					resolution->entry != entry ||
+					!definition_probe_may_name(probe, resolution->exe)))
+		resolution = resolution->next;
+	return resolution ? resolution->why : NULL;
+}
 
 const char *pending_failure(
 		const struct daemon *daemon, const struct session_entry *entry, const char *exe)

@@ -16,6 +16,7 @@
 #include "base/io.h"
 #include "recorder/core/live.h"
 #include "recorder/core/probes.h"
+#include "sessions/definition-probe.h"
 #include "sessions/definition-probe-json.h"
 #include "sided.h"
 
@@ -190,6 +191,19 @@ bool probes_any(const struct probes *probes)
 	return probes->now.definition && probes->now.definition->nr_probes;
 }
 
+bool probes_may_name(const struct probes *probes, const char *path)
+{
+	const struct definition *definition = probes ? probes->now.definition : NULL;
+
+	for (size_t i = 0; definition && i < definition->nr_probes; i++) {
+		const struct definition_probe *probe = &definition->probes[i];
+
+		if (path ? definition_probe_may_name(probe, path) : probe->library != NULL)
+			return true;
+	}
+	return false;
+}
+
 /* Methods of probes that are set, in the order of enum wire_probe_state. */
 static const char *const method_names[WIRE_NR_PROBE_STATES] = {
 		[WIRE_PROBE_JUMP] = "jump",
@@ -299,6 +313,8 @@ static const char *session_probes_state(const struct probe_set *set,
 		has_table |= set->list[i].number == probe->table;
 	if (!has_table)
 		return probe->target.exe && !probe->table ? "pending" : "no table";
+	if (probe->is_unloaded && !definition_probe_is_loaded(set->definition, probe, NULL))
+		return "pending";
 	if (!probe_answers->active)
 		return "stopped";
 	for (i = 0; i < probe_answers->nr; i++)

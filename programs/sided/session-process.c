@@ -32,6 +32,7 @@
 struct recording {
 	struct session *session;
 	struct probes *probes; /* session-probes.c */
+	struct sided_loads *loads;
 	struct frame_in in;
 	struct frame_out out;
 	struct event_loop loop;
@@ -377,6 +378,7 @@ static int session_process_open(struct recording *recording,
 	if (!ret) {
 		view.options.output = opening->output;
 		view.options.probes = probes_list(recording->probes, &view.options.nr_probes);
+		view.options.loads = loads_use(recording->loads, recording->probes);
 		view.options.rounds = sender_rounds(recording->sender);
 		view.options.force = opening->again;
 		ret = session_open(&view.options, &live, &recording->session, error);
@@ -409,6 +411,10 @@ static int take_open(struct recording *recording, struct json_object *request,
 
 	recording->owner = opening.owned ? opening.owner.uid : geteuid();
 	lines_init(&recording->lines, recording->owner, LIMIT_LINES_OF_SESSION, 0, 0);
+	if (!ret)
+		recording->loads = loads_new(&recording->out);
+	if (!ret && !recording->loads)
+		ret = error_set_no_memory(error);
 	if (!ret)
 		ret = session_process_prepare(recording, &opening, error);
 	if (!ret)
@@ -729,16 +735,22 @@ static void answer_request(struct recording *recording, struct json_object *requ
 }
 
 /*
- * Adopts a connection that a program made at a rendezvous socket of the daemon. The daemon waits
- * for no answer.
+ * Takes a message for which the daemon waits for no answer: a connection that a program made at a
+ * rendezvous socket of the daemon, or the answer to a report of a library.
  */
-static bool session_process_adopt_connection(
+static bool session_process_take_notice(
 		struct recording *recording, struct json_object *request, struct error *error)
 {
 	const char *verb = NULL;
 	int fd;
 
-	if (json_text(request, "verb", &verb, error) || !verb || strcmp(verb, "connection") != 0)
+	if (json_text(request, "verb", &verb, error) || !verb)
+		return false;
+	if (!strcmp(verb, "loaded") && recording->loads) {
+		loads_continue(recording->loads, request);
+		return true;
+	}
+	if (strcmp(verb, "connection") != 0)
 		return false;
 	fd = frame_take_fd(&recording->in);
 	if (fd >= 0 && recording->session)
@@ -759,7 +771,7 @@ static void hear_daemon(struct recording *recording)
 	/* The daemon has exited: finish nothing; the next process adopts everything. */
 	if (ret != 1)
 		_exit(EXIT_SUCCESS);
-	if (!session_process_adopt_connection(recording, request, &error))
+	if (!session_process_take_notice(recording, request, &error))
 		answer_request(recording, request);
 	json_object_put(request);
 }
@@ -814,6 +826,7 @@ static void end_recording(struct recording *recording)
 	strings_free(&recording->messages);
 	strings_free(&recording->hints);
 	probes_close(recording->probes);
+	loads_free(recording->loads);
 	sender_free(recording->sender);
 	event_loop_close(&recording->loop);
 	if (recording->lock_fd >= 0)

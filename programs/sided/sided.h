@@ -69,6 +69,8 @@
 #define LIMIT_UNIDENTIFIED_MS 3000 /* timeout of their identification */
 #define LIMIT_HOLD_MS 1500     /* maximum delay of a new program while a session's process starts */
 #define LIMIT_RESOLUTIONS 16   /* processes that resolve pending probes, and their failures */
+#define LIMIT_LOADED 256       /* the same for libraries that programs load */
+#define LIMIT_LOADED_MS 10000  /* a library without the location is not read again, in --system */
 #define LIMIT_RESOLVE_MS 60000 /* maximum time of such a process */
 #define LIMIT_PROGRAMS_OF_USER 16384
 #define LIMIT_PROGRAM_FLOORS 16
@@ -187,6 +189,7 @@ struct daemon {
 	size_t nr_sessions;
 	struct resolution *resolutions; /* pending.c */
 	unsigned int nr_resolutions;
+	unsigned int nr_loaded; /* those of libraries, which nr_resolutions does not count */
 	struct exec_attach *exec_attach; /* exec-attach.c */
 	struct operation *waiting;       /* operations that wait for programs */
 
@@ -447,6 +450,8 @@ bool worker_is_ready(const struct session_entry *entry);
  * the session cannot accept it now.
  */
 bool worker_pass(struct daemon *daemon, struct session_entry *entry, int fd);
+/* The probes of a library are set or have failed: the program that loads it can continue. */
+void worker_continue_load(struct daemon *daemon, struct session_entry *entry, uint64_t serial);
 unsigned int worker_restarts(const struct session_entry *entry);
 pid_t worker_pid(const struct session_entry *entry);
 /*
@@ -579,6 +584,15 @@ bool pending_delays(const struct daemon *daemon, const struct sided_program *pro
 /* Returns why the pending probes of this file could not be resolved, or NULL. */
 const char *pending_failure(
 		const struct daemon *daemon, const struct session_entry *entry, const char *exe);
+/*
+ * The session process reports that a process is loading a library, which waits. Answers with
+ * worker_continue_load(), maybe at once.
+ */
+void pending_begin_load(
+		struct daemon *daemon, struct session_entry *entry, struct json_object *report);
+/* Returns why the probe could not be resolved in the library that was loaded last, or NULL. */
+const char *pending_load_failure(const struct daemon *daemon, const struct session_entry *entry,
+		const struct definition_probe *probe);
 void pending_close(struct daemon *daemon);
 /* Executes side-more. Returns only if it cannot, with errno. */
 void sided_execute_more(char **args);
@@ -740,9 +754,22 @@ int probes_prepare(struct probes *probes, struct session *session,
 		const struct definition *definition, struct error *error);
 void probes_settle(struct probes *probes, bool changed);
 bool probes_any(const struct probes *probes);
+/* True if a probe may be for this library, which a program is loading (NULL: for any). */
+bool probes_may_name(const struct probes *probes, const char *path);
 /* Returns the state of all probes (number 0) or of those with one table. NULL: out of memory. */
 struct json_object *probes_json(
 		const struct probes *probes, struct session *session, uint32_t number);
+
+/* ---- session-loads.c: libraries that programs load, in the session process ---- */
+
+struct sided_loads;
+/* Reports them to the daemon by `out`. Returns NULL if out of memory or descriptors. */
+struct sided_loads *loads_new(struct frame_out *out);
+void loads_free(struct sided_loads *loads);
+/* `probes`: those of the session. */
+const struct session_loads *loads_use(struct sided_loads *loads, const struct probes *probes);
+/* Takes the answer of the daemon. */
+void loads_continue(struct sided_loads *loads, struct json_object *request);
 
 /* ---- isolate.c ---- */
 

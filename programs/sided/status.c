@@ -157,6 +157,23 @@ static void query_less(struct query *query)
 	object_close(query->daemon, &query->object);
 }
 
+/* Adds why the probe could not be set in the library that was loaded last. */
+static bool sided_status_add_load(const struct daemon *daemon, const struct session_entry *entry,
+		struct json_object *json)
+{
+	struct json_object *table = NULL;
+	const struct definition *definition = entry->definition;
+	const char *why = NULL;
+
+	if (!json_object_object_get_ex(json, "library", NULL) ||
+			!json_object_object_get_ex(json, "table", &table))
+		return true;
+	for (size_t i = 0; i < definition->nr_probes; i++)
+		if (definition->probes[i].table == (uint32_t)json_object_get_int64(table))
+			why = pending_load_failure(daemon, entry, &definition->probes[i]);
+	return !why || json_put_text(json, "why", why);
+}
+
 /*
  * Adds to each probe of a file what happened when it was executed: why the probe could not be
  * resolved, and whether programs were attached to.
@@ -175,6 +192,8 @@ static bool sided_status_add_execs(struct daemon *daemon, const struct session_e
 		struct json_object *probe = json_object_array_get_idx(probes, i);
 		const char *file, *why;
 
+		if (!sided_status_add_load(daemon, entry, probe))
+			return false;
 		if (!json_object_object_get_ex(probe, "exe", &exe))
 			continue;
 		file = json_object_get_string(exe);

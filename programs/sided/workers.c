@@ -353,6 +353,10 @@ static void sided_worker_handle_answer(
 		opened(daemon, worker, answer);
 		return;
 	}
+	if (json_object_object_get_ex(answer, "loaded", NULL)) {
+		pending_begin_load(daemon, entry, answer);
+		return;
+	}
 	if (!worker->asked)
 		return;
 	if (json_answer(answer, &error))
@@ -493,6 +497,24 @@ bool worker_pass(struct daemon *daemon, struct session_entry *entry, int fd)
 	if (done)
 		sided_worker_flush(daemon, worker);
 	return done;
+}
+
+void worker_continue_load(struct daemon *daemon, struct session_entry *entry, uint64_t serial)
+{
+	struct sided_worker *worker = entry->worker;
+	struct json_object *request;
+	bool is_sent;
+
+	/* Another process has no report of the program. */
+	if (!worker_is_ready(entry))
+		return;
+	request = json_object_new_object();
+	is_sent = json_put_text(request, "verb", "loaded") &&
+			json_put_number(request, "serial", serial) &&
+			!frame_put(&worker->out, request);
+	json_object_put(request);
+	if (is_sent)
+		sided_worker_flush(daemon, worker);
 }
 
 unsigned int worker_restarts(const struct session_entry *entry)

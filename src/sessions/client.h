@@ -30,7 +30,8 @@ struct control_client;
 
 /*
  * argv[0] with which the daemon starts `side-more` to resolve pending probes, with the arguments
- * enable-event -s SESSION --exe FILE '*'.
+ * enable-event -s SESSION --exe FILE --pid PID '*'. FILE was executed if PID is 0; otherwise it is a
+ * library that PID loads.
  */
 #define CONTROL_SET_PENDING "side-set-pending"
 
@@ -76,6 +77,10 @@ int control_call(struct control_client *client, struct json_object *request, int
  *
  *     "pending"  true, with "exe" and without a descriptor: the file does not exist yet. The daemon
  *                starts CONTROL_SET_PENDING when a program executes the file
+ *
+ *     "library"  LIB, with "unloaded" true if the table is empty: the daemon starts CONTROL_SET_PENDING
+ *                when a program loads a file of LIB. That requests a probe for the file, with
+ *                "loaded" (the path in the program) and "loaded-file"
  *
  * The answer has "generation", "changed", "pending", "unchanged", and the array "probes"
  * (definition.h, struct definition_probe, with the reports of programs).

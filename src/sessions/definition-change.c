@@ -498,7 +498,7 @@ static const char *const add_context_members[] = {
 		OF_EVERY_REQUEST, "timeout", "channel", "context", "event", NULL};
 static const char *const enable_probe_members[] = {OF_EVERY_REQUEST, "timeout", "channel", "event",
 		"filter", "event-context", "probe", "pid", "started", "exe", "file", "keep",
-		"pending", NULL};
+		"library", "unloaded", "loaded", "loaded-file", "pending", NULL};
 static const char *const disable_probe_members[] = {
 		OF_EVERY_REQUEST, "timeout", "channel", "event", "pid", NULL};
 static const char *const track_members[] = {OF_EVERY_REQUEST, "timeout", "pid", "uid", "gid",

@@ -55,6 +55,9 @@ void definition_probe_free(struct definition_probe *probe)
 	free(probe->text);
 	free(probe->target.exe);
 	free(probe->file);
+	free(probe->library);
+	free(probe->loaded);
+	free(probe->loaded_file);
 }
 
 void definition_free(struct definition *definition)

@@ -12,7 +12,8 @@
 #include <string.h>
 
 static const char *const probe_members[] = {"event", "channel", "probe", "pid", "started", "exe",
-		"file", "table", "uid", "gid", NULL};
+		"file", "library", "unloaded", "loaded", "loaded-file", "table", "uid", "gid",
+		NULL};
 
 /* ---- reading ---- */
 
@@ -64,6 +65,43 @@ static int read_target(
 	return ret ? ret : definition_probe_copy_text(&probe->file, file, error);
 }
 
+/* A path of a program, which may have any characters. */
+static int definition_probe_check_loaded(
+		const char *loaded, const char *file, bool has_library, struct error *error)
+{
+	if (!loaded == !file &&
+			(!loaded ||
+					(*loaded == '/' && !has_library &&
+							file_identity_is_valid(file))))
+		return 0;
+	return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
+			"\"loaded\" and \"loaded-file\" of a probe do not identify a file");
+}
+
+static int definition_probe_read_library(
+		struct definition_probe *probe, struct json_object *json, struct error *error)
+{
+	const char *library = NULL, *loaded = NULL, *file = NULL;
+	int ret = json_text(json, "library", &library, error);
+
+	if (!ret)
+		ret = json_flag(json, "unloaded", &probe->is_unloaded, error);
+	if (!ret)
+		ret = json_text(json, "loaded", &loaded, error);
+	if (!ret)
+		ret = json_text(json, "loaded-file", &file, error);
+	if (!ret && ((library && !*library) || (probe->is_unloaded && !library)))
+		ret = error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
+				"a pending probe names no library: \"library\"");
+	if (!ret)
+		ret = definition_probe_check_loaded(loaded, file, library, error);
+	if (!ret)
+		ret = definition_probe_copy_text(&probe->library, library, error);
+	if (!ret)
+		ret = definition_probe_copy_text(&probe->loaded, loaded, error);
+	return ret ? ret : definition_probe_copy_text(&probe->loaded_file, file, error);
+}
+
 int definition_read_probe(
 		struct definition_probe *probe, struct json_object *json, struct error *error)
 {
@@ -88,6 +126,8 @@ int definition_read_probe(
 		ret = definition_probe_copy_text(&probe->channel, channel, error);
 	if (!ret)
 		ret = definition_probe_copy_text(&probe->text, text, error);
+	if (!ret)
+		ret = definition_probe_read_library(probe, json, error);
 	return ret ? ret : read_target(probe, json, error);
 }
 
@@ -153,6 +193,11 @@ static bool definition_probe_add_number(struct json_object *json, const char *na
 	return !number || json_put_number(json, name, number);
 }
 
+static bool definition_probe_put_text(struct json_object *json, const char *name, const char *text)
+{
+	return !text || json_put_text(json, name, text);
+}
+
 struct json_object *definition_probe_json(const struct definition_probe *probe)
 {
 	struct json_object *json = json_object_new_object();
@@ -162,8 +207,12 @@ struct json_object *definition_probe_json(const struct definition_probe *probe)
 			json_put_text(json, "probe", probe->text) &&
 			definition_probe_add_number(json, "pid", probe->target.pid) &&
 			definition_probe_add_number(json, "started", probe->target.started) &&
-			(!probe->target.exe || json_put_text(json, "exe", probe->target.exe)) &&
-			(!probe->file || json_put_text(json, "file", probe->file)) &&
+			definition_probe_put_text(json, "exe", probe->target.exe) &&
+			definition_probe_put_text(json, "file", probe->file) &&
+			definition_probe_put_text(json, "library", probe->library) &&
+			(!probe->is_unloaded || json_put_flag(json, "unloaded", true)) &&
+			definition_probe_put_text(json, "loaded", probe->loaded) &&
+			definition_probe_put_text(json, "loaded-file", probe->loaded_file) &&
 			definition_probe_add_number(json, "table", probe->table) &&
 			(!probe->target.of_user ||
 					json_put_number(json, "uid", probe->target.access.uid)) &&

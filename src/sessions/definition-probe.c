@@ -6,6 +6,7 @@
 #include "sessions/json.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,17 +14,92 @@
 
 /* ---- enabling ---- */
 
-/*
- * True if a probe replaces another one, because it makes the same event in the same processes. The
- * channel does not matter: rules name events, so each channel would record both.
- */
-static bool is_successor(const struct definition_probe *probe, const struct definition_probe *of)
+/* True if both probes make the same event in the same processes. */
+static bool definition_probe_is_same(
+		const struct definition_probe *probe, const struct definition_probe *of)
 {
 	return !strcmp(probe->events.items[0], of->events.items[0]) &&
 			probe->target.pid == of->target.pid &&
 			probe->target.started == of->target.started &&
 			!probe->target.exe == !of->target.exe &&
 			(!probe->target.exe || !strcmp(probe->target.exe, of->target.exe));
+}
+
+/*
+ * True if a probe replaces another one. The channel does not matter: rules name events, so each
+ * channel would record both.
+ */
+static bool is_successor(const struct definition_probe *probe, const struct definition_probe *of)
+{
+	return definition_probe_is_same(probe, of) &&
+			(!probe->loaded ||
+					(of->loaded &&
+							!strcmp(probe->loaded_file,
+									of->loaded_file)));
+}
+
+/* ---- files of libraries ---- */
+
+bool definition_probe_may_name(const struct definition_probe *probe, const char *path)
+{
+	const char *library = probe->library, *slash;
+	char pattern[512];
+
+	if (!library || probe->loaded)
+		return false;
+	slash = strrchr(library, '/');
+	if (snprintf(pattern, sizeof(pattern), "%s*", slash ? slash + 1 : library) >=
+			(int)sizeof(pattern))
+		return false;
+	return !fnmatch(library, path, 0) || !fnmatch(pattern, strrchr(path, '/') + 1, 0);
+}
+
+bool definition_probe_is_loaded(const struct definition *definition,
+		const struct definition_probe *probe, const char *file)
+{
+	for (size_t i = 0; i < definition->nr_probes; i++) {
+		const struct definition_probe *other = &definition->probes[i];
+
+		if (other->loaded && definition_probe_is_same(probe, other) &&
+				(!file || !strcmp(other->loaded_file, file)))
+			return true;
+	}
+	return false;
+}
+
+/* The new probe, the last one, is for a file of a library: another probe must request it. */
+static int definition_probe_check_requested(
+		const struct definition *definition, struct error *error)
+{
+	const struct definition_probe *new = &definition->probes[definition->nr_probes - 1];
+
+	for (size_t i = 0; new->loaded &&i + 1 < definition->nr_probes; i++) {
+		const struct definition_probe *probe = &definition->probes[i];
+
+		if (probe->library && definition_probe_is_same(new, probe) &&
+				!strcmp(new->text, probe->text) &&
+				!strcmp(new->channel, probe->channel))
+			return 0;
+	}
+	return !new->loaded ? 0
+			    : error_set_kind(error, ERROR_NOT_FOUND, -ENOENT, NULL,
+					      "the probe was changed meanwhile");
+}
+
+/* Returns the oldest probe for a file of the same library if there is no space; else nr_probes. */
+static size_t definition_probe_find_oldest(const struct definition *definition)
+{
+	const struct definition_probe *new = &definition->probes[definition->nr_probes - 1];
+	size_t nr = 0, oldest = definition->nr_probes;
+
+	for (size_t i = definition->nr_probes - 1; new->loaded &&i-- > 0;) {
+		if (!definition->probes[i].loaded ||
+				!definition_probe_is_same(new, &definition->probes[i]))
+			continue;
+		oldest = i;
+		nr++;
+	}
+	return nr >= DEFINITION_PROBE_LOADED_MAX ? oldest : definition->nr_probes;
 }
 
 /* ---- executed files ---- */
@@ -60,6 +136,9 @@ bool definition_probe_is_missing(const struct definition *definition, size_t ind
 	bool is_at = definition_probe_is_at(probe, exe);
 	size_t nr_links = 0;
 
+	/* Its files are those that programs load. */
+	if (probe->library || probe->loaded)
+		return false;
 	if (is_at && !probe->table)
 		return true;
 	if (!probe->table || !probe->file || is_at == definition_probe_is_of_file(probe, file))
@@ -224,12 +303,14 @@ int change_enable_probe(struct definition_edit *change)
 	struct definition_probe *probe = definition_add_probe(definition, change->error);
 	struct definition_strings kept = {0};
 	bool done = true, is_pending = false;
-	size_t i;
+	size_t i, oldest;
 	int ret;
 
 	if (!probe)
 		return change->error->code;
 	ret = definition_read_probe(probe, change->request, change->error);
+	if (!ret)
+		ret = definition_probe_check_requested(definition, change->error);
 	if (!ret)
 		ret = json_flag(change->request, "pending", &is_pending, change->error);
 	if (!ret && is_pending && !probe->target.exe)
@@ -244,6 +325,9 @@ int change_enable_probe(struct definition_edit *change)
 				    &definition->probes[i]) &&
 				!definition_probe_is_kept(&definition->probes[i], &kept))
 			done = succeed(definition, channel, i);
+	oldest = definition_probe_find_oldest(definition);
+	if (!ret && done && oldest < definition->nr_probes)
+		done = succeed(definition, channel, oldest);
 	strings_free(&kept);
 	if (ret)
 		return ret;

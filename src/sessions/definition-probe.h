@@ -35,4 +35,13 @@ void change_drop_all_probes(
 bool definition_probe_is_missing(const struct definition *definition, size_t index, const char *exe,
 		const char *file);
 
+/*
+ * True if the library of the probe may be this absolute path: its name begins like the one that the
+ * user wrote. side-more decides. False for a probe without a library.
+ */
+bool definition_probe_may_name(const struct definition_probe *probe, const char *path);
+/* True if the probe has one for this file of its library (NULL: for any file). */
+bool definition_probe_is_loaded(const struct definition *definition,
+		const struct definition_probe *probe, const char *file);
+
 #endif /* SIDE_SESSIONS_DEFINITION_PROBE_H */

@@ -80,12 +80,24 @@ struct definition_probe {
 	struct table_target target;
 	/* file_identity_of_path() of `exe` when the table was made; NULL: not known */
 	char *file;
+	/*
+	 * LIB of a probe that is also set in files which programs load later (`--pending`); NULL: it
+	 * has none. `is_unloaded`: no file of it is known yet, and the table is empty.
+	 */
+	char *library;
+	bool is_unloaded;
+	/*
+	 * Of a probe that the daemon has added to such a probe when a program loaded a file of LIB:
+	 * the path in that program, and the file's identity. NULL: the user has requested the probe.
+	 */
+	char *loaded, *loaded_file;
 	uint32_t table; /* unique number in the session; 0: there is no table */
 };
 
 #define DEFINITION_PROBES_MAX 256
 #define DEFINITION_PROBE_EVENTS_MAX 16
 #define DEFINITION_PROBE_LINKS_MAX 16            /* paths of one file that get the same probe */
+#define DEFINITION_PROBE_LOADED_MAX 64           /* files of one LIB: the oldest one is replaced */
 #define DEFINITION_PROBE_TABLE_MAX (32u << 20)   /* bytes of one table */
 #define DEFINITION_PROBE_TABLES_MAX (128u << 20) /* bytes of all tables of a session */
 

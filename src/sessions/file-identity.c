@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 static bool file_identity_read(const char *path, int flags, char ret_text[FILE_IDENTITY_SIZE])
 {
@@ -26,6 +27,14 @@ static bool file_identity_read(const char *path, int flags, char ret_text[FILE_I
 			(unsigned long long)status.stx_size, (long long)status.stx_mtime.tv_sec,
 			status.stx_mtime.tv_nsec);
 	return true;
+}
+
+void file_identity_of_status(const struct stat *status, char ret_text[FILE_IDENTITY_SIZE])
+{
+	snprintf(ret_text, FILE_IDENTITY_SIZE, "%u:%u:%llu:%llu:%lld.%09lld", major(status->st_dev),
+			minor(status->st_dev), (unsigned long long)status->st_ino,
+			(unsigned long long)status->st_size, (long long)status->st_mtim.tv_sec,
+			(long long)status->st_mtim.tv_nsec);
 }
 
 bool file_identity_of_path(const char *path, char ret_text[FILE_IDENTITY_SIZE])

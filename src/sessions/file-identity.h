@@ -18,6 +18,9 @@ bool file_identity_of_path(const char *path, char ret_text[FILE_IDENTITY_SIZE]);
  * for the file system, which another user can implement (FUSE).
  */
 bool file_identity_of_process(pid_t pid, char ret_text[FILE_IDENTITY_SIZE]);
+/* The same for a file whose status is known. */
+struct stat;
+void file_identity_of_status(const struct stat *status, char ret_text[FILE_IDENTITY_SIZE]);
 /* True for a text that these functions can return. */
 bool file_identity_is_valid(const char *text);
 

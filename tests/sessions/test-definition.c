@@ -576,6 +576,82 @@ static void test_missing_probes(void **unused)
 	definition_free(s);
 }
 
+#define LIBRARY_REQUEST(members) \
+	"{\"event\":[\"probe:w\"],\"probe\":\"--function libx:w\",\"exe\":\"/x\"," members "}"
+#define LOADED_REQUEST(path, number) \
+	LIBRARY_REQUEST("\"loaded\":\"" path "\",\"loaded-file\":\"" FILE_OF(number) "\"")
+#define PENDING_REQUEST LIBRARY_REQUEST("\"library\":\"libx\",\"unloaded\":true")
+
+/* A probe of a library, and those that the daemon adds for files which programs load. */
+static void test_loaded_probes(void **unused)
+{
+	struct definition *s = create(), *copy;
+	char request[400];
+
+	(void)unused;
+	/* Nobody has requested it. */
+	assert_int_equal(change(s, "enable-probe", true, LOADED_REQUEST("/l/libx.so", 1)), -ENOENT);
+	definition_free(s);
+	s = create();
+	assert_int_equal(change(s, "enable-probe", true, PENDING_REQUEST), 1);
+	assert_int_equal(s->probes[0].table, 1);
+	assert_false(definition_probe_is_loaded(s, &s->probes[0], NULL));
+	assert_true(definition_probe_may_name(&s->probes[0], "/l/libx.so.1"));
+	assert_false(definition_probe_may_name(&s->probes[0], "/libx/liby.so"));
+	/* Its files are not those that programs execute. */
+	assert_false(definition_probe_is_missing(s, 0, "/x", FILE_OF(1)));
+	assert_int_equal(change(s, "enable-probe", true, LOADED_REQUEST("/l/libx.so", 1)), 1);
+	assert_int_equal(change(s, "enable-probe", true, LOADED_REQUEST("/l/libx.so", 2)), 1);
+	assert_int_equal(s->nr_probes, 3);
+	assert_false(definition_probe_may_name(&s->probes[1], "/l/libx.so"));
+	assert_true(definition_probe_is_loaded(s, &s->probes[0], FILE_OF(2)));
+	assert_false(definition_probe_is_loaded(s, &s->probes[0], FILE_OF(3)));
+	/* The same file again. */
+	assert_int_equal(change(s, "enable-probe", true, LOADED_REQUEST("/m/libx.so", 1)), 1);
+	assert_int_equal(s->nr_probes, 3);
+	assert_string_equal(s->probes[2].loaded, "/m/libx.so");
+	assert_int_equal(definition_copy(s, &copy, &error), 0);
+	assert_string_equal(copy->probes[0].library, "libx");
+	assert_true(copy->probes[0].is_unloaded);
+	assert_string_equal(copy->probes[2].loaded_file, FILE_OF(1));
+	definition_free(copy);
+	/* The oldest file is replaced. */
+	for (unsigned int i = 3; i <= DEFINITION_PROBE_LOADED_MAX + 2; i++) {
+		(void)snprintf(request, sizeof(request),
+				LIBRARY_REQUEST("\"loaded\":\"/l/libx.so\",\"loaded-file\":\"1:2:%u:4:5.0\""),
+				100 + i);
+		assert_int_equal(change(s, "enable-probe", true, request), 1);
+	}
+	assert_int_equal(s->nr_probes, 1 + DEFINITION_PROBE_LOADED_MAX);
+	assert_false(definition_probe_is_loaded(s, &s->probes[0], FILE_OF(2)));
+	/* The user's probe replaces all, and all are removed with it. */
+	assert_int_equal(change(s, "enable-probe", true, PENDING_REQUEST), 1);
+	assert_int_equal(s->nr_probes, 1);
+	assert_int_equal(change(s, "enable-probe", true, LOADED_REQUEST("/l/libx.so", 1)), 1);
+	assert_int_equal(change(s, "disable-event", true, "{\"event\":[\"w\"]}"), 1);
+	assert_int_equal(s->nr_probes, 0);
+	definition_free(s);
+}
+
+/* Members that contradict each other. */
+static void test_loaded_refused(void **unused)
+{
+	static const char *const bad[] = {LIBRARY_REQUEST("\"unloaded\":true"),
+			LIBRARY_REQUEST("\"library\":\"\""), LIBRARY_REQUEST("\"loaded\":\"/l\""),
+			LIBRARY_REQUEST("\"loaded\":\"l\",\"loaded-file\":\"" FILE_OF(1) "\""),
+			LIBRARY_REQUEST("\"loaded\":\"/l\",\"loaded-file\":\"no\""),
+			LIBRARY_REQUEST("\"library\":\"l\",\"loaded\":\"/l\",\"loaded-file\":\"" FILE_OF(
+					1) "\"")};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		struct definition *s = create();
+
+		assert_int_equal(change(s, "enable-probe", true, bad[i]), -EINVAL);
+		definition_free(s);
+	}
+}
+
 static void test_probes(void **unused)
 {
 	struct definition *s = create();
@@ -733,6 +809,8 @@ int main(void)
 			cmocka_unit_test(test_pending_probes),
 			cmocka_unit_test(test_kept_probes),
 			cmocka_unit_test(test_missing_probes),
+			cmocka_unit_test(test_loaded_probes),
+			cmocka_unit_test(test_loaded_refused),
 			cmocka_unit_test(test_probes_refused),
 			cmocka_unit_test(test_errors_travel),
 	};

@@ -377,9 +377,14 @@ static bool played_message(void)
 #define session_close(session, orderly, error) ((void)(session), (void)(orderly), (void)(error))
 #define probes_json(probes, session, number) ((void)(probes), (void)(session), NULL)
 #define probes_any(probes) ((void)(probes), false)
+static char played_loads;
 #define probes_open(tables, definition, probes, error) \
 	played_probes(tables, definition, probes, error)
 #define probes_list(probes, nr) played_list(probes, nr)
+#define loads_new(out) ((void)(out), (struct sided_loads *)&played_loads)
+#define loads_use(loads, probes) ((void)(loads), (void)(probes), NULL)
+#define loads_continue(loads, request) ((void)(loads), (void)(request))
+#define loads_free(loads) ((void)(loads))
 #define probes_prepare(probes, session, definition, error) \
 	played_prepare(probes, session, definition, error)
 #define probes_settle(probes, changed) ((void)(probes), called("settle(%d) ", changed))

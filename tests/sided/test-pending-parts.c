@@ -39,6 +39,20 @@ void log_about(struct daemon *daemon, uid_t uid, const char *format, ...)
 	called("log(%s) ", text);
 }
 
+static uint64_t now_ns = 1;
+
+uint64_t loop_now(void)
+{
+	return now_ns;
+}
+
+void worker_continue_load(struct daemon *daemon, struct session_entry *of, uint64_t serial)
+{
+	(void)daemon;
+	(void)of;
+	called("continue(%llu) ", (unsigned long long)serial);
+}
+
 void agents_continue(struct daemon *daemon)
 {
 	(void)daemon;
@@ -251,6 +265,12 @@ static void test_late(void **state)
 	end();
 }
 
+static bool start_other(void)
+{
+	return pending_run(&daemon_of_test, pending_add(&daemon_of_test, &entry, other, "1", 0),
+			&probes[0]);
+}
+
 /* Failures make space for other processes; processes that run do not. */
 static void test_space(void **state)
 {
@@ -258,15 +278,69 @@ static void test_space(void **state)
 	begin();
 	for (unsigned int i = 0; i < LIMIT_RESOLUTIONS; i++) {
 		finishes = i == 3;
-		assert_true(pending_start(&daemon_of_test, &entry, &probes[0], other, "1"));
+		assert_true(start_other());
 		if (finishes)
 			finish();
 	}
 	finishes = false;
 	assert_true(pending_begin(&daemon_of_test, &program));
 	assert_int_equal(daemon_of_test.nr_resolutions, LIMIT_RESOLUTIONS);
-	assert_false(pending_start(&daemon_of_test, &entry, &probes[0], other, "1"));
+	assert_false(start_other());
 	end();
+}
+
+static void report_load(const char *path, uint64_t serial)
+{
+	struct json_object *report = json_object_new_object();
+
+	assert_true(json_put_text(report, "loaded", path) && json_put_number(report, "pid", 7) &&
+			json_put_number(report, "serial", serial));
+	pending_begin_load(&daemon_of_test, &entry, report);
+	json_object_put(report);
+}
+
+/* A library is read once for the same probes, unless its file is not known and time has passed. */
+static void test_loads(void **state)
+{
+	static char library[] = "libx";
+
+	(void)state;
+	begin();
+	probes[1].library = library;
+	probes[1].table = 3;
+	report_load("/lib/liby.so", 1);
+	assert_called("continue(1) ");
+	report_load("/no/libx.so", 2);
+	finish();
+	assert_called("watch(side-more,1) timer(60000) cancel release(side-more) continue(2) ");
+	assert_string_equal(pending_load_failure(&daemon_of_test, &entry, &probes[1]),
+			"no such function");
+	assert_null(pending_load_failure(&daemon_of_test, &entry, &probes[0]));
+	assert_null(pending_failure(&daemon_of_test, &entry, "/no/libx.so"));
+	report_load("/no/libx.so", 3);
+	assert_called("continue(3) ");
+	now_ns += LIMIT_LOADED_MS * UINT64_C(1000000);
+	prints = false;
+	report_load("/no/libx.so", 4);
+	finish();
+	assert_called("watch(side-more,1) timer(60000) cancel release(side-more) continue(4) ");
+	assert_null(pending_load_failure(&daemon_of_test, &entry, &probes[1]));
+	probes[1].table = 4;
+	report_load("/no/libx.so", 5);
+	finish();
+	assert_called("watch(side-more,1) timer(60000) cancel release(side-more) continue(5) ");
+	assert_int_equal(daemon_of_test.nr_loaded, 1);
+	for (unsigned int i = 0; i <= LIMIT_LOADED; i++) {
+		char path[32];
+
+		(void)snprintf(path, sizeof(path), "/no/libx-%u.so", i);
+		report_load(path, 6);
+		finish();
+	}
+	assert_int_equal(daemon_of_test.nr_loaded, LIMIT_LOADED);
+	assert_int_equal(daemon_of_test.nr_resolutions, 0);
+	end();
+	assert_int_equal(daemon_of_test.nr_loaded, 0);
 }
 
 /* A process that cannot be watched is killed. */
@@ -293,6 +367,7 @@ int main(void)
 			cmocka_unit_test(test_users),
 			cmocka_unit_test(test_late),
 			cmocka_unit_test(test_space),
+			cmocka_unit_test(test_loads),
 			cmocka_unit_test(test_unwatched),
 	};
 

@@ -501,6 +501,12 @@ const struct option table_enable_event_options[] = {
 		.sentence = "With `--kernel`: how events are read, as for `side record`, unless kernel events are already being recorded.",
 	},
 	TABLE_PROBE_OPTIONS(control_options),
+	{
+		.name = "pending",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct control_options, pending),
+		.sentence = "For a probe: accept a LIBRARY in `LIBRARY:NAME` of which no file is found. The probe is set in each file of it that a program loads.",
+	},
 	TABLE_GLOBAL_OPTIONS(control_options),
 	{
 		.name = "debuginfod",

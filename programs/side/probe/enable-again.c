@@ -51,7 +51,9 @@ static bool probe_reenable_is_selected(const struct enabling *enabling, struct j
 	const struct option_uses *asked = &enabling->options->asked;
 	bool named = false, found = false;
 
-	if (ask_number(probe, "pid") != (uint64_t)enabling->target.pid ||
+	/* The probe of the library adds it again. */
+	if (*ask_text(probe, "loaded") ||
+			ask_number(probe, "pid") != (uint64_t)enabling->target.pid ||
 			strcmp(ask_text(probe, "exe"),
 					enabling->target.exe ? enabling->target.exe : "") != 0)
 		return false;
@@ -132,7 +134,7 @@ static const char *find_filter(struct json_object *channels, const char *channel
 }
 
 /* Requires that the probe has an event. */
-static int make_again(struct enabling *enabling, struct ask *ask, struct json_object *probe,
+int probe_enable_again(struct enabling *enabling, struct ask *ask, struct json_object *probe,
 		struct json_object *channels, const char *session)
 {
 	const char *event = json_object_get_string(
@@ -203,7 +205,7 @@ static int make_of_event(struct enabling *enabling, struct ask *ask, struct json
 	if (!status && returns)
 		enabling->contexts = changed;
 	if (!status)
-		status = make_again(enabling, ask, probe, channels, session);
+		status = probe_enable_again(enabling, ask, probe, channels, session);
 	enabling->contexts = requested;
 	while (changed.count)
 		free((void *)(uintptr_t)changed.items[--changed.count]);
@@ -323,7 +325,8 @@ static int load_probe(const struct parsed *enable, struct ask *ask, struct json_
 	const char *why;
 	int status;
 
-	if (!events || !json_object_array_length(events))
+	/* The probe of a library adds those for files that programs have loaded. */
+	if (!events || !json_object_array_length(events) || *ask_text(probe, "loaded"))
 		return COMMAND_DONE;
 	why = probe_reenable_refusal_text(probe, text, sizeof(text));
 	if (why)
@@ -340,7 +343,7 @@ static int load_probe(const struct parsed *enable, struct ask *ask, struct json_
 	if (executed)
 		enabling.kept = executed->kept;
 	if (!status)
-		status = make_again(&enabling, ask, probe, channels, session);
+		status = probe_enable_again(&enabling, ask, probe, channels, session);
 	probe_finish(&enabling);
 	if (status)
 		message_note("the probe %.256s of session %s is not resolved",
@@ -371,8 +374,7 @@ int probe_load(const struct parsed *parsed, struct ask *ask, const char *session
 
 /* ---- a file that is executed ---- */
 
-/* Requested again, a probe of another user would get the rights of this one. */
-static bool probe_reenable_is_own(const struct definition_probe *probe)
+bool probe_enable_is_own(const struct definition_probe *probe)
 {
 	return !probe->target.of_user || probe->target.access.uid == geteuid();
 }
@@ -394,7 +396,7 @@ static int probe_reenable_missing(const struct parsed *parsed, struct ask *ask,
 	for (size_t i = 0; i < definition->nr_probes; i++) {
 		int status;
 
-		if (!probe_reenable_is_own(&definition->probes[i]) ||
+		if (!probe_enable_is_own(&definition->probes[i]) ||
 				!definition_probe_is_missing(definition, i, executed.path, file))
 			continue;
 		status = load_probe(parsed, ask, json_object_array_get_idx(probes, i),
@@ -410,7 +412,7 @@ static int probe_reenable_missing(const struct parsed *parsed, struct ask *ask,
 	return worst;
 }
 
-/* The daemon starts this when the file is executed. It has no output unless a probe fails. */
+/* The daemon starts this when the file is executed, or the library loaded. It has no output unless a probe fails. */
 int cmd_probe_set_pending(const struct parsed *parsed)
 {
 	struct json_object *answer = NULL, *sessions, *json = NULL;
@@ -430,7 +432,9 @@ int cmd_probe_set_pending(const struct parsed *parsed)
 	if (json && definition_parse(json, &definition, &error))
 		status = message_error(COMMAND_FAILED, NULL, "%s", error.text);
 	if (definition)
-		status = probe_reenable_missing(parsed, &ask, json, definition);
+		status = (parsed->options.control.pid ? probe_enable_loaded
+						      : probe_reenable_missing)(
+				parsed, &ask, json, definition);
 	definition_free(definition);
 	json_object_put(answer);
 	ask_close(&ask);

@@ -64,10 +64,15 @@ bool probe_pending_path(const char *requested, char path[PATH_MAX])
 
 void probe_add_pending(struct json_object *request, const struct probe_spec *spec)
 {
+	ask_add(request, "pending", json_object_new_boolean(true));
+	probe_add_later_events(request, spec);
+}
+
+void probe_add_later_events(struct json_object *request, const struct probe_spec *spec)
+{
 	const char *provider = strchr(spec->name, ':') ? "" : RESOLVE_PROVIDER ":";
 	char name[600];
 
-	ask_add(request, "pending", json_object_new_boolean(true));
 	snprintf(name, sizeof(name), "%s%.550s", provider, spec->name);
 	ask_add_text(request, "event", name);
 	if (!spec->exits)

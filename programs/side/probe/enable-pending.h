@@ -18,6 +18,8 @@ struct probe_spec;
 bool probe_pending_path(const char *requested, char path[PATH_MAX]);
 /* Adds the events of the spec, which needs a name, to a request without a table. */
 void probe_add_pending(struct json_object *request, const struct probe_spec *spec);
+/* The same for a request with an empty table. */
+void probe_add_later_events(struct json_object *request, const struct probe_spec *spec);
 /*
  * The file at this path has changed. Returns the array of the former files that processes still
  * execute, so that their probes stay, or NULL.

@@ -95,6 +95,9 @@ static int probe_enable_check_options(struct enabling *enabling)
 		return message_error(COMMAND_USAGE, "write `--pid PID` or `--exe FILE`",
 				options->pid ? "cannot use `--pid` with `--exe`: `--pid` probes one process, `--exe` all processes that run a file"
 					     : "missing option: `--pid PID` or `--exe FILE`");
+	if (options->global.on && options->pending)
+		return message_error(COMMAND_USAGE, "leave `--pending` out",
+				"cannot use `--pending` with `--global`: the kernel watches files that exist");
 	if (options->pid > INT_MAX)
 		return message_error(COMMAND_USAGE, NULL, "`--pid` is not the number of a process");
 	if (options->exclude.count || options->loglevel || options->loglevel_only || options->all)
@@ -154,7 +157,10 @@ static int add_target(struct json_object *request, const struct enabling *enabli
 	int status = COMMAND_DONE;
 
 	if (target->pid) {
-		status = probe_started(target->pid, &started);
+		if (enabling->of_library)
+			started = enabling->of_library->started;
+		else
+			status = probe_started(target->pid, &started);
 		ask_add(request, "pid", json_object_new_int64(target->pid));
 		ask_add(request, "started", json_object_new_int64((int64_t)started));
 	} else {
@@ -165,6 +171,11 @@ static int add_target(struct json_object *request, const struct enabling *enabli
 			ask_add(request, "keep", json_object_get(enabling->kept));
 	}
 	return status;
+}
+
+static void enable_add_text(struct json_object *request, const char *name, const char *text)
+{
+	ask_add(request, name, json_object_new_string(text));
 }
 
 static int make_request(const struct enabling *enabling, const struct spec_options *spec,
@@ -190,8 +201,20 @@ static int make_request(const struct enabling *enabling, const struct spec_optio
 		if (!resolve_is_context(enabling->contexts.items[i]))
 			ask_add_text(*ret_request, "event-context", enabling->contexts.items[i]);
 	}
+	if (enabling->of_library) {
+		enable_add_text(*ret_request, "loaded", enabling->of_library->loaded.path);
+		enable_add_text(*ret_request, "loaded-file", enabling->of_library->file);
+		/* The program waits. */
+		ask_add(*ret_request, "timeout", json_object_new_int64(0));
+	}
+	if (enabling->library)
+		enable_add_text(*ret_request, "library", enabling->library);
+	if (enabling->is_unloaded)
+		ask_add(*ret_request, "unloaded", json_object_new_boolean(true));
 	if (!status && enabling->is_pending)
 		probe_add_pending(*ret_request, &spec->spec);
+	else if (!status && enabling->is_unloaded)
+		probe_add_later_events(*ret_request, &spec->spec);
 	else if (!status)
 		status = probe_add_events(*ret_request, enabling->table);
 	if (status) {
@@ -216,12 +239,56 @@ static int probe_enable_send_request(struct enabling *enabling, struct ask *ask,
 	checked = probe_check(enabling->parsed, ask, session, modes, answer);
 	if (enabling->parsed->common.json)
 		status = ask_print_json(enabling->parsed->verb->name, answer);
+	else if (enabling->is_unloaded)
+		probe_report_later(
+				answer, spec->spec.name, "no process has loaded the library yet");
 	else
 		status = probe_report(answer, enabling->table);
 	if (ask_pending(answer) && !status)
 		status = COMMAND_PENDING;
 	json_object_put(answer);
 	return checked ? checked : status;
+}
+
+int probe_enable_of_library(struct enabling *enabling, struct ask *ask,
+		const struct spec_options *spec, const char *session)
+{
+	const struct probe_target target = {.pid = enabling->of_library->loaded.pid,
+			.loaded = enabling->of_library->loaded.path,
+			.is_glob = enabling->of_library->is_glob};
+	struct json_object *request, *answer = NULL;
+	int status = probe_resolve(&target, &spec->spec, &enabling->table);
+
+	if (!status)
+		status = make_request(enabling, spec, session, &request);
+	if (!status)
+		status = ask_call_with(
+				ask, request, enabling->table, ASK_TIMEOUT_MS + 10000, &answer);
+	json_object_put(answer);
+	if (enabling->table >= 0)
+		close(enabling->table);
+	enabling->table = -1;
+	return status;
+}
+
+/* Finds LIB of a spec with `--pending`, and whether any file of it has the location. */
+static int enable_find_library(struct enabling *enabling, const struct spec_options *spec)
+{
+	struct probe_table_view view;
+	int status;
+
+	if (!spec->is_pending)
+		return COMMAND_DONE;
+	enabling->library = resolve_library(&spec->spec);
+	if (!enabling->library)
+		return message_error(COMMAND_USAGE, "write `--function LIBRARY:NAME`",
+				"cannot use `--pending`: the location names no library");
+	status = probe_table_view_open(enabling->table, &view);
+	if (status)
+		return status;
+	enabling->is_unloaded = !probe_table_nr_probes(&view.table);
+	probe_table_view_close(&view);
+	return COMMAND_DONE;
 }
 
 /* Attach the agent. Only then is it known whether the program's control mode requires a check. */
@@ -260,12 +327,18 @@ int probe_enable(struct enabling *enabling, struct ask *ask, const struct spec_o
 	struct json_object *modes = NULL;
 	int status;
 
+	if (enabling->of_library)
+		return probe_enable_of_library(enabling, ask, spec, session);
 	if (enabling->is_pending)
 		return probe_enable_later(enabling, ask, spec, session);
+	enabling->target.pending =
+			spec->is_pending ? PROBE_PENDING_ACCEPTED : PROBE_PENDING_OFFERED;
 	/* Before it is read: a file that is replaced meanwhile has to be read again. */
 	if (enabling->target.exe)
 		file_identity_of_path(enabling->target.exe, enabling->file);
 	status = probe_resolve(&enabling->target, &spec->spec, &enabling->table);
+	if (!status)
+		status = enable_find_library(enabling, spec);
 	if (!status && enabling->target.pid)
 		status = probe_sees_proc(enabling->target.pid,
 				"use `side enable-event NAME --global --exe FILE`: the kernel watches the location");
@@ -290,6 +363,8 @@ int probe_enable(struct enabling *enabling, struct ask *ask, const struct spec_o
 	if (enabling->table >= 0)
 		close(enabling->table);
 	enabling->table = -1;
+	free(enabling->library);
+	enabling->library = NULL;
 	return status;
 }
 
@@ -358,6 +433,7 @@ int cmd_probe_enable(const struct parsed *parsed)
 		specs->spec.kernel = enabling.options->global.on;
 		specs->spec.forced = enabling.options->global.forced;
 		specs->no_uprobe = enabling.options->global.never;
+		specs->is_pending = enabling.options->pending;
 		status = probe_connect(&enabling, &ask, buffer, &session);
 		if (!status) {
 			status = enabling.options->global.on

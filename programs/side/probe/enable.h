@@ -6,6 +6,7 @@
 #include "kernel.h"
 #include "spec-options.h"
 
+#include "sessions/definition.h"
 #include "sessions/file-identity.h"
 
 #include <limits.h>
@@ -19,8 +20,12 @@ struct enabling {
 	char file[FILE_IDENTITY_SIZE]; /* of `exe` before it is read; "": there is none */
 	/* Of a probe that is requested again: array of the former files that keep theirs, or NULL. */
 	struct json_object *kept;
-	bool is_pending; /* `exe` does not exist yet: the spec is resolved when it is executed */
-	pid_t files_of;  /* with --global: a process that has mapped the files to probe */
+	/* Of a probe for a file of its LIB that a program has loaded; NULL: see enable-loaded.c. */
+	const struct probe_of_library *of_library;
+	char *library;    /* LIB of a spec with `--pending`; NULL: it has none */
+	bool is_unloaded; /* no file of it has the location: the table is empty */
+	bool is_pending;  /* `exe` does not exist yet: the spec is resolved when it is executed */
+	pid_t files_of;   /* with --global: a process that has mapped the files to probe */
 	struct text_list contexts; /* one per item */
 	int table;
 	struct probe_kernel kernel;   /* the sites that the kernel watches */
@@ -54,5 +59,27 @@ int probe_enable_watch(struct enabling *enabling, const struct ask *ask, const c
  */
 void probe_add_asked(struct json_object *request, const struct option_uses *asked);
 int probe_add_events(struct json_object *request, int table);
+
+/* enable-loaded.c: a library that a process of the session is loading. */
+struct probe_of_library {
+	struct probe_loaded loaded;
+	char file[FILE_IDENTITY_SIZE];
+	uint64_t started; /* of the probe's process, which may have ended; 0: it names a file */
+	bool is_glob;     /* LIB is one: the library may lack the location */
+};
+/*
+ * Requests the probes of the session that have `--pending` and whose LIB names the library. `json`
+ * is the definition in the answer to `status`. Returns 0 or an exit status, after printing a message.
+ */
+int probe_enable_loaded(const struct parsed *parsed, struct ask *ask, struct json_object *json,
+		const struct definition *definition);
+/* Requests one of them. */
+int probe_enable_of_library(struct enabling *enabling, struct ask *ask,
+		const struct spec_options *spec, const char *session);
+/* enable-again.c: requests the probe again. `probe` and `channels` are those of a definition. */
+int probe_enable_again(struct enabling *enabling, struct ask *ask, struct json_object *probe,
+		struct json_object *channels, const char *session);
+/* Whether a probe is that of this user. Requested again, another one would get its rights. */
+bool probe_enable_is_own(const struct definition_probe *probe);
 
 #endif /* PROGRAMS_SIDE_PROBE_ENABLE_H */

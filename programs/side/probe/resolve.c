@@ -4,6 +4,7 @@
 
 #include "base/descriptors.h"
 #include "base/error.h"
+#include "base/process-root.h"
 #include "probe/code/code.h"
 #include "programs/common/message.h"
 #include "symbolize/debuginfod.h"
@@ -11,11 +12,13 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -79,22 +82,84 @@ static void probe_resolve_report_refusals(const struct refusals *refusals)
 		message_note("left out for other reasons: %" PRIu64 " locations", refusals->others);
 }
 
+/* ---- a library that was loaded ---- */
+
+/* LIB is a path that leads to the file by links, or from the current directory. */
+static int probe_loaded_find_path(
+		void *user, struct resolve *resolve, const char *library, struct error *error)
+{
+	const struct probe_loaded *loaded = user;
+
+	(void)library;
+	return resolve_add_later(resolve, loaded->path,
+			process_root_open(loaded->pid, loaded->path, O_RDONLY | O_NONBLOCK), error);
+}
+
+int probe_open_loaded(
+		struct resolve *resolve, const struct probe_loaded *loaded, struct error *error)
+{
+	int ret = resolve_add_mapped(resolve, loaded->pid, loaded->path, error);
+
+	resolve_set_later(resolve, probe_loaded_find_path, (void *)(uintptr_t)loaded);
+	return ret;
+}
+
+bool probe_loaded_is_named(
+		const struct probe_loaded *loaded, const struct stat *file, const char *library)
+{
+	struct stat other;
+	int ret;
+
+	if (!strchr(library, '/'))
+		return resolve_is_library(strrchr(loaded->path, '/') + 1, library);
+	if (!fnmatch(library, loaded->path, 0))
+		return true;
+	ret = *library == '/' ? process_root_stat(loaded->pid, library, &other)
+			      : stat(library, &other);
+	return !ret && other.st_dev == file->st_dev && other.st_ino == file->st_ino;
+}
+
+/* ---- tables ---- */
+
+static bool probe_resolve_has_ended(pid_t pid)
+{
+	char link[32], byte;
+
+	snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
+	return readlink(link, &byte, 1) < 0 && (errno == ENOENT || errno == ESRCH);
+}
+
+/* A glob may name libraries that do not have the location, and the process may have ended. */
+static int probe_resolve_fail(const struct probe_target *target, const struct error *error)
+{
+	if (!target->loaded)
+		return message_library_error(error);
+	if (!target->is_glob && !probe_resolve_has_ended(target->pid))
+		return message_error(COMMAND_FAILED, error->hint, "no probes in %.256s: %s",
+				target->loaded, error->text);
+	message_detail("no probes in %.256s: %s", target->loaded, error->text);
+	return COMMAND_FAILED;
+}
+
 /* Opens the files of the target. */
-static int probe_resolve_open(const struct probe_target *target, struct resolve **ret_resolve)
+static int probe_resolve_open(const struct probe_target *target, const struct probe_loaded *loaded,
+		struct resolve **ret_resolve)
 {
 	struct error error;
 	int ret = -ENOMEM;
 
 	error_set_no_memory(&error);
 	*ret_resolve = resolve_new();
-	if (*ret_resolve) {
+	if (*ret_resolve && target->loaded) {
+		ret = probe_open_loaded(*ret_resolve, loaded, &error);
+	} else if (*ret_resolve) {
 		ret = probe_add_files(target, *ret_resolve, &error);
 		resolve_set_later(*ret_resolve, probe_find_later, (void *)(uintptr_t)target);
 		if (target->pending != PROBE_PENDING_NEVER)
 			resolve_set_pending(
 					*ret_resolve, target->pending == PROBE_PENDING_ACCEPTED);
 	}
-	return ret ? message_library_error(&error) : COMMAND_DONE;
+	return ret ? probe_resolve_fail(target, &error) : COMMAND_DONE;
 }
 
 int probe_make_table(struct resolve *resolve, const struct probe_spec *spec, int *ret_table,
@@ -147,13 +212,14 @@ static int probe_resolve_receive(int socket, bool *ret_is_pending)
 	return size < 0 ? (int)size : -EPROTO;
 }
 
-static int probe_resolve_one(int socket, struct resolve *resolve, const struct probe_spec *spec)
+static int probe_resolve_one(int socket, const struct probe_target *target, struct resolve *resolve,
+		const struct probe_spec *spec)
 {
 	struct error error;
 	int table = -1, ret;
 
 	if (probe_make_table(resolve, spec, &table, &error))
-		return message_library_error(&error);
+		return probe_resolve_fail(target, &error);
 	ret = probe_resolve_send(socket, table, resolve_is_pending(resolve));
 	close(table);
 	return ret ? message_error(COMMAND_FAILED, NULL, "cannot send the probe table: %s",
@@ -165,6 +231,7 @@ __attribute__((noreturn)) static void resolve_child_main(int socket,
 		const struct probe_target *target, const struct probe_spec *const *specs,
 		size_t count)
 {
+	const struct probe_loaded loaded = {.pid = target->pid, .path = target->loaded};
 	struct resolve *resolve;
 	int status;
 
@@ -173,9 +240,9 @@ __attribute__((noreturn)) static void resolve_child_main(int socket,
 		code_use_server(fetch_debug_file);
 	else
 		unsetenv("DEBUGINFOD_URLS");
-	status = probe_resolve_open(target, &resolve);
+	status = probe_resolve_open(target, &loaded, &resolve);
 	for (size_t i = 0; i < count && !status; i++)
-		status = probe_resolve_one(socket, resolve, specs[i]);
+		status = probe_resolve_one(socket, target, resolve, specs[i]);
 	fflush(NULL);
 	_exit(status);
 }

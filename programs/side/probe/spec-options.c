@@ -35,12 +35,16 @@ static int probe_spec_append_text(const char **items, size_t *count, const char 
 
 /*
  * Options that belong to one location: `--arg`, `--args`, `--exit`, `--ret`. The text that a
- * session keeps also contains `--no-uprobe`.
+ * session keeps also contains `--no-uprobe` and `--pending`.
  */
 static int probe_spec_add_option(struct spec_options *spec, const struct option_use *use)
 {
 	if (!strcmp(use->option->name, "no-uprobe")) {
 		spec->no_uprobe = true;
+		return COMMAND_DONE;
+	}
+	if (!strcmp(use->option->name, "pending")) {
+		spec->is_pending = true;
 		return COMMAND_DONE;
 	}
 	if (!strcmp(use->option->name, "exit")) {
@@ -202,5 +206,7 @@ char *probe_spec_text(const struct spec_options *spec)
 		print_option(out, " --context", spec->contexts[i]);
 	if (spec->no_uprobe)
 		fputs(" --no-uprobe", out);
+	if (spec->is_pending)
+		fputs(" --pending", out);
 	return text_stream_end(out, &text) ? text : NULL;
 }

@@ -17,7 +17,8 @@ struct spec_options {
 	struct probe_spec spec;
 	const char *arguments[PROBE_TABLE_FIELDS_MAX], *results[PROBE_TABLE_FIELDS_MAX],
 			*contexts[PROBE_TABLE_FIELDS_MAX];
-	bool no_uprobe; /* do not use uprobes for it */
+	bool no_uprobe;  /* do not use uprobes for it */
+	bool is_pending; /* in a session: `--pending` */
 };
 
 /*
@@ -40,6 +41,9 @@ char *probe_spec_text(const struct spec_options *spec);
 struct probe_target {
 	pid_t pid;       /* 0: not a running process */
 	const char *exe; /* the file of a program */
+	/* only this file, which `pid` has mapped by this path; NULL: all files */
+	const char *loaded;
+	bool is_glob;    /* with `loaded`: it may lack the location, without a message */
 	bool preloads;   /* side starts the program: it loads the libraries of LD_PRELOAD */
 	bool debuginfod; /* get missing debug files from the servers in DEBUGINFOD_URLS */
 	enum probe_pending {
@@ -68,6 +72,23 @@ int probe_resolve_all(const struct probe_target *target, const struct probe_spec
  */
 int probe_make_table(struct resolve *resolve, const struct probe_spec *spec, int *ret_table,
 		struct error *error);
+/*
+ * Opens only a file that the process has mapped by this path, and that LIB of the specs names.
+ * `resolve` uses the path until it is closed. Returns 0 or a negative errno with `error` set.
+ */
+struct probe_loaded {
+	pid_t pid;
+	const char *path;
+};
+int probe_open_loaded(
+		struct resolve *resolve, const struct probe_loaded *loaded, struct error *error);
+/*
+ * Whether LIB names the file. It is a name, a path, or a glob of one of them. A path may lead to the
+ * file by links, or from the current directory. `file` is the status of the loaded file.
+ */
+struct stat;
+bool probe_loaded_is_named(
+		const struct probe_loaded *loaded, const struct stat *file, const char *library);
 /*
  * Returns the name of the processor that the file is for, if it is another one, so that nothing can
  * be found. NULL: this processor, or the file cannot be read, which is reported later.

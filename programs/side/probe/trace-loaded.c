@@ -16,7 +16,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -76,21 +75,10 @@ static void loaded_send(const struct trace_loaded *loaded, const int *tables)
 	}
 }
 
-/* LIB is a path that leads to the file by links, or from the current directory. */
-static int loaded_find_path(
-		void *user, struct resolve *resolve, const char *library, struct error *error)
-{
-	const struct loaded_request *request = user;
-
-	(void)library;
-	return resolve_add_later(resolve, request->path,
-			process_root_open(request->pid, request->path, O_RDONLY | O_NONBLOCK),
-			error);
-}
-
 __attribute__((noreturn)) static void loaded_child_main(
 		const struct trace_loaded *loaded, const struct loaded_request *request)
 {
+	const struct probe_loaded loaded_file = {.pid = request->pid, .path = request->path};
 	struct resolve *resolve = resolve_new();
 	int tables[PROBE_SPECS_MAX];
 	struct error error;
@@ -98,11 +86,10 @@ __attribute__((noreturn)) static void loaded_child_main(
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	alarm(RESOLVE_SECONDS);
 	error_set_no_memory(&error);
-	if (!resolve || resolve_add_mapped(resolve, request->pid, request->path, &error)) {
+	if (!resolve || probe_open_loaded(resolve, &loaded_file, &error)) {
 		message_detail("no probes in %.256s: %s", request->path, error.text);
 		_exit(0);
 	}
-	resolve_set_later(resolve, loaded_find_path, (void *)(uintptr_t)request);
 	for (size_t i = 0; i < loaded->nr_specs; i++) {
 		tables[i] = request->specs & UINT64_C(1) << i
 				? loaded_resolve_spec(loaded, resolve, i, request->path)
@@ -186,22 +173,6 @@ static int loaded_start_server(struct trace_loaded *loaded)
 
 /* ---- libraries that are loaded ---- */
 
-/* LIB is a name, a path, or a glob of one of them. A path may lead to the file by links. */
-static bool loaded_is_named(const char *library, const struct loaded_request *request,
-		const struct stat *status)
-{
-	struct stat other;
-	int ret;
-
-	if (!strchr(library, '/'))
-		return resolve_is_library(strrchr(request->path, '/') + 1, library);
-	if (!fnmatch(library, request->path, 0))
-		return true;
-	ret = *library == '/' ? process_root_stat(request->pid, library, &other)
-			      : stat(library, &other);
-	return !ret && other.st_dev == status->st_dev && other.st_ino == status->st_ino;
-}
-
 /* Whether the file is new. Then it is kept. */
 static bool loaded_keep_file(struct trace_loaded *loaded, const struct stat *status)
 {
@@ -225,6 +196,7 @@ static int loaded_begin_library(void *user, pid_t pid, const char *path, int *re
 {
 	struct trace_loaded *loaded = user;
 	struct loaded_request request = {.pid = pid};
+	const struct probe_loaded library = {.pid = pid, .path = request.path};
 	struct stat status;
 
 	if (strlen(path) >= sizeof(request.path) || *path != '/' || loaded->socket < 0)
@@ -234,7 +206,7 @@ static int loaded_begin_library(void *user, pid_t pid, const char *path, int *re
 		return 0;
 	for (size_t i = 0; i < loaded->nr_specs; i++) {
 		if (loaded->libraries[i] &&
-				loaded_is_named(loaded->libraries[i], &request, &status))
+				probe_loaded_is_named(&library, &status, loaded->libraries[i]))
 			request.specs |= UINT64_C(1) << i;
 	}
 	if (!request.specs || !loaded_keep_file(loaded, &status) ||

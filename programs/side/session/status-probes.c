@@ -110,6 +110,8 @@ static void status_probes_print_target(struct json_object *probe)
 		printf("in %s", format_printable(ask_text(probe, "exe"), exe, sizeof(exe)));
 	else
 		fputs("in all programs", stdout);
+	if (*ask_text(probe, "loaded"))
+		printf(", %s", format_printable(ask_text(probe, "loaded"), exe, sizeof(exe)));
 }
 
 /* A session that was never started has probes without a state. */
@@ -117,6 +119,8 @@ static bool status_probes_is_pending(struct json_object *probe)
 {
 	const char *state = ask_text(probe, "state");
 
+	if (*ask_text(probe, "library"))
+		return !strcmp(state, "pending");
 	return *ask_text(probe, "exe") &&
 			(*state ? !strcmp(state, "pending") : !ask_number(probe, "table"));
 }
@@ -127,6 +131,8 @@ static const char *status_probes_pending_reason(struct json_object *probe)
 
 	if (*ask_text(probe, "why"))
 		return ask_text(probe, "why");
+	if (*ask_text(probe, "library"))
+		return "no process has loaded the library";
 	return stat(ask_text(probe, "exe"), &file) ? "no such file" : "no process yet";
 }
 
@@ -182,10 +188,15 @@ static void status_probes_print_probe(
 	else if (*state)
 		printf("  %s", state);
 	if (!status_probes_is_pending(probe) && *ask_text(probe, "why"))
-		printf("; cannot set it in the file that has changed: %s",
+		printf(*ask_text(probe, "library")
+						? "; cannot set it in another file: %s"
+						: "; cannot set it in the file that has changed: %s",
 				format_printable(ask_text(probe, "why"), text, sizeof(text)));
 	putchar('\n');
 	status_probes_print_exec(probe, strong, plain);
+	/* An empty table has no results. */
+	if (ask_flag(probe, "unloaded"))
+		return;
 	for (size_t i = 0; programs && i < json_object_array_length(programs); i++)
 		status_probes_print_program(json_object_array_get_idx(programs, i), strong, plain);
 }
