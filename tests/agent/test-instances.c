@@ -228,7 +228,9 @@ static void test_calls(void **unused)
 	struct side_event_description *event, *event_variadic;
 
 	(void)unused;
+	assert_false(agent_instance_is_known((const void *)(uintptr_t)other_key));
 	assert_int_equal(agent_instance_add("/far/libside.so", &functions), 0);
+	assert_true(agent_instance_is_known((const void *)(uintptr_t)other_key));
 	assert_non_null(other.notify);
 	other.notify(SIDE_TRACER_NOTIFICATION_INSERT_EVENTS, batch, 5, other.priv);
 	assert_int_equal(other.nr_registered, 2);

@@ -206,6 +206,9 @@ static long fake_call(long number, ...)
 #define agent_bases_start() note("bases")
 #define agent_start_begins() note("begins")
 #define agent_instances_find() note("find-copies")
+#define agent_instances_follow() note("follow-copies")
+#define agent_instances_loaded note_loaded
+#define agent_instances_report report_copies
 #define agent_start_ends() note("ends")
 #define agent_boot_start() note_int("boot", NULL, 0)
 #define agent_control_arrive() note_int("arrive", NULL, 0)
@@ -230,6 +233,16 @@ static void update_wrappers(void)
 static void follow_rules(void)
 {
 	note("follow");
+}
+
+static void note_loaded(void)
+{
+	note("loaded-copies");
+}
+
+static void report_copies(void)
+{
+	note("report-copies");
 }
 
 static void note_agent_file(void)
@@ -548,7 +561,7 @@ static int requested(const char *text)
 	return side_agent_request(text);
 }
 
-#define AROUND(text) "prepare thread take " text " give interpose"
+#define AROUND(text) "prepare thread take follow-copies " text " give interpose"
 
 static void test_requests(void **state)
 {
@@ -577,12 +590,12 @@ static void test_requests(void **state)
 	assert_int_equal(requested("detach"), 0);
 	assert_string_equal(order, AROUND("detach(none,0) update leave(none,0) follow"));
 	assert_int_equal(requested("detach "), -EINVAL);
-	assert_string_equal(order, "prepare thread take give");
+	assert_string_equal(order, "prepare thread take follow-copies give");
 	assert_int_equal(requested("record"), -EINVAL);
 	assert_int_equal(requested("recordx /a"), -EINVAL);
 	result_of_request = -ENOENT;
 	assert_int_equal(requested("record /a"), -ENOENT);
-	assert_string_equal(order, "prepare thread take attach(/a,0) give");
+	assert_string_equal(order, "prepare thread take follow-copies attach(/a,0) give");
 	result_of_request = 0;
 	has_turn = false;
 	assert_int_equal(requested("record /a"), -EBUSY);

@@ -41,7 +41,7 @@ void plugin_call(int count)
 	side_event_variadic(more, side_arg_list(side_arg_u64((unsigned long)count)), side_arg_list(side_arg_dynamic_field("extra", side_arg_dynamic_u32(7))));
 }
 """
-# host COUNT [wait|fork|close]... {local|new}:LIBRARY...
+# host COUNT [wait|fork|close]... {local|new}:LIBRARY... [then {local|new}:LIBRARY...]
 HOST = r"""
 #define _GNU_SOURCE
 #ifdef TICK
@@ -85,9 +85,9 @@ static void emit(int count)
 
 int main(int argc, char **argv)
 {
-	int count = atoi(argv[1]), wait_for_line = 0, forks = 0, closes = 0;
+	int count = atoi(argv[1]), wait_for_line = 0, forks = 0, closes = 0, i;
 
-	for (int i = 2; i < argc; i++) {
+	for (i = 2; i < argc && strcmp(argv[i], "then"); i++) {
 		if (strchr(argv[i], ':'))
 			load(argv[i]);
 		wait_for_line |= !strcmp(argv[i], "wait");
@@ -98,6 +98,14 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	if (wait_for_line && getchar() != '\n')
 		return 1;
+	if (i < argc) {
+		while (++i < argc)
+			load(argv[i]);
+		puts("loaded");
+		fflush(stdout);
+		if (wait_for_line && getchar() != '\n')
+			return 1;
+	}
 	if (forks && !fork()) {
 		emit(count);
 		return 0;
@@ -128,7 +136,7 @@ class Instances(unittest.TestCase):
     def build(cls, name, text, *words):
         with open(cls.path(name + ".c"), "w", encoding="utf-8") as out:
             out.write(text)
-        run("gcc", "-O1", "-Wall", "-Wextra", cls.path(name + ".c"), "-I", INCLUDE, *words, "-o", cls.path(name))
+        run("gcc", "-O1", "-g", "-Wall", "-Wextra", cls.path(name + ".c"), "-I", INCLUDE, *words, "-o", cls.path(name))
 
     @classmethod
     def make_libraries(cls):
@@ -346,6 +354,131 @@ class Instances(unittest.TestCase):
         child = self.start("with-shared", "10", "fork", "local:other.so", "new:other.so", "close", "wait")
         self.finish(child, self.attach(child))
         self.assertEqual(self.counts(), {"host:tick": 20, "other:called": 40, "other:more": 40})
+
+    # ---- probes, in processes with two and three copies ----
+
+    PLUGINS = ("static.so", "vendor.so", "shared.so")
+    THREE = ("10", "local:static.so", "local:vendor.so", "new:shared.so")
+
+    def probe_counts(self):
+        return collections.Counter(re.findall(r" (probe:\w+|\w+:(?:tick|called|more)): ", run("babeltrace2", self.path("trace")).stdout))
+
+    def test_trace(self):
+        """The same function of each copy's library, in both namespaces, and of the copy's own code."""
+        locations = ["--function", "emit"]
+        for plugin in self.PLUGINS:
+            locations += "--function", self.path(plugin) + ":plugin_call"
+        for program in "with-static", "with-shared", "plain":
+            with self.subTest(program=program):
+                self.side("trace", "-o", self.path("trace"), *locations, *self.command(program, *self.THREE))
+                self.assertEqual(self.probe_counts(), {"probe:emit": 1, "probe:plugin_call": 30})
+                shutil.rmtree(self.path("trace"))
+
+    def test_trace_running(self):
+        """`side trace -p` of a process with three copies: the filter selects calls of all of them."""
+        child = self.start("with-static", *self.THREE, "wait")
+        tracer = subprocess.Popen([SIDE, "trace", "-o", self.path("trace"), "-p", str(child.pid), "--arg", "count", "--filter", "count >= 8",
+                                   *(word for plugin in self.PLUGINS for word in ("--function", self.path(plugin) + ":plugin_call"))],
+                                  env=self.environment, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(tracer.stderr.close)
+        self.addCleanup(tracer.kill)
+        line = tracer.stderr.readline()
+        self.assertIn("recording", line)
+        self.finish(child, tracer)
+        self.assertEqual(self.probe_counts(), {"probe:plugin_call": 6})
+
+    def test_session_with_probe(self):
+        """Events of three copies and a probe in one session."""
+        self.start_daemon()
+        self.side("create", "s", "-o", self.path("trace"))
+        self.side("enable-event", "*:called,*:tick", "--filter", "count >= 8 && count < 1000")
+        self.side("enable-event", "probe:emit", "--exe", self.path("with-static"), "--function", "emit")
+        self.side("start")
+        run(*self.command("with-static", *self.THREE), env=self.environment)
+        self.side("stop")
+        self.side("destroy")
+        self.assertEqual(self.probe_counts(), {"host:tick": 2, "static:called": 2, "vendor:called": 2, "shared:called": 2, "probe:emit": 1})
+
+    def test_analyses(self):
+        """The verbs that set probes or wrappers of their own: the program prints the same, and each call counts once."""
+        for program in "with-static", "with-shared", "plain":
+            command = self.command(program, *self.THREE)
+            with self.subTest(program=program):
+                done = self.side("slow", "--json", "--function", "emit", "--function", "load", *command)
+                calls = {line["function"]: line["calls"] for line in map(json.loads, done.stdout.splitlines()[1:]) if line.get("type") == "function"}
+                self.assertEqual(calls, {"emit": 1, "load": 3})
+                done = self.side("calls", "--json", *command)
+                calls = {line["function"]: line["calls"] for line in map(json.loads, done.stdout.splitlines()[1:]) if "calls" in line}
+                self.assertEqual((calls["puts"], calls["fflush"]), (1, 1))
+                done = self.side("leaks", *command)
+                self.assertTrue(done.stdout.startswith("ready\n"), done.stdout)
+                self.assertRegex(done.stdout, r"\d+ blocks .* of \d+ allocations")
+
+    # ---- another implementation that is loaded after the agent ----
+
+    LATE = ("local:other.so", "new:other.so")
+
+    def load_late(self, child):
+        child.stdin.write("\n")
+        child.stdin.flush()
+        self.assertEqual(child.stdout.readline(), "loaded\n")
+
+    def test_late_with_notice(self):
+        """The agent watches the loader for backtraces: the first event, of a constructor, is recorded."""
+        for library in self.LATE:
+            for program in "with-shared", "plain":
+                with self.subTest(library=library, program=program):
+                    child = self.start(program, "10", "close", "wait", "then", library)
+                    recorder = self.attach(child, "--context", "backtrace")
+                    self.load_late(child)
+                    self.finish(child, recorder)
+                    found = self.counts()
+                    found.pop("host:tick", None)
+                    self.assertEqual(found, {"other:called": 11, "other:more": 10})
+                    self.assertNotIn("not recorded", recorder.stderr.read())
+                    shutil.rmtree(self.path("trace"))
+
+    def test_late_recorded(self):
+        """The notice is active in a recorded program, too."""
+        messages = self.record("plain", "10", "close", "then", "new:other.so", options=("--context", "backtrace"))
+        self.assertEqual(self.counts(), {"other:called": 11, "other:more": 10})
+        self.assertNotIn("not recorded", messages)
+
+    def test_late_request(self):
+        """The next request of `side attach` finds it."""
+        for library in self.LATE:
+            with self.subTest(library=library):
+                child = self.start("with-shared", "10", "wait", "then", library)
+                first = self.attach(child)
+                self.load_late(child)
+                second = self.attach(child, "-o", self.path("second"))
+                self.finish(child, first)
+                second.wait(60)
+                self.assertEqual(self.counts("second"), {"host:tick": 10, "other:called": 10, "other:more": 10})
+                shutil.rmtree(self.path("trace"))
+                shutil.rmtree(self.path("second"))
+
+    def test_late_change(self):
+        """The next change of a session finds it."""
+        self.start_daemon()
+        self.side("create", "s", "-o", self.path("trace"))
+        self.side("enable-event", "*:tick")
+        self.side("start")
+        child = self.start("with-shared", "10", "wait", "then", "new:other.so")
+        self.load_late(child)
+        self.side("enable-event", "other:called", "--filter", "count > 5")
+        child.stdin.write("\n")
+        child.stdin.close()
+        self.assertEqual(child.wait(60), 0)
+        self.side("stop")
+        self.side("destroy")
+        self.assertEqual(self.counts(), {"host:tick": 10, "other:called": 4})
+
+    def test_late_unknown(self):
+        """Nothing notifies the agent: the end of the process reports the library."""
+        messages = self.record("with-shared", "10", "then", "new:other.so")
+        self.assertEqual(self.counts(), {"host:tick": 10})
+        self.assertRegex(messages, "libother.so.0.*not recorded|not recorded.*libother.so.0")
 
 
 if __name__ == "__main__":

@@ -205,6 +205,7 @@ STATIC = "is statically linked, so the agent cannot be preloaded into it"
 SIZE = "has another word size (32 or 64 bits) than the installed agent"
 RIGHTS = "runs with more rights than its caller (set-user-ID, set-group-ID or file capabilities), so the loader does not preload the agent"
 MUSL = "its C library is not the GNU C library, which the agent needs"
+X32 = "is an x32 program, and the installed agent is a 64-bit library"
 SMALL = "it is a 32-bit program, and the installed agent is a 64-bit library"
 
 # The kind: the compiler, the reason if a program starts it, and the reason if it is the command.
@@ -215,7 +216,11 @@ KINDS = {
     "musl-static": (("musl-gcc", "-static"), STATIC, STATIC),
     "i386": (("gcc", "-m32"), SMALL, SMALL),
     "i386-static": (("gcc", "-m32", "-static"), STATIC, SIZE),
+    "x32": (("gcc", "-mx32"), X32, X32),
+    "x32-static": (("gcc", "-mx32", "-static"), X32, SIZE),
 }
+# gcc for arm64 cannot be installed beside gcc-multilib.
+ARM = ("clang", "--target=aarch64-linux-gnu", "-fuse-ld=lld")
 VERBS = {
     "record": ("record", "-q", "-o", "TRACE", "--"),
     "record -w": ("record", "-q", "-w", "libc", "-w", "pthread", "-o", "TRACE", "--"),
@@ -297,6 +302,55 @@ def test_matrix(programs):
             compare(verb, [program], [(program, as_command)], kind)
             # The command runs again as a descendant: one report, of which reason depends on who reports it first.
             compare(verb, [program, glibc, program, glibc], [(program, "")], f"{kind} as parent and descendant")
+
+
+def compile_for(name, *compiler):
+    """The path of the program, or None if the compiler is not installed."""
+    if not shutil.which(compiler[0]):
+        print(f"{name} is not tried: there is no {compiler[0]}")
+        return None
+    done = subprocess.run([*compiler, "-O1", "-o", path(name), path("program.c")], capture_output=True, text=True, check=False, timeout=60)
+    if done.returncode:
+        print(f"{name} is not tried: {done.stderr.splitlines()[-1]}")
+        return None
+    return path(name)
+
+
+def test_not_executed(programs):
+    """Files that this kernel cannot execute: each call fails as without side. A file for x32 is reported, because most kernels can."""
+    for name, compiler, reason in (("not-x32", ("gcc", "-mx32"), X32), ("not-arm", ARM, "")):
+        program = compile_for(name, *compiler, "-static")
+        if not program:
+            continue
+        try:
+            subprocess.run([program], capture_output=True, check=False, timeout=60)
+            print(f"{name} is not tried as a file that cannot be executed: this kernel executes it")
+            continue
+        except OSError:
+            pass
+        for method in ("execv", "execve", "vfork", "spawn"):
+            compare("record", [programs["glibc"], program], [(program, reason)] if reason else [], f"{name} by {method}", OF_METHOD=method)
+
+
+def test_emulated(programs):
+    """QEMU executes a program for another processor: QEMU is a program like any other, and its guest and the children of that run unchanged."""
+    qemu, program = shutil.which("qemu-aarch64"), compile_for("of-arm-static", *ARM, "-static")
+    if not qemu or not program:
+        print("programs that QEMU executes are not tried: qemu-user or the compiler is missing")
+        return
+    glibc = programs["glibc"]
+    for verb in VERBS:
+        compare(verb, [qemu, program], [], "emulated")
+    compare("record -w", [qemu, program, glibc, qemu, program], [], "emulated as parent and descendant")
+    # The loader of a guest with a loader cannot find libraries for its processor: it ignores them, and prints that.
+    program = compile_for("of-arm", *ARM)
+    command, prefix = (qemu, program), {"QEMU_LD_PREFIX": "/usr/aarch64-linux-gnu"}
+    alone = run(*command, **prefix)
+    shutil.rmtree(path("trace"), ignore_errors=True)
+    done = run(side, "record", "-q", "-w", "libc", "-o", path("trace"), "--", *command, **prefix)
+    expect_equal((done.returncode, done.stdout), (alone.returncode, alone.stdout), "an emulated program with a loader")
+    lines = [line for line in own_lines(done.stderr) if not re.match(r"ERROR: ld\.so: object '[^']*/side-preload/.*: ignored\.$", line)]
+    expect_equal(lines, alone.stderr.splitlines(), "errors of an emulated program with a loader")
 
 
 def test_unreadable():
@@ -443,5 +497,7 @@ if "glibc" in built:
     test_unreadable()
     test_locks()
     test_rights(built)
+    test_not_executed(built)
+    test_emulated(built)
     test_preloaded(built)
 finish(", ".join(built), skipped="glibc" not in built)

@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <lzo/lzo1x.h>
+#include <snappy-c.h>
 #include <zlib.h>
 #include <zstd.h>
 
@@ -110,11 +112,44 @@ static inline void image_begin(struct memory_image *image, uint32_t capacity)
 	image->root = image_add(image);
 }
 
-enum image_form { IMAGE_RAW = 0, IMAGE_ZLIB = 1, IMAGE_ZSTD = 0x20 };
+/* The flags in the file. */
+enum image_form {
+	IMAGE_RAW = 0,
+	IMAGE_ZLIB = 1,
+	IMAGE_LZO = 2,
+	IMAGE_SNAPPY = 4,
+	IMAGE_ZSTD = 0x20
+};
 
 static inline void image_put(unsigned char *at, uint64_t number, size_t size)
 {
 	memcpy(at, &number, size);
+}
+
+/* Compresses a page with the library of this form. A page that does not become smaller stays raw. */
+static inline size_t image_pack(
+		enum image_form *form, const unsigned char *page, unsigned char *ret_packed)
+{
+	static _Alignas(16) unsigned char work[LZO1X_1_MEM_COMPRESS];
+	unsigned char packed[2 * IMAGE_PAGE];
+	size_t size = sizeof(packed);
+
+	switch (*form) {
+	case IMAGE_ZLIB: CHECK(compress(packed, &size, page, IMAGE_PAGE) == Z_OK); break;
+	case IMAGE_LZO: CHECK(!lzo1x_1_compress(page, IMAGE_PAGE, packed, &size, work)); break;
+	case IMAGE_SNAPPY:
+		CHECK(snappy_compress((const char *)page, IMAGE_PAGE, (char *)packed, &size) ==
+				SNAPPY_OK);
+		break;
+	case IMAGE_ZSTD: size = ZSTD_compress(packed, sizeof(packed), page, IMAGE_PAGE, 1); break;
+	case IMAGE_RAW: size = IMAGE_PAGE; break;
+	}
+	if (size >= IMAGE_PAGE) {
+		*form = IMAGE_RAW;
+		size = IMAGE_PAGE;
+	}
+	memcpy(ret_packed, *form == IMAGE_RAW ? page : packed, size);
+	return size;
 }
 
 /* The bytes of the compressed dump, and *ret_size; of version 6 if `is_new`. Pages of zeros are in it. */
@@ -129,6 +164,7 @@ static inline unsigned char *image_compress(const struct memory_image *image, en
 	memcpy(bytes, "KDUMP   ", 8);
 	image_put(bytes + 8, is_new ? 6 : 5, 4);
 	memcpy(bytes + 272, "x86_64", 6);
+	image_put(bytes + 424, form, 4);
 	image_put(bytes + 428, IMAGE_PAGE, 4);
 	image_put(bytes + 432, 1, 4);
 	image_put(bytes + 436, 2, 4);
@@ -136,21 +172,14 @@ static inline unsigned char *image_compress(const struct memory_image *image, en
 	image_put(bytes + IMAGE_PAGE + 96, is_new ? first + image->nr : 0, 8);
 	for (i = 0; i < image->nr; i++) {
 		unsigned char *description = bytes + 4 * IMAGE_PAGE + i * 24;
-		uLongf size = IMAGE_PAGE;
+		enum image_form used = form;
+		size_t size;
 
 		bytes[3 * IMAGE_PAGE + (first + i) / 8] |= (unsigned char)(1 << (first + i) % 8);
-		if (form == IMAGE_RAW)
-			memcpy(bytes + at, image_page(image, i), IMAGE_PAGE);
-		else if (form == IMAGE_ZLIB)
-			CHECK(compress(bytes + at, &size, image_page(image, i), IMAGE_PAGE) ==
-					Z_OK);
-		else
-			size = ZSTD_compress(bytes + at, IMAGE_PAGE, image_page(image, i),
-					IMAGE_PAGE, 1);
-		CHECK(size <= IMAGE_PAGE);
+		size = image_pack(&used, image_page(image, i), bytes + at);
 		image_put(description, at, 8);
 		image_put(description + 8, size, 4);
-		image_put(description + 12, form, 4);
+		image_put(description + 12, used, 4);
 		at += size;
 	}
 	*ret_size = at;

@@ -15,6 +15,9 @@
 #include <stdint.h>
 #include <string.h>
 
+/* RTLD_DI_PHDR of glibc 2.36, which returns the number; older ones return an error. */
+#define LOADED_DLINFO_HEADERS 11
+
 /* `struct r_debug` of the C library; other namespaces of dlmopen() follow from version 2 on. */
 struct loaded_namespace {
 	struct r_debug debug;

@@ -14,11 +14,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
-#include <zstd.h>
 
 #include "base/io.h"
 #include "recorder/recovery/compressed-dump.h"
+#include "recorder/recovery/dump-codecs.h"
 
 #define PAGE 4096u /* of a page, and of a block of the file */
 /* Bytes of a bitmap: 2 TiB of memory. */
@@ -26,11 +25,6 @@
 #define LIMIT_SUB_BLOCKS 65536u
 /* Bits of the bitmap for which one sum is kept. */
 #define GROUP_BITS 4096u
-
-#define PAGE_ZLIB 1u
-#define PAGE_LZO 2u
-#define PAGE_SNAPPY 4u
-#define PAGE_ZSTD 0x20u
 
 /* The head, without the members at its end. */
 struct compressed_head {
@@ -70,7 +64,8 @@ struct compressed_dump {
 	uint64_t descriptions; /* where they begin */
 	unsigned char *bitmap;
 	uint64_t *sums; /* pages in the file before each group */
-	uint64_t last;  /* number + 1 of the page in `page`, or 0 */
+	struct dump_codecs codecs;
+	uint64_t last; /* number + 1 of the page in `page`, or 0 */
 	unsigned char page[PAGE], packed[PAGE];
 };
 
@@ -109,6 +104,7 @@ static const char *compressed_dump_begin(struct compressed_dump *dump)
 {
 	struct compressed_head head;
 	struct compressed_sub_head sub;
+	const char *wrong;
 
 	if (io_read_exactly_at(dump->fd, &head, sizeof(head), 0) ||
 			io_read_exactly_at(dump->fd, &sub, sizeof(sub), PAGE))
@@ -118,12 +114,11 @@ static const char *compressed_dump_begin(struct compressed_dump *dump)
 	/* Other machines have other names; their heads differ as well. */
 	if (memcmp(head.names[4], "x86_64", sizeof("x86_64")) != 0 || head.block_size != PAGE)
 		return "it is of a machine other than x86-64";
-	if (head.status & (PAGE_LZO | PAGE_SNAPPY))
-		return "its pages are compressed with LZO or Snappy\n`makedumpfile -c -d 17 OLD NEW` converts it";
 	if (head.version >= 2 && sub.is_split)
 		return "it is a part of a dump in several files";
 	dump->nr_pages = head.version >= 6 ? sub.nr_pages : head.nr_pages;
-	return compressed_dump_load_bitmap(dump, &head);
+	wrong = dump_codecs_open(&dump->codecs, head.status);
+	return wrong ? wrong : compressed_dump_load_bitmap(dump, &head);
 }
 
 const char *compressed_dump_open(int fd, struct compressed_dump **ret_dump)
@@ -145,6 +140,7 @@ const char *compressed_dump_open(int fd, struct compressed_dump **ret_dump)
 
 void compressed_dump_close(struct compressed_dump *dump)
 {
+	dump_codecs_close(&dump->codecs);
 	free(dump->bitmap);
 	free(dump->sums);
 	free(dump);
@@ -169,20 +165,6 @@ static uint64_t compressed_dump_count(const struct compressed_dump *dump, uint64
 	return nr;
 }
 
-static bool compressed_dump_unpack(struct compressed_dump *dump, const struct compressed_page *page)
-{
-	uLongf size = PAGE;
-
-	switch (page->form & (PAGE_ZLIB | PAGE_LZO | PAGE_SNAPPY | PAGE_ZSTD)) {
-	case 0: memcpy(dump->page, dump->packed, PAGE); return page->size == PAGE;
-	case PAGE_ZLIB:
-		return uncompress(dump->page, &size, dump->packed, page->size) == Z_OK &&
-				size == PAGE;
-	case PAGE_ZSTD: return ZSTD_decompress(dump->page, PAGE, dump->packed, page->size) == PAGE;
-	default: return false;
-	}
-}
-
 /* Makes this page the content of dump->page. */
 static int compressed_dump_load(struct compressed_dump *dump, uint64_t number)
 {
@@ -199,7 +181,8 @@ static int compressed_dump_load(struct compressed_dump *dump, uint64_t number)
 			page.size > PAGE ||
 			io_read_exactly_at(
 					dump->fd, dump->packed, page.size, (uint64_t)page.offset) ||
-			!compressed_dump_unpack(dump, &page))
+			!dump_codecs_unpack(&dump->codecs, page.form, dump->packed, page.size,
+					dump->page, PAGE))
 		return -EIO;
 	dump->last = number + 1;
 	return 0;

@@ -30,6 +30,7 @@
 #include "tracers/agent/core/control-thread.h"
 #include "tracers/agent/core/control.h"
 #include "tracers/agent/core/debug.h"
+#include "tracers/agent/core/instance-find.h"
 #include "tracers/agent/core/interpose.h"
 #include "tracers/agent/core/process.h"
 #include "tracers/agent/core/unsupported.h"
@@ -127,6 +128,7 @@ EXPORT int side_agent_request(const char *text)
 		/* For this thread alone, and gone before it ends: orders nothing. */
 		atomic_store_explicit(&agent.own_process.borrowed, (int)raw_call(SYS_gettid),
 				memory_order_relaxed);
+		agent_instances_follow();
 		ret = request(text);
 		atomic_store_explicit(&agent.own_process.borrowed, 0, memory_order_relaxed);
 		control_give_turn();

@@ -10,6 +10,7 @@
  * The loader holds its lock from the notification until the constructors have run, so one thread at
  * a time is here.
  */
+#include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
 #include <link.h>
@@ -22,6 +23,7 @@
 #include "tracers/agent/core/constructors.h"
 #include "tracers/agent/core/objects.h"
 #include "tracers/agent/core/own-process.h"
+#include "base/inside/loaded-symbol.h"
 
 #if defined(__x86_64__) && defined(__LP64__)
 
@@ -37,7 +39,9 @@ static struct watched_constructor {
 	bool is_loaded;      /* the last walk has found it */
 } watched[CONSTRUCTORS_MAX];
 
-static void (*call_before)(void);
+/* Of wrappers and of copies of libside. Entries stay. */
+static constructors_function *callers[2];
+enum { nr_callers = sizeof(callers) / sizeof(*callers) };
 
 static void constructors_run(size_t which, int argc, char **argv, char **envp);
 
@@ -99,7 +103,8 @@ static void constructors_run(size_t which, int argc, char **argv, char **envp)
 			(void)constructors_write(library.entry, library.original, PROT_READ);
 		else
 			library.entry->d_un.d_ptr = library.original;
-		call_before();
+		for (size_t i = 0; i < nr_callers && callers[i]; i++)
+			callers[i](library.base);
 	}
 	errno = saved_errno;
 	original(argc, argv, envp);
@@ -193,8 +198,10 @@ static int constructors_scan(struct dl_phdr_info *info, size_t size, void *user)
 
 	(void)size;
 	/* The loader may notify again before the constructors run. */
-	if (library.init && constructors_is_watched(&library))
+	if (library.init && constructors_is_watched(&library)) {
+		*any = true;
 		return 0;
+	}
 	if (!library.base || !library.functions || *library.functions >= library.base)
 		return 0;
 	*any = true;
@@ -203,14 +210,51 @@ static int constructors_scan(struct dl_phdr_info *info, size_t size, void *user)
 	return 0;
 }
 
-bool agent_constructors_watch(void (*before)(void))
+/* dl_iterate_phdr() has only the objects of this namespace. */
+static void constructors_scan_namespaces(bool *ret_any)
+{
+	const struct loaded_namespace *space =
+			(const struct loaded_namespace *)(const void *)&_r_debug;
+
+	while (space && (space = loaded_next(space)))
+		for (const struct link_map *map = space->debug.r_map; map; map = map->l_next) {
+			struct dl_phdr_info info = {.dlpi_addr = map->l_addr};
+			int nr = dlinfo((void *)(uintptr_t)map, LOADED_DLINFO_HEADERS,
+					(void *)&info.dlpi_phdr);
+
+			info.dlpi_phnum = nr > 0 ? (ElfW(Half))nr : 0;
+			(void)constructors_scan(&info, sizeof(info), ret_any);
+		}
+	(void)dlerror();
+}
+
+static void constructors_add_caller(constructors_function *before)
+{
+	size_t i = 0;
+
+	while (i < nr_callers && callers[i] && callers[i] != before)
+		i++;
+	if (i < nr_callers)
+		callers[i] = before;
+}
+
+bool agent_constructors_are_pending(uintptr_t base)
+{
+	for (size_t i = 0; i < CONSTRUCTORS_MAX; i++)
+		if (watched[i].entry && watched[i].base == base)
+			return true;
+	return false;
+}
+
+bool agent_constructors_watch(constructors_function *before)
 {
 	bool any = false;
 
-	call_before = before;
+	constructors_add_caller(before);
 	for (size_t i = 0; i < CONSTRUCTORS_MAX; i++)
 		watched[i].is_loaded = false;
 	agent_objects_each(constructors_scan, &any);
+	constructors_scan_namespaces(&any);
 	/* A library whose relocation failed has gone without its constructors. */
 	for (size_t i = 0; i < CONSTRUCTORS_MAX; i++)
 		if (!watched[i].is_loaded)
@@ -220,9 +264,15 @@ bool agent_constructors_watch(void (*before)(void))
 
 #else
 
-bool agent_constructors_watch(void (*before)(void))
+bool agent_constructors_watch(constructors_function *before)
 {
 	(void)before;
+	return false;
+}
+
+bool agent_constructors_are_pending(uintptr_t base)
+{
+	(void)base;
 	return false;
 }
 

@@ -364,6 +364,16 @@ static uint32_t instances_count(void)
 	return __atomic_load_n(&nr_instances, __ATOMIC_ACQUIRE);
 }
 
+bool agent_instance_is_known(const void *request_key)
+{
+	uint32_t nr = instances_count(), i;
+
+	for (i = 0; i < nr; i++)
+		if ((const void *)(uintptr_t)instances[i].functions.request_key == request_key)
+			return true;
+	return false;
+}
+
 void agent_instances_dump(void)
 {
 	uint32_t nr = instances_count(), i;

@@ -33,6 +33,9 @@ struct agent_instance_functions {
  */
 int agent_instance_add(const char *path, const struct agent_instance_functions *functions);
 
+/* True if it was added; `request_key` is the address of its function. Without the event lock. */
+bool agent_instance_is_known(const void *request_key);
+
 /* Request the states of all these copies. Without libside's event lock. */
 void agent_instances_dump(void);
 

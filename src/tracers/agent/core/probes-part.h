@@ -54,6 +54,8 @@ bool agent_probes_due(void);
  * without the event lock, at a time when the loader's list is consistent. NULL: none does.
  */
 void agent_probes_watch_libraries(void (*changed)(void));
+/* Call `notify` likewise, but only while something else needs the loader's notification. */
+void agent_probes_on_libraries(void (*notify)(void));
 /* Without the event lock, where the loader may be asked: note which modules are loaded. */
 void agent_probes_rescan(void);
 /* Where the loader may be asked: libside's variables count as kept memory. */

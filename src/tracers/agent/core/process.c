@@ -104,6 +104,13 @@ static void forked_child(void)
 
 /* ---- begin and end ---- */
 
+static void (*call_at_exit)(void);
+
+void agent_process_on_exit(void (*call)(void))
+{
+	call_at_exit = call;
+}
+
 /*
  * Runs before the destructors of libraries, because it is registered after the loader's. From here
  * on nothing is freed; callbacks work on until the last instruction of the process.
@@ -119,6 +126,8 @@ static void process_exits(void)
 		return;
 	agent_probes_count();
 	side_tracer_unlock();
+	if (call_at_exit && agent.process.nr_sessions)
+		call_at_exit();
 }
 
 static int agent_process_install_handlers(void)

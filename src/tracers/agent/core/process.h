@@ -20,5 +20,7 @@ int agent_start(const char *paths);
 /* For tests: the program is as before, its rings are unmapped. Without the event lock. */
 void agent_stop(void);
 bool agent_list_only(void);
+/* Call this function when the process exits, before the destructors of libraries. */
+void agent_process_on_exit(void (*call)(void));
 
 #endif

@@ -29,6 +29,7 @@
 #include "tracers/agent/core/mappings.h"
 #include "tracers/agent/core/own-process.h"
 #include "tracers/agent/core/own-threads.h"
+#include "tracers/agent/core/probes-part.h"
 #include "tracers/agent/core/process.h"
 #include "tracers/agent/core/session.h"
 #include "tracers/agent/core/unsupported.h"
@@ -71,6 +72,13 @@ static void keep_session(const char *name)
 		strcpy(agent.control.only, name);
 }
 
+/* Copies of libside first: the new rules then reach their events, too. */
+static void agent_start_follow(void)
+{
+	agent_instances_follow();
+	agent_wrappers_follow();
+}
+
 static void agent_start_begin(void)
 {
 	agent.debug.is_on = environment_is_on("SIDE_DEBUG");
@@ -78,7 +86,9 @@ static void agent_start_begin(void)
 	agent.rules.for_kernel = environment_get(AGENT_KERNEL_ENV) != NULL;
 	keep_session(environment_get(AGENT_SESSION_ENV));
 	agent_bases_start();
-	agent_control_on_update(agent_wrappers_follow);
+	agent_control_on_update(agent_start_follow);
+	agent_probes_on_libraries(agent_instances_loaded);
+	agent_process_on_exit(agent_instances_report);
 }
 
 /* Does the thread of `side attach` load the library? It sends its request afterwards. */

@@ -267,11 +267,12 @@ static bool wrappers_apply(size_t *ret_nr_pending)
 }
 
 /* The agent's functions first: the wrappers then call them. */
-static void wrappers_update_libraries(void)
+static void wrappers_update_libraries(uintptr_t base)
 {
 	struct agent_own own;
 	size_t nr_pending;
 
+	(void)base;
 	agent_own_begin(&own);
 	agent_interpose();
 	(void)wrappers_apply(&nr_pending);
@@ -281,7 +282,7 @@ static void wrappers_update_libraries(void)
 static void wrappers_libraries_changed(void)
 {
 	if (!agent_constructors_watch(wrappers_update_libraries))
-		wrappers_update_libraries();
+		wrappers_update_libraries(0);
 }
 
 /*

@@ -83,6 +83,11 @@ void agent_probes_watch_libraries(void (*changed)(void))
 	(void)changed;
 }
 
+void agent_probes_on_libraries(void (*notify)(void))
+{
+	(void)notify;
+}
+
 void agent_probes_count_libside(void) {}
 
 void agent_probes_begin(void) {}

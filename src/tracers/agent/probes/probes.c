@@ -58,6 +58,7 @@ static struct probes_table *ended; /* ended tables, whose specs are unlinked */
 
 static bool is_started;
 static void (*libraries_changed)(void); /* NULL: no wrapper is active */
+static void (*notify_libraries)(void);  /* set before the process has threads */
 /* patches do not match the requests yet, because the caller could not wait */
 static bool apply_due;
 static int start_error;
@@ -606,7 +607,14 @@ void agent_probes_libraries_changed(void)
 	changed = __atomic_load_n(&libraries_changed, __ATOMIC_ACQUIRE);
 	if (changed)
 		changed();
+	if (notify_libraries)
+		notify_libraries();
 	errno = saved_errno;
+}
+
+void agent_probes_on_libraries(void (*notify)(void))
+{
+	notify_libraries = notify;
 }
 
 /* Returns false if a thread loads a library now, and the probe for that must go. */
