@@ -27,6 +27,7 @@ struct exec_file {
 	char state[256];   /* why its programs cannot be attached to, or "" */
 	char failure[768]; /* of the last program, or "" */
 	uint64_t nr_attached, nr_joined, nr_failed;
+	uint64_t nr_restarts; /* of the helper: the programs that it was attaching to are not known */
 };
 
 struct exec_attach {
@@ -170,13 +171,32 @@ static void exec_attach_take_ready(struct daemon *daemon, const char *text)
 	operations_exec_ready(daemon, attach->sent);
 }
 
-static void exec_attach_take_failure(
-		struct daemon *daemon, struct exec_file *file, const char *reason)
+static void exec_attach_take_results(struct daemon *daemon, struct exec_file *file,
+		const char *numbers, const char *reason)
 {
-	file->nr_failed++;
+	unsigned int attached, joined, failed;
+
+	if (sscanf(numbers, "%u %u %u", &attached, &joined, &failed) != 3)
+		return;
+	file->nr_attached += attached;
+	file->nr_joined += joined;
+	file->nr_failed += failed;
+	if (!failed)
+		return;
 	if (strcmp(file->failure, reason) != 0)
 		log_about(daemon, daemon->uid, "not attached: %s: %s", file->path, reason);
 	snprintf(file->failure, sizeof(file->failure), "%s", reason);
+}
+
+static void exec_attach_take_hello(struct daemon *daemon)
+{
+	struct exec_attach *attach = daemon->exec_attach;
+
+	for (size_t i = 0; attach->is_running && i < attach->nr_files; i++)
+		attach->files[i].nr_restarts++;
+	attach->is_running = true;
+	/* A new helper has no list. */
+	exec_attach_send(daemon);
 }
 
 static void exec_attach_take(struct daemon *daemon, const char *texts[EXEC_WATCH_FIELDS])
@@ -185,20 +205,14 @@ static void exec_attach_take(struct daemon *daemon, const char *texts[EXEC_WATCH
 	struct exec_file *file = exec_attach_find(attach, texts[1]);
 
 	if (!strcmp(texts[0], "hello")) {
-		/* A new helper has no list. */
-		attach->is_running = true;
-		exec_attach_send(daemon);
+		exec_attach_take_hello(daemon);
 	} else if (!strcmp(texts[0], "ready")) {
 		exec_attach_take_ready(daemon, texts[1]);
 	} else if (file && !strcmp(texts[0], "state")) {
 		snprintf(file->state, sizeof(file->state), "%s", texts[2]);
 		file->is_watched = !strcmp(texts[3], "1");
-	} else if (file && !strcmp(texts[0], "attached")) {
-		file->nr_attached++;
-	} else if (file && !strcmp(texts[0], "joined")) {
-		file->nr_joined++;
-	} else if (file && !strcmp(texts[0], "failed")) {
-		exec_attach_take_failure(daemon, file, texts[3]);
+	} else if (file && !strcmp(texts[0], "results")) {
+		exec_attach_take_results(daemon, file, texts[2], texts[3]);
 	}
 }
 
@@ -234,6 +248,8 @@ static bool exec_attach_put_file(struct json_object *object, const struct exec_f
 			json_put_number(object, "attached", file->nr_attached) &&
 			json_put_number(object, "joined", file->nr_joined) &&
 			json_put_number(object, "failed", file->nr_failed) &&
+			(!file->nr_restarts ||
+					json_put_number(object, "restarts", file->nr_restarts)) &&
 			(!*file->failure || json_put_text(object, "failure", file->failure));
 }
 

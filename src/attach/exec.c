@@ -12,6 +12,7 @@
 #include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -478,6 +479,9 @@ static int attach_exec_hold(struct attach_exec *attach)
 	if (!ret)
 		ret = attach_exec_load(attach);
 	attach_exec_release(attach);
+	/* It has executed the file, so the caller must know that it has no agent. */
+	if (attach->target.report->kind == INJECT_GONE)
+		attach->target.report->kind = INJECT_FAILED;
 	return ret;
 }
 
@@ -500,6 +504,8 @@ static void __attribute__((noreturn)) attach_exec_run_child(const struct inject_
 	if (!ret)
 		ret = attach_exec_seize(&attach);
 	attach_exec_permit(to);
+	/* The program, which loads the agent, must not wait for this process to sleep. */
+	(void)setpriority(PRIO_PROCESS, 0, 0);
 	if (!ret)
 		(void)attach_exec_hold(&attach);
 	report.total_ns = inject_now() - began;

@@ -812,8 +812,12 @@ void inject_run(const struct inject_request *request, struct inject_report *ret_
 	uint64_t began = inject_now();
 
 	*ret_report = (struct inject_report){.kind = INJECT_DONE};
-	/* A stopped thread waits for this process: run it with the highest priority. */
-	(void)setpriority(PRIO_PROCESS, 0, -20);
+	/*
+	 * A stopped thread waits for this process: run it with the highest priority. A thread that
+	 * waits at its entry point needs the processor itself, to load the agent.
+	 */
+	if (!request->held_begin)
+		(void)setpriority(PRIO_PROCESS, 0, -20);
 	(void)attach_inject_run(&injection);
 	ret_report->total_ns = inject_now() - began;
 	inject_target_close(&injection.target);

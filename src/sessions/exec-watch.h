@@ -18,9 +18,10 @@
  *         ready SERIAL              it watches the files of this list
  *         state PATH REASON WATCHED why no program of this file can be attached to; "": it can.
  *                                   WATCHED is "1" if the file exists and the kernel reports its execs
- *         attached PATH PID
- *         joined PATH PID           the program joins by itself
- *         failed PATH PID REASON
+ *         results PATH NUMBERS REASON
+ *                                   the number of programs of this file that were attached to, that
+ *                                   join by themselves, and that could not be attached to, since the
+ *                                   last such message; and why the last one could not
  *
  * While it watches files, the helper writes EXEC_WATCH_ALIVE to the pipe every EXEC_WATCH_PULSE_MS.
  * It writes EXEC_WATCH_IDLE when it watches none.

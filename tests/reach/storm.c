@@ -77,8 +77,9 @@ static int storm_compare(const void *left, const void *right)
 static void storm_print(const char *name, unsigned int *values, size_t nr)
 {
 	qsort(values, nr, sizeof(*values), storm_compare);
-	printf(", \"%s\": {\"median\": %u, \"p99\": %u, \"max\": %u}", name, nr ? values[nr / 2] : 0,
-			nr ? values[nr * 99 / 100] : 0, nr ? values[nr - 1] : 0);
+	printf(", \"%s\": {\"median\": %u, \"p99\": %u, \"max\": %u}", name,
+			nr ? values[nr / 2] : 0, nr ? values[nr * 99 / 100] : 0,
+			nr ? values[nr - 1] : 0);
 }
 
 static void storm_print_all(const struct storm_worker *workers, int nr_workers)

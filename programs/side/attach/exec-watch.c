@@ -34,8 +34,9 @@
 
 #include "base/clock.h"
 
-#define ANSWER_MAX_MS 250   /* the longest delay of an exec */
-#define EXEC_ATTEMPTS 16    /* programs that are attached to at the same time */
+#define ANSWER_MAX_MS 250 /* the longest delay of an exec */
+#define EXEC_ATTEMPTS 16  /* programs that are attached to at the same time */
+#define EXEC_ATTEMPTS_PER_PROCESSOR 2
 #define EXEC_WAITING_MAX 64 /* delayed programs that wait for one of these */
 #define EVENTS_SIZE 8192    /* bytes */
 /* A file of this path can exist now. */
@@ -52,6 +53,9 @@ struct watched_file {
 	struct stat status; /* of the marked file */
 	char reason[256];   /* why no program of it can be attached to */
 	bool is_reported;   /* the daemon knows the reason, and whether the file is marked */
+	/* results that the daemon does not know, and the last reason */
+	unsigned int nr_attached, nr_joined, nr_failed;
+	char failure[INJECT_TEXT_MAX + INJECT_HINT_MAX + 4];
 };
 
 /* An exec that the kernel delays, or a program that is attached to. */
@@ -73,30 +77,34 @@ struct exec_watch {
 	size_t nr_files, nr_next;
 	struct exec_attempt attempts[EXEC_ATTEMPTS], waiting[EXEC_WAITING_MAX];
 	size_t nr_waiting;
-	char ready[32];   /* the serial that the daemon must be sent; "": none */
-	uint64_t checked; /* when the files were compared with the marks */
-	bool is_alive;    /* the last pulse */
+	size_t nr_attempts; /* at the same time: EXEC_ATTEMPTS at most */
+	char ready[32];     /* the serial that the daemon must be sent; "": none */
+	uint64_t checked;   /* when the files were compared with the marks */
+	bool is_alive;      /* the last pulse */
 };
 
 /* ---- messages to the daemon ---- */
 
-/* A full queue loses statistics only, and "ready" is sent again. */
-static int exec_watch_report(const char *what, const char *path, const char *pid, const char *why)
+static int exec_watch_report(const char *what, const char *path, const char *first, const char *why)
 {
-	const char *const texts[] = {what, path, pid, why, NULL};
+	const char *const texts[] = {what, path, first, why, NULL};
 
 	return exec_watch_send(EXEC_WATCH_SOCKET, texts);
 }
 
-static void exec_watch_report_program(
-		const struct exec_attempt *attempt, const char *what, const char *why)
+static void exec_watch_report_results(struct watched_file *file)
 {
-	char pid[16];
+	char numbers[64];
 
-	(void)snprintf(pid, sizeof(pid), "%d", attempt->thread);
-	(void)exec_watch_report(what, attempt->path, pid, why);
+	if (!file->nr_attached && !file->nr_joined && !file->nr_failed)
+		return;
+	(void)snprintf(numbers, sizeof(numbers), "%u %u %u", file->nr_attached, file->nr_joined,
+			file->nr_failed);
+	if (!exec_watch_report("results", file->path, numbers, file->failure))
+		file->nr_attached = file->nr_joined = file->nr_failed = 0;
 }
 
+/* What does not fit into the queue is sent later. */
 static void exec_watch_flush(struct exec_watch *watch)
 {
 	for (size_t i = 0; i < watch->nr_files; i++) {
@@ -105,6 +113,7 @@ static void exec_watch_flush(struct exec_watch *watch)
 		if (!file->is_reported)
 			file->is_reported = !exec_watch_report("state", file->path, file->reason,
 					file->is_marked ? "1" : "0");
+		exec_watch_report_results(file);
 	}
 	if (*watch->ready && !exec_watch_report("ready", watch->ready, NULL, NULL))
 		*watch->ready = '\0';
@@ -144,26 +153,48 @@ static void exec_watch_drop(const struct exec_watch *watch, struct exec_attempt 
 
 /* ---- programs ---- */
 
-static void exec_watch_report_end(
-		const struct exec_attempt *attempt, const struct inject_report *report)
+/* The file of an attempt, unless it has left the list. */
+static struct watched_file *exec_watch_file_of(
+		struct exec_watch *watch, const struct exec_attempt *attempt)
+{
+	for (size_t i = 0; i < watch->nr_files; i++)
+		if (!strcmp(watch->files[i].path, attempt->path))
+			return &watch->files[i];
+	return NULL;
+}
+
+static void exec_watch_count_failure(
+		struct exec_watch *watch, const struct exec_attempt *attempt, const char *why)
+{
+	struct watched_file *file = exec_watch_file_of(watch, attempt);
+
+	if (!file)
+		return;
+	file->nr_failed++;
+	(void)snprintf(file->failure, sizeof(file->failure), "%s", why);
+}
+
+static void exec_watch_count(struct exec_watch *watch, const struct exec_attempt *attempt,
+		const struct inject_report *report)
 {
 	char why[INJECT_TEXT_MAX + INJECT_HINT_MAX + 4];
+	struct watched_file *file = exec_watch_file_of(watch, attempt);
 	int result = report->result == -EALREADY ? 0 : report->result;
 
-	if (report->kind == INJECT_GONE)
+	if (!file || report->kind == INJECT_GONE)
 		return;
-	if (report->kind == INJECT_DONE && report->was_loaded && !report->stops)
-		exec_watch_report_program(attempt, "joined", NULL);
-	else if (report->kind == INJECT_DONE && !result)
-		exec_watch_report_program(attempt, "attached", NULL);
-	else if (report->kind == INJECT_DONE) {
+	if (report->kind == INJECT_DONE && report->was_loaded && !report->stops) {
+		file->nr_joined++;
+	} else if (report->kind == INJECT_DONE && !result) {
+		file->nr_attached++;
+	} else if (report->kind == INJECT_DONE) {
 		(void)snprintf(why, sizeof(why), "%d cannot reach the daemon: %s", attempt->thread,
 				strerror(-result));
-		exec_watch_report_program(attempt, "failed", why);
+		exec_watch_count_failure(watch, attempt, why);
 	} else {
 		(void)snprintf(why, sizeof(why), "%s%s%s", report->text, *report->hint ? "; " : "",
 				report->hint);
-		exec_watch_report_program(attempt, "failed", why);
+		exec_watch_count_failure(watch, attempt, why);
 	}
 }
 
@@ -180,7 +211,7 @@ static void exec_watch_continue(struct exec_watch *watch, struct exec_attempt *a
 	exec_watch_answer(watch, attempt);
 	inject_end(attempt->report, attempt->child, &report);
 	attempt->report = -1;
-	exec_watch_report_end(attempt, &report);
+	exec_watch_count(watch, attempt, &report);
 	exec_watch_drop(watch, attempt);
 }
 
@@ -195,7 +226,7 @@ static void exec_watch_give_up(struct exec_watch *watch, struct exec_attempt *at
 		inject_end(attempt->report, attempt->child, &report);
 		attempt->report = -1;
 	}
-	exec_watch_report_program(attempt, "failed", "too many programs start at the same time");
+	exec_watch_count_failure(watch, attempt, "too many programs start at the same time");
 	exec_watch_drop(watch, attempt);
 }
 
@@ -215,7 +246,7 @@ static void exec_watch_begin(struct exec_watch *watch, struct exec_attempt *atte
 	attempt->report = inject_exec_begin(&exec, &attempt->child);
 	if (attempt->report >= 0)
 		return;
-	exec_watch_report_program(attempt, "failed", strerror(-attempt->report));
+	exec_watch_count_failure(watch, attempt, strerror(-attempt->report));
 	attempt->report = -1;
 	exec_watch_drop(watch, attempt);
 }
@@ -223,7 +254,7 @@ static void exec_watch_begin(struct exec_watch *watch, struct exec_attempt *atte
 /* Starts to attach to the program that has waited longest, while there is capacity. */
 static void exec_watch_begin_waiting(struct exec_watch *watch)
 {
-	for (size_t i = 0; i < EXEC_ATTEMPTS && watch->nr_waiting; i++) {
+	for (size_t i = 0; i < watch->nr_attempts && watch->nr_waiting; i++) {
 		struct exec_attempt *attempt = &watch->attempts[i];
 
 		if (attempt->path)
@@ -564,6 +595,19 @@ static void exec_watch_loop(struct exec_watch *watch)
 	}
 }
 
+/*
+ * With more attempts than the processors can serve, each takes longer, and the programs are held for
+ * as long as all of them together.
+ */
+static size_t exec_watch_capacity(void)
+{
+	long nr = sysconf(_SC_NPROCESSORS_ONLN) * EXEC_ATTEMPTS_PER_PROCESSOR;
+
+	return nr < EXEC_ATTEMPTS_PER_PROCESSOR ? EXEC_ATTEMPTS_PER_PROCESSOR
+			: nr > EXEC_ATTEMPTS    ? EXEC_ATTEMPTS
+						: (size_t)nr;
+}
+
 int exec_watch_run(void)
 {
 	static struct exec_watch watch;
@@ -572,6 +616,7 @@ int exec_watch_run(void)
 	signal(SIGPIPE, SIG_IGN);
 	/* Programs wait for this process: run it with the highest priority. */
 	(void)setpriority(PRIO_PROCESS, 0, -20);
+	watch.nr_attempts = exec_watch_capacity();
 	for (size_t i = 0; i < EXEC_ATTEMPTS; i++)
 		watch.attempts[i] = (struct exec_attempt){.event = -1, .report = -1};
 	watch.kernel = fanotify_init(

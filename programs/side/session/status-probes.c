@@ -159,6 +159,9 @@ static void status_probes_print_exec(
 		printf(", %s%s not attached%s: %s", strong,
 				format_number(ask_number(exec, "failed"), number), plain,
 				format_printable(ask_text(exec, "failure"), text, sizeof(text)));
+	if (ask_number(exec, "restarts"))
+		printf(", the helper process was restarted %s times: programs of these moments are not counted",
+				format_number(ask_number(exec, "restarts"), number));
 	putchar('\n');
 }
 
