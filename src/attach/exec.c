@@ -12,7 +12,6 @@
 #include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -504,8 +503,6 @@ static void __attribute__((noreturn)) attach_exec_run_child(const struct inject_
 	if (!ret)
 		ret = attach_exec_seize(&attach);
 	attach_exec_permit(to);
-	/* The program, which loads the agent, must not wait for this process to sleep. */
-	(void)setpriority(PRIO_PROCESS, 0, 0);
 	if (!ret)
 		(void)attach_exec_hold(&attach);
 	report.total_ns = inject_now() - began;

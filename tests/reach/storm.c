@@ -15,8 +15,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#define WORKERS_MAX 64
-#define STARTS_MAX 200000
+#define WORKERS_MAX 128
+#define STARTS_MAX 50000
 
 extern char **environ;
 

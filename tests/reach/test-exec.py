@@ -10,52 +10,16 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
 from checks import expect, expect_equal, finish
 from waiting import wait_until
+from exec_harness import (PROGRAM, call, compile_program, create, end, environment, execs, libraries, path, plain, processes, run, side,
+                          start, wait_for)
 
-side, with_libside = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[3])
-libraries = ":".join(os.path.abspath(directory) for directory in sys.argv[2].split(":"))
-work = tempfile.TemporaryDirectory(prefix="side-exec-test-")
-environment = {k: v for k, v in os.environ.items() if k not in (
-    "LD_PRELOAD", "LD_LIBRARY_PATH", "SIDE_AGENT_SOCKET", "SIDE_REPORT_SOCKET", "SIDE_AGENT_SESSION", "XDG_RUNTIME_DIR")}
-environment.update(SIDE_RUNTIME=os.path.join(work.name, "runtime"), SIDE_LIB_DIR=libraries, HOME=work.name, TMPDIR=work.name)
-# The programs do not know where the libraries are.
-plain = {k: v for k, v in environment.items() if k not in ("SIDE_LIB_DIR", "SIDE_RUNTIME")}
-# The recorder and the processes that read files are slow on a busy machine.
-environment["SIDE_TIMEOUT_FACTOR"] = plain["SIDE_TIMEOUT_FACTOR"] = "4"
-# For a copy of the interpreter.
-plain["PYTHONHOME"] = sys.base_prefix
-
-# Calls counted() as often as the first argument states, with a call before main().
-PROGRAM = r"""
-#include <stdio.h>
-#include <stdlib.h>
-
-static volatile int calls;
-
-__attribute__((noinline)) void counted(int i)
-{
-	calls += i + 1 - i;
-}
-
-__attribute__((constructor)) static void before(void)
-{
-	counted(0);
-}
-
-int main(int argc, char **argv)
-{
-	for (int i = 1; i < atoi(argv[1]); i++)
-		counted(i);
-	printf("%d\n", calls);
-	return 3;
-}
-"""
+with_libside = os.path.abspath(sys.argv[3])
 # Executes its arguments in a thread other than the first one, after vfork().
 THREAD = r"""
 #include <pthread.h>
@@ -93,84 +57,6 @@ int main(int argc, char **argv)
 }
 """
 PERL, PYTHON = "/usr/bin/perl", os.path.realpath("/usr/bin/python3")
-
-
-def path(name):
-    return os.path.join(work.name, name)
-
-
-def compile_program(name, text, *command):
-    with open(path(name + ".c"), "w", encoding="utf-8") as out:
-        out.write(text)
-    return path(name) if not subprocess.run(
-        [*(command or ("gcc",)), "-O1", "-pthread", "-o", path(name), path(name + ".c")], capture_output=True, check=False,
-        timeout=60).returncode else None
-
-
-def call(*command, status=0):
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env=environment)
-    if status is not None:
-        expect_equal(done.returncode, status, f"{command}: {done.stderr}")
-    return done
-
-
-def start(program, *arguments, status=3):
-    """A program that knows nothing of side."""
-    done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False, timeout=60, env=plain)
-    if status is not None:
-        expect_equal(done.returncode, status, f"{program} {arguments}: {done.stderr}")
-    return done
-
-
-def create(name, *probes):
-    call(side, "create", name, "-o", path(name))
-    for event, exe, function in probes:
-        call(side, "enable-event", event, "-s", name, "--exe", exe, "--function", function)
-    call(side, "start", name)
-
-
-def counts(name):
-    found = {}
-    # Without a program, there is no trace.
-    if not os.listdir(path(name)):
-        return found
-    for line in call(side, "view", "--json", path(name)).stdout.splitlines():
-        event = json.loads(line)
-        if "event" not in event:
-            print(line)
-            continue
-        key = event["event"], event["vpid"]
-        found[key] = found.get(key, 0) + 1
-    return found
-
-
-def end(name):
-    call(side, "stop", name)
-    found = counts(name)
-    call(side, "destroy", name)
-    return found
-
-
-def execs(name):
-    """The state of attach on exec of the session's first probe."""
-    return json.loads(call(side, "status", name, "--json").stdout).get("probes", [{"exec": {}}])[0]["exec"]
-
-
-def wait_for(name, **numbers):
-    wait_until(lambda: all(execs(name).get(key, 0) >= number for key, number in numbers.items()), f"{numbers} of {execs(name)}")
-    return execs(name)
-
-
-def processes(name):
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{pid}/comm", encoding="utf-8") as comm, open(f"/proc/{pid}/environ", encoding="utf-8") as variables:
-                if comm.read().strip() == name[:15] and environment["SIDE_RUNTIME"] in variables.read():
-                    found.append(int(pid))
-        except OSError:
-            pass
-    return found
 
 
 def test_counts(program, thread):
@@ -353,29 +239,18 @@ def test_killed_daemon(program):
     end("daemon")
 
 
-compiled = compile_program("program", PROGRAM)
-skipped = not compiled
-if compiled:
-    try:
-        call(side, "create", "able", "-o", path("able"))
-        able = json.loads(call(side, "enable-event", "counted", "-s", "able", "--exe", compiled, "--function", "counted", "--json").stdout)
-        call(side, "destroy", "able")
-        if able["exec"]["possible"]:
-            test_counts(compiled, compile_program("thread", THREAD))
-            test_languages()
-            test_later_file(compiled)
-            test_joins()
-            foreign = ((compile_program("static", PROGRAM, "gcc", "-static"), "statically linked"),
-                       (compile_program("of-32", PROGRAM, "gcc", "-m32"), "word size"),
-                       (compile_program("musl", PROGRAM, "musl-gcc") if shutil.which("musl-gcc") else None, "C library"))
-            test_refused(compiled, [(file, reason) for file, reason in foreign if file])
-            test_storm(compiled)
-            test_killed_helper(compiled)
-            test_killed_daemon(compiled)
-        else:
-            print(f"skipped: the daemon cannot attach on exec: {able['exec']['why']}")
-            expect(able["exec"]["why"], "the reason")
-            skipped = True
-    finally:
-        call(side, "daemon", "--stop", status=None)
-finish(skipped=skipped)
+def test_all(program):
+    test_counts(program, compile_program("thread", THREAD))
+    test_languages()
+    test_later_file(program)
+    test_joins()
+    foreign = ((compile_program("static", PROGRAM, "gcc", "-static"), "statically linked"),
+               (compile_program("of-32", PROGRAM, "gcc", "-m32"), "word size"),
+               (compile_program("musl", PROGRAM, "musl-gcc") if shutil.which("musl-gcc") else None, "C library"))
+    test_refused(program, [(file, reason) for file, reason in foreign if file])
+    test_storm(program)
+    test_killed_helper(program)
+    test_killed_daemon(program)
+
+
+finish(skipped=not run(test_all))

@@ -7,6 +7,10 @@
  * answers as soon as a process of its own has seized the thread (attach/exec.h), and after ANSWER_MAX_MS
  * in any case. If this process ends, the kernel answers. The daemon's supervisor kills it if it does
  * not write its pulse.
+ *
+ * This process does not raise its priority, although programs wait for it: where the kernel shares
+ * the processors between groups of processes, it would take them from the rest of its group, the
+ * daemon and the processes that attach, for seconds.
  */
 #include "attach/exec.h"
 #include "attach/inject.h"
@@ -28,7 +32,6 @@
 #include <sys/fanotify.h>
 #include <sys/inotify.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -47,8 +50,10 @@
 
 struct watched_file {
 	char *path;
-	int change; /* the inotify watch of the file, or of its directory if it is missing; or -1 */
+	/* the inotify watch of the file, or of its nearest directory if it is missing; or -1 */
+	int change;
 	bool is_directory;
+	bool is_awaited; /* it is missing, and the kernel delays each exec in its directory */
 	bool is_marked;
 	struct stat status; /* of the marked file */
 	char reason[256];   /* why no program of it can be attached to */
@@ -281,59 +286,6 @@ static void exec_watch_check_deadlines(struct exec_watch *watch, uint64_t now)
 	}
 }
 
-/* ---- events of the kernel ---- */
-
-static const struct watched_file *exec_watch_find(
-		const struct exec_watch *watch, const struct stat *status)
-{
-	for (size_t i = 0; i < watch->nr_files; i++) {
-		const struct watched_file *file = &watch->files[i];
-
-		if (file->is_marked && file->status.st_dev == status->st_dev &&
-				file->status.st_ino == status->st_ino)
-			return file;
-	}
-	return NULL;
-}
-
-static void exec_watch_take_event(
-		struct exec_watch *watch, const struct fanotify_event_metadata *event)
-{
-	struct exec_attempt attempt = {.event = event->fd,
-			.report = -1,
-			.thread = event->pid,
-			.deadline = clock_monotonic_ns() + ANSWER_MAX_MS * CLOCK_NS_PER_MS};
-	const struct watched_file *file = NULL;
-	char reason[sizeof(file->reason)];
-
-	if (event->fd < 0)
-		return;
-	if (!fstat(event->fd, &attempt.status))
-		file = exec_watch_find(watch, &attempt.status);
-	/* The file can have been written since it was marked. */
-	if (file && event->pid > 0 && watch->agent && watch->libside &&
-			inject_exec_suits(event->fd, reason, sizeof(reason)))
-		attempt.path = strdup(file->path);
-	if (attempt.path && watch->nr_waiting == EXEC_WAITING_MAX)
-		exec_watch_give_up(watch, &attempt);
-	else if (attempt.path)
-		watch->waiting[watch->nr_waiting++] = attempt;
-	else
-		exec_watch_drop(watch, &attempt);
-}
-
-static void exec_watch_read_events(struct exec_watch *watch)
-{
-	_Alignas(struct fanotify_event_metadata) char buffer[EVENTS_SIZE];
-	struct fanotify_event_metadata *event = (void *)buffer;
-	ssize_t size = read(watch->kernel, buffer, sizeof(buffer));
-
-	while (size > 0 && FAN_EVENT_OK(event, size)) {
-		exec_watch_take_event(watch, event);
-		event = FAN_EVENT_NEXT(event, size);
-	}
-}
-
 /* ---- files ---- */
 
 static bool exec_watch_uses(const struct exec_watch *watch, int change)
@@ -353,21 +305,82 @@ static void exec_watch_unwatch_changes(struct exec_watch *watch, struct watched_
 		(void)inotify_rm_watch(watch->changes, change);
 }
 
-/* A directory has many more events than a file, so it is watched only if there is no file. */
-static void exec_watch_watch_changes(
-		struct exec_watch *watch, struct watched_file *file, bool is_directory)
+/* Removes the last name of a path. Returns false if there is none. */
+static bool exec_watch_to_directory(char *path)
 {
-	char directory[PATH_MAX];
-	const char *slash = strrchr(file->path, '/');
+	char *slash = strrchr(path, '/');
 
-	if (file->change >= 0 && file->is_directory == is_directory)
+	if (!slash || !slash[1])
+		return false;
+	slash[slash == path] = '\0';
+	return true;
+}
+
+/* The nearest directory that exists: the missing ones can be created in it. */
+static void exec_watch_watch_directory(struct exec_watch *watch, struct watched_file *file)
+{
+	char path[PATH_MAX];
+	int change = -1;
+
+	(void)snprintf(path, sizeof(path), "%s", file->path);
+	while (change < 0 && exec_watch_to_directory(path))
+		change = inotify_add_watch(watch->changes, path, DIRECTORY_EVENTS);
+	if (change == file->change)
 		return;
 	exec_watch_unwatch_changes(watch, file);
-	(void)snprintf(directory, sizeof(directory), "%.*s",
-			(int)(slash == file->path ? 1 : slash - file->path), file->path);
-	file->is_directory = is_directory;
-	file->change = inotify_add_watch(watch->changes, is_directory ? directory : file->path,
-			is_directory ? DIRECTORY_EVENTS : FILE_EVENTS);
+	file->change = change;
+	file->is_directory = true;
+}
+
+/* A directory has many more events than a file, so it is watched only if there is no file. */
+static void exec_watch_watch_changes(struct exec_watch *watch, struct watched_file *file)
+{
+	if (file->change >= 0 && !file->is_directory)
+		return;
+	exec_watch_unwatch_changes(watch, file);
+	file->is_directory = false;
+	file->change = inotify_add_watch(watch->changes, file->path, FILE_EVENTS);
+}
+
+static void exec_watch_mark_directory(
+		struct exec_watch *watch, const struct watched_file *file, unsigned int how)
+{
+	char path[PATH_MAX];
+
+	(void)snprintf(path, sizeof(path), "%s", file->path);
+	if (exec_watch_to_directory(path))
+		(void)fanotify_mark(watch->kernel, how | FAN_MARK_ONLYDIR,
+				FAN_OPEN_EXEC_PERM | FAN_EVENT_ON_CHILD, AT_FDCWD, path);
+}
+
+/*
+ * A program that is executed as soon as the file exists is then not missed. This is repeated:
+ * another directory can have this path.
+ */
+static void exec_watch_await(struct exec_watch *watch, struct watched_file *file)
+{
+	exec_watch_mark_directory(watch, file, FAN_MARK_ADD);
+	file->is_awaited = true;
+}
+
+static bool exec_watch_is_beside(const struct watched_file *file, const struct watched_file *other)
+{
+	size_t length = (size_t)(strrchr(file->path, '/') - file->path);
+
+	return !strncmp(file->path, other->path, length + 1) &&
+			!strchr(other->path + length + 1, '/');
+}
+
+static void exec_watch_await_no_more(struct exec_watch *watch, struct watched_file *file)
+{
+	if (!file->is_awaited)
+		return;
+	file->is_awaited = false;
+	for (size_t i = 0; i < watch->nr_files; i++)
+		if (watch->files[i].path && watch->files[i].is_awaited &&
+				exec_watch_is_beside(file, &watch->files[i]))
+			return;
+	exec_watch_mark_directory(watch, file, FAN_MARK_REMOVE);
 }
 
 static bool exec_watch_is_changed(const struct watched_file *file, const struct stat *status)
@@ -400,7 +413,8 @@ static void exec_watch_check_file(struct exec_watch *watch, struct watched_file 
 	int opened;
 
 	if (!exec_watch_exists(file, &status)) {
-		exec_watch_watch_changes(watch, file, true);
+		exec_watch_watch_directory(watch, file);
+		exec_watch_await(watch, file);
 		/* It can have been created before its directory was watched. */
 		if (!exec_watch_exists(file, &status)) {
 			exec_watch_set_state(file, false, "");
@@ -411,13 +425,14 @@ static void exec_watch_check_file(struct exec_watch *watch, struct watched_file 
 		return;
 	/* Another file can have this path now. */
 	exec_watch_unwatch_changes(watch, file);
-	exec_watch_watch_changes(watch, file, false);
+	exec_watch_watch_changes(watch, file);
 	file->status = status;
 	if (fanotify_mark(watch->kernel, FAN_MARK_ADD, FAN_OPEN_EXEC_PERM, AT_FDCWD, file->path)) {
 		(void)snprintf(reason, sizeof(reason), "it cannot be watched: %s", strerror(errno));
 		exec_watch_set_state(file, false, reason);
 		return;
 	}
+	exec_watch_await_no_more(watch, file);
 	if (!watch->agent || !watch->libside) {
 		exec_watch_set_state(file, true,
 				"libside-agent.so or libside.so.0 is not installed beside the daemon");
@@ -456,6 +471,79 @@ static void exec_watch_read_changes(struct exec_watch *watch)
 	exec_watch_check_files(watch);
 }
 
+/* ---- events of the kernel ---- */
+
+static const struct watched_file *exec_watch_find(
+		const struct exec_watch *watch, const struct stat *status)
+{
+	for (size_t i = 0; i < watch->nr_files; i++) {
+		const struct watched_file *file = &watch->files[i];
+
+		if (file->is_marked && file->status.st_dev == status->st_dev &&
+				file->status.st_ino == status->st_ino)
+			return file;
+	}
+	return NULL;
+}
+
+/* A program that executes a file which was missing a moment ago. */
+static const struct watched_file *exec_watch_find_awaited(
+		struct exec_watch *watch, const struct stat *status)
+{
+	struct stat now;
+
+	for (size_t i = 0; i < watch->nr_files; i++) {
+		struct watched_file *file = &watch->files[i];
+
+		if (!file->is_awaited || !exec_watch_exists(file, &now) ||
+				now.st_dev != status->st_dev || now.st_ino != status->st_ino)
+			continue;
+		exec_watch_check_file(watch, file);
+		return file->is_marked ? file : NULL;
+	}
+	return NULL;
+}
+
+static void exec_watch_take_event(
+		struct exec_watch *watch, const struct fanotify_event_metadata *event)
+{
+	struct exec_attempt attempt = {.event = event->fd,
+			.report = -1,
+			.thread = event->pid,
+			.deadline = clock_monotonic_ns() + ANSWER_MAX_MS * CLOCK_NS_PER_MS};
+	const struct watched_file *file = NULL;
+	char reason[sizeof(file->reason)];
+
+	if (event->fd < 0)
+		return;
+	if (!fstat(event->fd, &attempt.status)) {
+		file = exec_watch_find(watch, &attempt.status);
+		file = file ? file : exec_watch_find_awaited(watch, &attempt.status);
+	}
+	/* The file can have been written since it was marked. */
+	if (file && event->pid > 0 && watch->agent && watch->libside &&
+			inject_exec_suits(event->fd, reason, sizeof(reason)))
+		attempt.path = strdup(file->path);
+	if (attempt.path && watch->nr_waiting == EXEC_WAITING_MAX)
+		exec_watch_give_up(watch, &attempt);
+	else if (attempt.path)
+		watch->waiting[watch->nr_waiting++] = attempt;
+	else
+		exec_watch_drop(watch, &attempt);
+}
+
+static void exec_watch_read_events(struct exec_watch *watch)
+{
+	_Alignas(struct fanotify_event_metadata) char buffer[EVENTS_SIZE];
+	struct fanotify_event_metadata *event = (void *)buffer;
+	ssize_t size = read(watch->kernel, buffer, sizeof(buffer));
+
+	while (size > 0 && FAN_EVENT_OK(event, size)) {
+		exec_watch_take_event(watch, event);
+		event = FAN_EVENT_NEXT(event, size);
+	}
+}
+
 /* ---- the list of files ---- */
 
 static void exec_watch_add_next(struct exec_watch *watch, const char *path)
@@ -484,6 +572,7 @@ static void exec_watch_remove_file(struct exec_watch *watch, struct watched_file
 		file->path = NULL;
 		return;
 	}
+	exec_watch_await_no_more(watch, file);
 	if (file->is_marked)
 		(void)fanotify_mark(watch->kernel, FAN_MARK_REMOVE, FAN_OPEN_EXEC_PERM, AT_FDCWD,
 				file->path);
@@ -502,6 +591,9 @@ static void exec_watch_replace(struct exec_watch *watch, const char *serial)
 	memcpy(watch->files, watch->next, sizeof(watch->files));
 	watch->nr_files = watch->nr_next;
 	watch->nr_next = 0;
+	/* A file or directory that has been renamed keeps its mark until here. */
+	if (!watch->nr_files)
+		(void)fanotify_mark(watch->kernel, FAN_MARK_FLUSH, 0, AT_FDCWD, NULL);
 	for (size_t i = 0; i < nr; i++)
 		exec_watch_unwatch_changes(watch, &former[i]);
 	exec_watch_check_files(watch);
@@ -614,8 +706,6 @@ int exec_watch_run(void)
 
 	prctl(PR_SET_NAME, EXEC_WATCH_NAME);
 	signal(SIGPIPE, SIG_IGN);
-	/* Programs wait for this process: run it with the highest priority. */
-	(void)setpriority(PRIO_PROCESS, 0, -20);
 	watch.nr_attempts = exec_watch_capacity();
 	for (size_t i = 0; i < EXEC_ATTEMPTS; i++)
 		watch.attempts[i] = (struct exec_attempt){.event = -1, .report = -1};
