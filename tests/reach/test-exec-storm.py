@@ -61,8 +61,8 @@ def test_storm(program, workers):
         print(f"  {key}: {before[key]} without, {result[key]} with")
     # A program that waits too long runs on, is counted as failed, and can get the probe later.
     partial = [count for count in found.values() if count != CALLS]
-    expect(found and len(partial) <= state["failed"], f"all calls of each program that was attached to: {partial} {state}")
     if not state.get("restarts"):
+        expect(found and len(partial) <= state["failed"], f"all calls of each program that was attached to: {partial} {state}")
         expect(state["attached"] <= len(found) <= result["started"], f"the recorded programs: {len(found)} {state}")
 
 
