@@ -23,15 +23,18 @@
 #include "attach/parts.h"
 #include "base/io.h"
 
-#define EXEC_MS 3000      /* from the seizure to the exec; then the thread is released */
-#define EXEC_STOP_MS 1000 /* for the thread to stop, so that it can be released */
-#define LOADER_MS 2000    /* from the exec to the entry point */
-#define HOLD_ROUNDS 40000 /* pauses of the waiting thread: HOLD_MS at least */
+#define EXEC_MS 3000        /* from the seizure to the exec; then the thread is released */
+#define EXEC_STOP_MS 1000   /* for the thread to stop, so that it can be released */
+#define LOADER_MS 2000      /* from the exec to the entry point */
+#define SPIN_ROUNDS 4000000 /* of `pause` until the thread leaves; about 50 ms */
+#define HOLD_ROUNDS 40000   /* pauses of the waiting thread: HOLD_MS at least */
 #define HOLD_MS 4000
 #define HOLD_PAUSE_NS 50000
-#define LEAVE_MS 20             /* for the thread to leave the code, which is then removed */
-#define VECTOR_MAX (1u << 20)   /* words before the auxiliary vector */
-#define LOADER_NAME "ld-linux-" /* of the GNU C library */
+#define PERMIT_MS 1000           /* for the thread to begin its pauses */
+#define LEAVE_MS 20              /* for the thread to leave the code, which is then removed */
+#define HANDLER_STACK (1u << 17) /* bytes in which the frame of an interrupted thread is searched */
+#define VECTOR_MAX (1u << 20)    /* words before the auxiliary vector */
+#define LOADER_NAME "ld-linux-"  /* of the GNU C library */
 
 struct attach_exec {
 	struct inject_target target;
@@ -41,6 +44,7 @@ struct attach_exec {
 	uint64_t slot, entry;              /* address and value of AT_ENTRY */
 	uint64_t code;                     /* address of the code */
 	uint8_t *overwritten;              /* the bytes that the code replaced */
+	bool was_entered;                  /* the loader does not use `code` any more */
 	struct inject_exec_code bytes;
 };
 
@@ -327,6 +331,12 @@ static int attach_exec_find_space(struct attach_exec *attach)
 					  "none of its code pages has space for the bytes that load the agent");
 }
 
+/* The address that the loader jumps to. */
+static uint64_t attach_exec_first(const struct attach_exec *attach)
+{
+	return attach->code + attach->bytes.entry;
+}
+
 /* The order matters if this process is killed: the code is complete before the loader finds it. */
 static int attach_exec_write_code(struct attach_exec *attach)
 {
@@ -334,8 +344,9 @@ static int attach_exec_write_code(struct attach_exec *attach)
 			.slot = attach->slot,
 			.tracer = getpid(),
 			.rounds = HOLD_ROUNDS,
-			.pause = {0, HOLD_PAUSE_NS}};
-	uint64_t first = attach->code + attach->bytes.entry;
+			.pause = {0, HOLD_PAUSE_NS},
+			.spins = SPIN_ROUNDS};
+	uint64_t first = attach_exec_first(attach);
 
 	attach->overwritten = malloc(attach->bytes.size);
 	if (!attach->overwritten)
@@ -387,15 +398,16 @@ static int attach_exec_prepare(struct attach_exec *attach)
 
 /* ---- at the entry point ---- */
 
-/* Wait until the thread has restored AT_ENTRY. */
-static int attach_exec_wait_for_entry(struct attach_exec *attach)
+/* Wait until AT_ENTRY has changed, and read it. */
+static int attach_exec_wait_for_change(
+		struct attach_exec *attach, uint64_t *value, unsigned int within_ms)
 {
-	uint64_t until = inject_now() + LOADER_MS * UINT64_C(1000000), value;
+	uint64_t until = inject_now() + within_ms * UINT64_C(1000000), before = *value;
 
 	for (;;) {
-		if (!inject_read(&attach->target, attach->slot, &value, sizeof(value)))
+		if (!inject_read(&attach->target, attach->slot, value, sizeof(*value)))
 			return attach_exec_fail(attach, INJECT_GONE, "it has ended");
-		if (value == attach->entry)
+		if (*value != before)
 			return 0;
 		if (inject_now() > until)
 			return attach_exec_fail(attach, INJECT_FAILED,
@@ -404,6 +416,81 @@ static int attach_exec_wait_for_entry(struct attach_exec *attach)
 	}
 }
 
+/* A library can have set a filter that ends the program for the calls of the code or the agent. */
+static int attach_exec_check_sandbox(struct attach_exec *attach)
+{
+	char text[32];
+
+	return inject_status(attach->target.pid, 0, "Seccomp", text, sizeof(text)) && *text == '0'
+			? 0
+			: attach_exec_fail(attach, INJECT_UNSUITABLE,
+					  "a library of it has started a sandbox (seccomp), whose filter may end it");
+}
+
+static int attach_exec_write_word(struct attach_exec *attach, size_t offset)
+{
+	const uint32_t one = 1;
+
+	return inject_write(&attach->target, attach->code + offset, &one, sizeof(one))
+			? 0
+			: attach_exec_fail(attach, INJECT_GONE, "it has ended");
+}
+
+/* The thread has come to the code: make it wait with system calls, if it may make them. */
+static int attach_exec_permit_calls(struct attach_exec *attach)
+{
+	uint64_t value = attach_exec_first(attach) + 1;
+	int ret = attach_exec_check_sandbox(attach);
+
+	if (!ret)
+		ret = attach_exec_write_word(
+				attach, offsetof(struct inject_exec_values, permitted));
+	if (!ret)
+		ret = attach_exec_wait_for_change(attach, &value, PERMIT_MS);
+	if (!ret && value == attach->entry)
+		ret = attach_exec_fail(attach, INJECT_FAILED,
+				"it has not waited, because this machine is too busy");
+	/* The program waits, and may read the vector. */
+	if (!ret &&
+			!inject_write(&attach->target, attach->slot, &attach->entry,
+					sizeof(attach->entry)))
+		ret = attach_exec_fail(attach, INJECT_GONE, "it has ended");
+	return ret;
+}
+
+/* Wait until the loader has finished, and the thread waits for the agent. */
+static int attach_exec_wait_for_entry(struct attach_exec *attach)
+{
+	uint64_t value = attach_exec_first(attach);
+	int ret = attach_exec_wait_for_change(attach, &value, LOADER_MS);
+
+	if (ret)
+		return ret;
+	attach->was_entered = true;
+	return attach_exec_permit_calls(attach);
+}
+
+/* True if the stack can have the frame of a signal handler that has interrupted the code. */
+static bool attach_exec_is_interrupted(const struct attach_exec *attach)
+{
+	uint64_t words[64], at = inject_stack_of(attach->target.pid), end = at + HANDLER_STACK;
+
+	if (!at)
+		return true;
+	/* So no part crosses the end of a page. */
+	at &= ~(uint64_t)(sizeof(words) - 1);
+	for (; at < end && inject_read(&attach->target, at, words, sizeof(words));
+			at += sizeof(words))
+		for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+			if (words[i] - attach->code < attach->bytes.size)
+				return true;
+	return false;
+}
+
+/*
+ * Release the thread, and remove the code. It is harmless if it stays: because the loader still
+ * jumps to it, or because the thread cannot be seen elsewhere in time.
+ */
 static void attach_exec_release(struct attach_exec *attach)
 {
 	uint64_t until = inject_now() + LEAVE_MS * UINT64_C(1000000), begin = attach->code;
@@ -411,8 +498,10 @@ static void attach_exec_release(struct attach_exec *attach)
 
 	(void)inject_write(&attach->target, begin + offsetof(struct inject_exec_values, released),
 			&released, sizeof(released));
-	/* The code is harmless if the thread cannot be seen elsewhere in time. */
-	while (!inject_no_thread_at(attach->target.pid, begin, begin + attach->bytes.size)) {
+	if (!attach->was_entered)
+		return;
+	while (!inject_no_thread_at(attach->target.pid, begin, begin + attach->bytes.size) ||
+			attach_exec_is_interrupted(attach)) {
 		if (inject_now() > until || kill(attach->target.pid, 0))
 			return;
 		inject_pause_us(1000);

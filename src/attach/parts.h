@@ -204,13 +204,15 @@ uint64_t inject_code_states(void); /* for struct inject_values; 0: the processor
 
 /* exec-code.c: the code in which a program waits before its entry point. */
 struct inject_exec_values {
-	uint64_t entry;    /* the program's entry point */
-	uint64_t slot;     /* the address of AT_ENTRY's value */
-	uint32_t released; /* not 0: leave */
+	uint64_t entry;     /* the program's entry point */
+	uint64_t slot;      /* the address of AT_ENTRY's value */
+	uint32_t released;  /* not 0: leave */
+	uint32_t permitted; /* not 0: the thread may make system calls */
+	int32_t tracer;     /* the process that releases the thread */
+	uint32_t rounds;    /* pauses until the thread leaves by itself */
+	uint64_t pause[2];  /* struct timespec */
+	uint32_t spins;     /* rounds without system calls */
 	uint32_t unused;
-	int32_t tracer;    /* the process that releases the thread */
-	uint32_t rounds;   /* pauses until the thread leaves by itself */
-	uint64_t pause[2]; /* struct timespec */
 };
 struct inject_exec_code {
 	const uint8_t *bytes; /* the first bytes are struct inject_exec_values */
@@ -225,6 +227,8 @@ void inject_run(const struct inject_request *request, struct inject_report *ret_
 /* thread.c: borrows a thread, and makes it create the new thread. */
 /* Returns true if every thread waits in a system call, and none of them in this code. */
 bool inject_no_thread_at(pid_t pid, uint64_t begin, uint64_t end);
+/* Returns the stack pointer of the first thread if it waits in a system call, or 0. */
+uint64_t inject_stack_of(pid_t pid);
 struct inject_site {
 	uint64_t code; /* address of the code in the program */
 	uint64_t scratch;

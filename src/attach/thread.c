@@ -160,6 +160,14 @@ bool inject_no_thread_at(pid_t pid, uint64_t begin, uint64_t end)
 	return is_unused;
 }
 
+uint64_t inject_stack_of(pid_t pid)
+{
+	struct candidate candidate = {.thread = pid};
+
+	(void)attach_thread_get_rank(pid, &candidate);
+	return candidate.stack;
+}
+
 static size_t attach_thread_find_candidates(pid_t pid, struct candidate *candidates)
 {
 	struct dirent *entry;

@@ -78,7 +78,7 @@ static void *execute(void *user)
 	const struct gate *gate = user;
 	char *args[] = {own_path, (char[]){"--program"}, (char[]){"operand"}, NULL};
 	char *other[] = {(char[]){"/bin/sh"}, (char[]){"-c"}, (char[]){"exit 42"}, NULL};
-	struct timespec pause = {.tv_sec = 3, .tv_nsec = 300000000};
+	struct timespec pause = {.tv_sec = 5};
 	pid_t thread = gettid();
 	char byte;
 
@@ -285,6 +285,24 @@ static void test_kills(void)
 	CHECK(without);
 }
 
+/* What a constructor of a library does before the entry point: the program runs unchanged. */
+static void test_constructors(void)
+{
+	const char *library = getenv("TEST_EXEC_MODULE");
+	struct inject_report report;
+
+	CHECK(library && !setenv("LD_PRELOAD", library, 1));
+	/* Longer than the loader may take: the loader still jumps to the code. */
+	CHECK(!setenv("TEST_EXEC_LIBRARY", "sleep", 1) && attach(PLAIN, &report) == WITHOUT);
+	CHECK(report.kind == INJECT_FAILED && strstr(report.text, "has not finished in time"));
+	CHECK(!setenv("TEST_EXEC_LIBRARY", "sandbox", 1) && attach(PLAIN, &report) == WITHOUT);
+	CHECK(report.kind == INJECT_UNSUITABLE && strstr(report.text, "seccomp"));
+	CHECK(!setenv("TEST_EXEC_LIBRARY", "handler", 1));
+	for (int i = 0; i < 5; i++)
+		CHECK(attach(PLAIN, &report) == WITH && report.kind == INJECT_DONE);
+	CHECK(!unsetenv("TEST_EXEC_LIBRARY") && !unsetenv("LD_PRELOAD"));
+}
+
 static void test_files(void)
 {
 	char reason[256];
@@ -371,6 +389,7 @@ int main(int argc, char **argv)
 	test_refusals();
 	test_traced();
 	test_ended();
+	test_constructors();
 	test_kills();
 	return 0;
 }
