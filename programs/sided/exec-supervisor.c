@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/fanotify.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -72,6 +73,30 @@ static bool exec_supervisor_forbids_ptrace(void)
 			*scope == '3';
 }
 
+/* The limit of the helper. */
+static bool exec_supervisor_set_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return false;
+	if (limit.rlim_cur >= EXEC_WATCH_DESCRIPTORS)
+		return true;
+	limit.rlim_cur = EXEC_WATCH_DESCRIPTORS;
+	if (limit.rlim_max < limit.rlim_cur)
+		limit.rlim_max = limit.rlim_cur;
+	return !setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static bool exec_supervisor_may_set_limit(void)
+{
+	struct rlimit limit;
+
+	return exec_supervisor_has_capability(CAP_SYS_RESOURCE) ||
+			(!getrlimit(RLIMIT_NOFILE, &limit) &&
+					limit.rlim_max >= EXEC_WATCH_DESCRIPTORS);
+}
+
 /* Writes the reason and returns false if programs cannot be attached to on exec. */
 static bool exec_supervisor_is_permitted(char *ret_reason, size_t capacity)
 {
@@ -92,6 +117,10 @@ static bool exec_supervisor_is_permitted(char *ret_reason, size_t capacity)
 				errno == EPERM ? "; it requires CAP_SYS_ADMIN" : "");
 	else if (!exec_supervisor_has_capability(CAP_SYS_PTRACE))
 		snprintf(ret_reason, capacity, "ptrace requires CAP_SYS_PTRACE");
+	else if (!exec_supervisor_may_set_limit())
+		snprintf(ret_reason, capacity,
+				"the limit of open files (RLIMIT_NOFILE) is below %d",
+				EXEC_WATCH_DESCRIPTORS);
 	else if (exec_supervisor_forbids_ptrace())
 		snprintf(ret_reason, capacity,
 				"kernel.yama.ptrace_scope is 3, which forbids ptrace");
@@ -193,17 +222,17 @@ __attribute__((noreturn)) static void exec_supervisor_run(int socket, pid_t daem
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "side-exec");
-	if (getppid() != daemon || null < 0 || dup2(null, STDIN_FILENO) < 0 ||
-			dup2(null, STDOUT_FILENO) < 0 || dup2(null, STDERR_FILENO) < 0 ||
+	/* A terminal's signals, such as SIGTSTP, are for the daemon: programs wait for the helper. */
+	(void)setsid();
+	if (getppid() != daemon || null < 0 || !exec_supervisor_set_limit() ||
+			dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
+			dup2(null, STDERR_FILENO) < 0 ||
 			(socket != EXEC_WATCH_SOCKET && dup2(socket, EXEC_WATCH_SOCKET) < 0) ||
 			syscall(SYS_close_range, EXEC_WATCH_SOCKET + 1, ~0u, 0))
 		_exit(EXIT_FAILURE);
 	for (int number = 1; number < NSIG; number++)
 		if (number != SIGPIPE)
 			(void)signal(number, SIG_DFL);
-	/* A terminal's signals are for the daemon, whose end ends this process, too. */
-	(void)signal(SIGINT, SIG_IGN);
-	(void)signal(SIGHUP, SIG_IGN);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	isolate_exec_helper();

@@ -37,6 +37,11 @@
 #define EXEC_WATCH_IDLE 'I'
 
 #define EXEC_WATCH_FILES_MAX 64 /* files of one list */
+/*
+ * Open files of the helper: a delayed exec is one. The kernel refuses an exec, so that it fails,
+ * when the helper cannot open its file.
+ */
+#define EXEC_WATCH_DESCRIPTORS 256
 #define EXEC_WATCH_FIELDS 4
 #define EXEC_WATCH_SIZE 8192 /* bytes of a message */
 

@@ -221,6 +221,37 @@ def test_storm(program):
     expect(whole and set(whole) == {9}, f"all calls of each program that has the probe: {state} {found}")
 
 
+def start_at_once(program, nr):
+    running = [subprocess.Popen(["/bin/sh", "-c", f"{program} 9"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=plain)
+               for _ in range(nr)]
+    return {(process.communicate(timeout=60)[0], process.returncode) for process in running}
+
+
+def test_few_descriptors(program):
+    """The kernel refuses an exec if the helper cannot open another file: so it has enough descriptors."""
+    call(side, "daemon", "--stop")
+    call("/bin/sh", "-c", f"ulimit -S -n 64; exec {side} daemon")
+    create("few", ("counted", program, "counted"))
+    wait_until(lambda: execs("few").get("watched"), "the file is watched")
+    for _ in range(3):
+        expect_equal(start_at_once(program, 100), {("9\n", 3)}, "programs of a daemon with few descriptors")
+    end("few")
+    call(side, "daemon", "--stop")
+
+
+def test_stopped_group(program):
+    """Signals of a terminal, such as SIGTSTP, stop the processes of the daemon's group, but not its helper: programs start."""
+    create("stopped", ("counted", program, "counted"))
+    wait_until(lambda: execs("stopped").get("watched"), "the file is watched")
+    daemon = next(pid for pid in processes("sided") if os.getpgid(pid) == pid)
+    os.killpg(daemon, signal.SIGSTOP)
+    try:
+        expect_equal(start(program, "7").stdout, "7\n", "while the daemon is stopped")
+    finally:
+        os.killpg(daemon, signal.SIGCONT)
+    end("stopped")
+
+
 def test_killed_daemon(program):
     """The daemon is killed while programs start, and restarted: its session goes on."""
     create("daemon", ("counted", program, "counted"))
@@ -251,6 +282,8 @@ def test_all(program):
     test_storm(program)
     test_killed_helper(program)
     test_killed_daemon(program)
+    test_few_descriptors(program)
+    test_stopped_group(program)
 
 
 finish(skipped=not run(test_all))

@@ -41,7 +41,10 @@
 #define EXEC_ATTEMPTS 16  /* programs that are attached to at the same time */
 #define EXEC_ATTEMPTS_PER_PROCESSOR 2
 #define EXEC_WAITING_MAX 64 /* delayed programs that wait for one of these */
-#define EVENTS_SIZE 8192    /* bytes */
+#define EVENTS_SIZE 8192    /* bytes of changes of files */
+#define EVENTS_AT_ONCE 64   /* execs that are read at once, each with a descriptor */
+_Static_assert(EVENTS_AT_ONCE + EXEC_WAITING_MAX + 2 * EXEC_ATTEMPTS + 32 < EXEC_WATCH_DESCRIPTORS,
+		"the kernel refuses no exec");
 /* A file of this path can exist now. */
 #define DIRECTORY_EVENTS \
 	(IN_CREATE | IN_MOVED_TO | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
@@ -534,9 +537,8 @@ static void exec_watch_take_event(
 
 static void exec_watch_read_events(struct exec_watch *watch)
 {
-	_Alignas(struct fanotify_event_metadata) char buffer[EVENTS_SIZE];
-	struct fanotify_event_metadata *event = (void *)buffer;
-	ssize_t size = read(watch->kernel, buffer, sizeof(buffer));
+	struct fanotify_event_metadata events[EVENTS_AT_ONCE], *event = events;
+	ssize_t size = read(watch->kernel, events, sizeof(events));
 
 	while (size > 0 && FAN_EVENT_OK(event, size)) {
 		exec_watch_take_event(watch, event);
