@@ -18,7 +18,7 @@
 
 static void exec_library_sleep(int ms)
 {
-	struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000l};
+	struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
 
 	while (nanosleep(&pause, &pause))
 		;

@@ -260,7 +260,7 @@ static void test_kills(void)
 	int with = 0, without = 0, status;
 
 	for (int i = 0; i < KILLS; i++) {
-		struct timespec pause = {.tv_nsec = i * 200000l}, begun, ended;
+		struct timespec pause = {.tv_nsec = i * 200000L}, begun, ended;
 		struct inject_report report;
 		struct gate gate;
 		pid_t thread, child = begin(&gate, PLAIN, &thread), helper;
@@ -305,15 +305,15 @@ static void test_constructors(void)
 
 static void test_files(void)
 {
+	const char *fixed = getenv("ATTACH_STATIC"), *of_32 = getenv("ATTACH_32");
 	char reason[256];
 	int file = open(own_path, O_RDONLY | O_CLOEXEC);
 
 	CHECK(file >= 0 && inject_exec_suits(file, reason, sizeof(reason)) && !*reason);
 	close(file);
-	file = open(getenv("ATTACH_STATIC") ? getenv("ATTACH_STATIC") : "/dev/null",
-			O_RDONLY | O_CLOEXEC);
+	file = open(fixed ? fixed : "/dev/null", O_RDONLY | O_CLOEXEC);
 	CHECK(file >= 0 && !inject_exec_suits(file, reason, sizeof(reason)));
-	CHECK(!getenv("ATTACH_STATIC") || strstr(reason, "statically linked"));
+	CHECK(!fixed || strstr(reason, "statically linked"));
 	close(file);
 	file = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
 	CHECK(file >= 0 && !inject_exec_suits(file, reason, sizeof(reason)));
@@ -322,9 +322,9 @@ static void test_files(void)
 	file = open("/proc/self", O_RDONLY | O_CLOEXEC | O_DIRECTORY);
 	CHECK(file >= 0 && !inject_exec_suits(file, reason, sizeof(reason)));
 	close(file);
-	if (!getenv("ATTACH_32"))
+	if (!of_32)
 		return;
-	file = open(getenv("ATTACH_32"), O_RDONLY | O_CLOEXEC);
+	file = open(of_32, O_RDONLY | O_CLOEXEC);
 	CHECK(file >= 0 && !inject_exec_suits(file, reason, sizeof(reason)));
 	CHECK(strstr(reason, "word size"));
 	close(file);
