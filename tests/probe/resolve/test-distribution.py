@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """`side trace -c` on stripped programs of the distribution: main once, its return if it returns, and a PLT entry. A
-preloaded library counts main independently; output and status are those of the program without side.
+preloaded library counts main independently; output and status are those of the program without side. gdb counts the calls of
+one exported function inside php and emacs.
 """
 import atexit
 import shlex
@@ -28,7 +29,15 @@ PROGRAMS = {
     "tar": (("tar",), "-tvf archive", 0, "setlocale"),
     "postgres": (("postgres",), "--describe-config", 0, "setlocale"),
     "java": (("java",), "-Xshare:auto -version", 0, "JLI_Launch"),
-    "emacs": (("emacs", "emacs-nox"), "-Q --batch --eval '(progn (princ (* 6 7)) (kill-emacs 6))'", 6, "setlocale"),
+    "emacs": (("emacs", "emacs-nox"), "-Q --batch --eval '(progn (princ (* 6 7)) (kill-emacs 6))'", 6, "getpwuid"),
+}
+
+INNER_ENV = {**ENV, "PWD": FOLDER, "SHELL": "/bin/sh"}
+# Functions that the stripped program exports, and commands that call them.
+INNER = {
+    "php": (("php",), "-n -r 'for ($i = 0; $i < 9; $i++) define(\"NAME$i\", $i); echo count(get_defined_constants());'", "zend_register_constant"),
+    "emacs": (("emacs-nox", "emacs"), "-Q --batch --eval '(with-temp-buffer (insert \"one two one\") (goto-char 1) (while (re-search-forward \"on[e]\" nil t)))'",
+              "re_search_2"),
 }
 
 
@@ -99,6 +108,33 @@ def test_each():
             absent.append(name)
     print(f"not installed: {', '.join(absent) or 'none'}", file=sys.stderr)
     true(len(absent) < len(PROGRAMS), "none of the programs is installed")
+
+
+def count_with_gdb(command, function):
+    """The hits of a breakpoint that never stops."""
+    # The environment is that of the traced program, because emacs searches in it. gdb adds two variables, and its shell one.
+    steps = ("unset environment LINES", "unset environment COLUMNS", "set debuginfod enabled off", f"break *&{function}", "ignore 1 1000000", "run",
+             "info breakpoints")
+    done = subprocess.run(["gdb", "-q", "-nx", "-batch", *(word for step in steps for word in ("-ex", step)), "--args", *shlex.split(command)],
+                          cwd=FOLDER, env=INNER_ENV, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=100, check=False)
+    found = re.search(r"breakpoint already hit (\d+) time", done.stdout)
+    true(found, f"{function}: {done.stdout}{done.stderr}")
+    return int(found.group(1))
+
+
+def test_inner():
+    for name, (names, arguments, function) in INNER.items():
+        program = find(names)
+        if not program or not shutil.which("gdb"):
+            print(f"not tried: {name}: it or gdb is missing", file=sys.stderr)
+            continue
+        command = f"{os.path.realpath(shutil.which(program))} {arguments}"
+        plain, where = run_plain(command, **INNER_ENV), tempfile.mkdtemp(dir=FOLDER) + "/trace"
+        done = side("trace", "-q", "-o", where, "--function", function, "-c", command, env=INNER_ENV, cwd=FOLDER)
+        equal((name, done.status, done.out, done.err), (name, *plain))
+        count, wanted = count_events(where)(function), count_with_gdb(command, function)
+        true(wanted > 1, f"{name}: {wanted} calls")
+        equal((name, count), (name, wanted))
 
 
 if not shutil.which("gcc") or not shutil.which("babeltrace2"):
