@@ -197,5 +197,6 @@ def compare(number):
           f"compared with gdb {len(by_gdb)}", flush=True)
 
 
-for each in [int(word) for word in sys.argv[1:]] or range(PROGRAMS):
-    compare(each)
+if __name__ == "__main__":
+    for each in [int(word) for word in sys.argv[1:]] or range(PROGRAMS):
+        compare(each)
