@@ -117,7 +117,7 @@ int main(int argc, char **argv)
 	int status;
 
 	if (!strcmp(argv[0], EXEC_WATCH_NAME))
-		return exec_watch_run();
+		return exec_watch_run(argc > 1 ? argv[1] : EXEC_WATCH_ON);
 	/* ps and top show the process under the name that the user typed. */
 	prctl(PR_SET_NAME, "side");
 	confine_enable();

@@ -31,7 +31,9 @@ struct exec_file {
 };
 
 struct exec_attach {
-	char reason[256]; /* why the daemon cannot attach on exec, or "" */
+	char reason[512]; /* why the daemon cannot attach on exec, or "" */
+	bool is_after;    /* it attaches after exec: first calls can be missed */
+	char less[512];   /* why it does so */
 	struct sided_watch watch;
 	struct timer again, late;
 	struct exec_file files[EXEC_WATCH_FILES_MAX];
@@ -268,6 +270,10 @@ struct json_object *exec_attach_json(
 	else if (!*why && exec_attach_covers(daemon, entry))
 		why = "too many files are watched";
 	if (json_put_flag(object, "possible", !*why) &&
+			(*why || !attach->is_after ||
+					(json_put_flag(object, "after", true) &&
+							json_put_text(object, "less",
+									attach->less))) &&
 			(!*why || json_put_text(object, "why", why)) &&
 			(!file || exec_attach_put_file(object, file)))
 		return object;
@@ -280,15 +286,19 @@ struct json_object *exec_attach_json(
 void exec_attach_open(struct daemon *daemon)
 {
 	struct exec_attach *attach = calloc(1, sizeof(*attach));
+	const char *method;
 	int fd;
 
 	daemon->exec_attach = attach;
 	if (!attach)
 		return;
 	attach->watch.fd = -1;
-	fd = exec_supervisor_start(attach->reason, sizeof(attach->reason));
+	fd = exec_supervisor_start(&method, attach->reason, sizeof(attach->reason));
 	if (fd < 0)
 		return;
+	attach->is_after = !strcmp(method, EXEC_WATCH_AFTER);
+	memcpy(attach->less, attach->reason, sizeof(attach->less));
+	*attach->reason = '\0';
 	if (loop_watch(daemon, &attach->watch, fd, EPOLLIN, exec_attach_ready)) {
 		snprintf(attach->reason, sizeof(attach->reason), "out of memory");
 		return;

@@ -12,6 +12,7 @@
 #include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/fanotify.h>
@@ -19,10 +20,12 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/io.h"
+#include "sessions/exec-events.h"
 #include "sessions/exec-watch.h"
 #include "sided.h"
 
@@ -32,6 +35,9 @@
 #define AGAIN_LAST_MS 5000
 #define HEALTHY_MS 10000 /* after this run time, the next pause is the first one */
 #define SOCKET_BYTES (1 << 20)
+/* The first version of Linux in which a thread can be seized while fanotify delays its exec. */
+#define DELAY_MAJOR 6
+#define DELAY_MINOR 8
 
 /* The agent of a build with a sanitizer would end programs that do not have its runtime. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -97,24 +103,71 @@ static bool exec_supervisor_may_set_limit(void)
 					limit.rlim_max >= EXEC_WATCH_DESCRIPTORS);
 }
 
-/* Writes the reason and returns false if programs cannot be attached to on exec. */
-static bool exec_supervisor_is_permitted(char *ret_reason, size_t capacity)
+/* Before Linux 6.8, an exec that fanotify delays holds a lock that ptrace waits for. */
+static bool exec_supervisor_is_old(void)
 {
-	int kernel;
+	struct utsname system;
+	unsigned int major = 0, minor = 0;
+
+	return uname(&system) || sscanf(system.release, "%u.%u", &major, &minor) != 2 ||
+			major < DELAY_MAJOR || (major == DELAY_MAJOR && minor < DELAY_MINOR);
+}
+
+/* Writes the reason and returns false if the kernel cannot delay each exec until this is done. */
+static bool exec_supervisor_can_delay(char *ret_reason, size_t capacity)
+{
+	int kernel = fanotify_init(FAN_CLASS_CONTENT | FAN_CLOEXEC | FAN_REPORT_TID, O_RDONLY);
 
 	*ret_reason = '\0';
-#if !defined(__x86_64__) || !defined(__LP64__)
-	snprintf(ret_reason, capacity, "only x86-64 is supported");
-	return false;
-#elif defined(EXEC_SUPERVISOR_SANITIZER)
-	snprintf(ret_reason, capacity, "this build has a sanitizer");
-	return false;
-#endif
-	kernel = fanotify_init(FAN_CLASS_CONTENT | FAN_CLOEXEC | FAN_REPORT_TID, O_RDONLY);
 	if (kernel < 0)
 		snprintf(ret_reason, capacity, "the kernel refuses fanotify (%s%s)",
 				strerror(errno),
 				errno == EPERM ? "; it requires CAP_SYS_ADMIN" : "");
+	else if (exec_supervisor_is_old())
+		snprintf(ret_reason, capacity,
+				"ptrace waits for an exec that fanotify delays before Linux %d.%d",
+				DELAY_MAJOR, DELAY_MINOR);
+	if (kernel >= 0)
+		close(kernel);
+	return !*ret_reason;
+}
+
+/* Adds the reason and returns false if the kernel does not report execs. */
+static bool exec_supervisor_has_reports(char *ret_reason, size_t capacity)
+{
+	size_t size = strlen(ret_reason);
+	int events = exec_events_open();
+
+	if (events >= 0) {
+		close(events);
+		return true;
+	}
+	snprintf(ret_reason + size, capacity - size,
+			"; and the proc connector (%s; it requires CAP_NET_ADMIN outside of containers)",
+			strerror(-events));
+	return false;
+}
+
+/* Returns why no program can be attached to, or NULL. */
+static const char *exec_supervisor_unsupported(void)
+{
+#if !defined(__x86_64__) || !defined(__LP64__)
+	return "only x86-64 is supported";
+#elif defined(EXEC_SUPERVISOR_SANITIZER)
+	return "this build has a sanitizer";
+#else
+	return NULL;
+#endif
+}
+
+/* Writes the reason and returns false if this process may not attach to programs of every user. */
+static bool exec_supervisor_is_permitted(char *ret_reason, size_t capacity)
+{
+	const char *unsupported = exec_supervisor_unsupported();
+
+	*ret_reason = '\0';
+	if (unsupported)
+		snprintf(ret_reason, capacity, "%s", unsupported);
 	else if (!exec_supervisor_has_capability(CAP_SYS_PTRACE))
 		snprintf(ret_reason, capacity, "ptrace requires CAP_SYS_PTRACE");
 	else if (!exec_supervisor_may_set_limit())
@@ -126,17 +179,30 @@ static bool exec_supervisor_is_permitted(char *ret_reason, size_t capacity)
 				"kernel.yama.ptrace_scope is 3, which forbids ptrace");
 	else if (exec_supervisor_is_confined())
 		snprintf(ret_reason, capacity, "a security module confines the daemon");
-	if (kernel >= 0)
-		close(kernel);
 	return !*ret_reason;
+}
+
+/*
+ * Returns the method, or NULL with the reason. After EXEC_WATCH_AFTER, the reason is why it is not
+ * EXEC_WATCH_ON.
+ */
+static const char *exec_supervisor_method(char *ret_reason, size_t capacity)
+{
+	if (!exec_supervisor_is_permitted(ret_reason, capacity))
+		return NULL;
+	if (exec_supervisor_can_delay(ret_reason, capacity))
+		return EXEC_WATCH_ON;
+	return exec_supervisor_has_reports(ret_reason, capacity) ? EXEC_WATCH_AFTER : NULL;
 }
 
 /* ---- the helper ---- */
 
-__attribute__((noreturn)) static void exec_supervisor_execute(int pulse, pid_t supervisor)
+__attribute__((noreturn)) static void exec_supervisor_execute(
+		const char *method, int pulse, pid_t supervisor)
 {
-	char *args[] = {(char[]){EXEC_WATCH_NAME}, NULL};
+	char text[sizeof(EXEC_WATCH_AFTER)], *args[] = {(char[]){EXEC_WATCH_NAME}, text, NULL};
 
+	(void)snprintf(text, sizeof(text), "%s", method);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != supervisor)
 		_exit(EXIT_FAILURE);
@@ -149,7 +215,7 @@ __attribute__((noreturn)) static void exec_supervisor_execute(int pulse, pid_t s
 }
 
 /* Returns the read end of its pulse, or -1. */
-static int exec_supervisor_spawn(pid_t *ret_child)
+static int exec_supervisor_spawn(const char *method, pid_t *ret_child)
 {
 	pid_t supervisor = getpid();
 	int ends[2];
@@ -158,7 +224,7 @@ static int exec_supervisor_spawn(pid_t *ret_child)
 		return -1;
 	*ret_child = fork();
 	if (!*ret_child)
-		exec_supervisor_execute(ends[1], supervisor);
+		exec_supervisor_execute(method, ends[1], supervisor);
 	close(ends[1]);
 	if (*ret_child > 0)
 		return ends[0];
@@ -190,7 +256,7 @@ static void exec_supervisor_watch(int pulse, pid_t child)
 		;
 }
 
-__attribute__((noreturn)) static void exec_supervisor_loop(void)
+__attribute__((noreturn)) static void exec_supervisor_loop(const char *method)
 {
 	struct pollfd first = {.fd = EXEC_WATCH_SOCKET, .events = POLLIN};
 	uint64_t pause_ms = AGAIN_FIRST_MS, begun;
@@ -204,7 +270,7 @@ __attribute__((noreturn)) static void exec_supervisor_loop(void)
 		_exit(0);
 	for (;;) {
 		begun = loop_now();
-		pulse = exec_supervisor_spawn(&child);
+		pulse = exec_supervisor_spawn(method, &child);
 		if (pulse >= 0)
 			exec_supervisor_watch(pulse, child);
 		if (loop_now() - begun >= HEALTHY_MS * 1000000ull)
@@ -215,7 +281,8 @@ __attribute__((noreturn)) static void exec_supervisor_loop(void)
 }
 
 /* Keeps nothing of the daemon but the socket and the capabilities. */
-__attribute__((noreturn)) static void exec_supervisor_run(int socket, pid_t daemon)
+__attribute__((noreturn)) static void exec_supervisor_run(
+		const char *method, int socket, pid_t daemon)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	sigset_t none;
@@ -236,16 +303,17 @@ __attribute__((noreturn)) static void exec_supervisor_run(int socket, pid_t daem
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	isolate_exec_helper();
-	exec_supervisor_loop();
+	exec_supervisor_loop(method);
 }
 
-int exec_supervisor_start(char *ret_reason, size_t capacity)
+int exec_supervisor_start(const char **ret_method, char *ret_reason, size_t capacity)
 {
 	const int bytes = SOCKET_BYTES;
 	pid_t daemon = getpid(), child;
 	int ends[2];
 
-	if (!exec_supervisor_is_permitted(ret_reason, capacity))
+	*ret_method = exec_supervisor_method(ret_reason, capacity);
+	if (!*ret_method)
 		return -1;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends)) {
 		snprintf(ret_reason, capacity, "%s", strerror(errno));
@@ -255,7 +323,7 @@ int exec_supervisor_start(char *ret_reason, size_t capacity)
 	(void)setsockopt(ends[0], SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes));
 	child = fork();
 	if (!child)
-		exec_supervisor_run(ends[1], daemon);
+		exec_supervisor_run(*ret_method, ends[1], daemon);
 	close(ends[1]);
 	if (child > 0)
 		return ends[0];

@@ -78,13 +78,14 @@ void isolate_daemon(struct daemon *daemon)
 void isolate_exec_helper(void)
 {
 	/*
-	 * To delay execs, to attach to programs of every user, to load the agent into those that
+	 * To delay execs, or to receive reports of them; to attach to programs of every user, to load the agent into those that
 	 * cannot read its file, and to do that quickly.
 	 */
 	keep_capabilities(CAPABILITY(CAP_SYS_ADMIN) | CAPABILITY(CAP_SYS_PTRACE) |
 			CAPABILITY(CAP_KILL) | CAPABILITY(CAP_DAC_READ_SEARCH) |
 			CAPABILITY(CAP_DAC_OVERRIDE) | CAPABILITY(CAP_SYS_RESOURCE) |
-			CAPABILITY(CAP_SYS_NICE) | CAPABILITY(CAP_CHECKPOINT_RESTORE));
+			CAPABILITY(CAP_SYS_NICE) | CAPABILITY(CAP_NET_ADMIN) |
+			CAPABILITY(CAP_CHECKPOINT_RESTORE));
 }
 
 /* ---- seccomp ---- */

@@ -616,8 +616,11 @@ struct json_object *exec_attach_json(
 
 /* ---- exec-supervisor.c ---- */
 
-/* Returns the daemon's socket, or -1 with the reason why this daemon cannot attach on exec. */
-int exec_supervisor_start(char *ret_reason, size_t capacity);
+/*
+ * Returns the daemon's socket, or -1 with the reason why this daemon cannot attach on exec. After
+ * EXEC_WATCH_AFTER (sessions/exec-watch.h), the reason is why it is not EXEC_WATCH_ON.
+ */
+int exec_supervisor_start(const char **ret_method, char *ret_reason, size_t capacity);
 
 /* ---- handover.c: descriptors that clients send ---- */
 

@@ -33,8 +33,10 @@
 #define PERMIT_MS 1000           /* for the thread to begin its pauses */
 #define LEAVE_MS 20              /* for the thread to leave the code, which is then removed */
 #define HANDLER_STACK (1u << 17) /* bytes in which the frame of an interrupted thread is searched */
-#define VECTOR_MAX (1u << 20)    /* words before the auxiliary vector */
-#define LOADER_NAME "ld-linux-"  /* of the GNU C library */
+#define AFTER_PAUSE_US 500
+#define VECTOR_MAX (1u << 20)   /* words before the auxiliary vector */
+#define LOADER_NAME "ld-linux-" /* of the GNU C library */
+#define LIBRARY_NAME "libc.so.6"
 
 struct attach_exec {
 	struct inject_target target;
@@ -509,21 +511,25 @@ static void attach_exec_release(struct attach_exec *attach)
 	(void)inject_write(&attach->target, begin, attach->overwritten, attach->bytes.size);
 }
 
-/* True if the loader has loaded libside, which joins by itself, or the agent. */
-static bool attach_exec_joins(struct attach_exec *attach)
+/* True if the last list of mappings has a library whose name begins so. */
+static bool attach_exec_has_library(const struct attach_exec *attach, const char *name)
 {
 	const char *slash;
 
-	if (inject_maps_read(&attach->target))
-		return false;
 	for (size_t i = 0; i < attach->target.nr_mappings; i++) {
 		slash = strrchr(attach->target.mappings[i].path, '/');
-		if (slash &&
-				(!strncmp(slash + 1, "libside.so.0", 12) ||
-						!strncmp(slash + 1, "libside-agent.so", 16)))
+		if (slash && !strncmp(slash + 1, name, strlen(name)))
 			return true;
 	}
 	return false;
+}
+
+/* True if the loader has loaded libside, which joins by itself, or the agent. */
+static bool attach_exec_joins(struct attach_exec *attach)
+{
+	return !inject_maps_read(&attach->target) &&
+			(attach_exec_has_library(attach, "libside.so.0") ||
+					attach_exec_has_library(attach, "libside-agent.so"));
 }
 
 static int attach_exec_load(struct attach_exec *attach)
@@ -542,6 +548,41 @@ static int attach_exec_load(struct attach_exec *attach)
 		return attach_exec_fail(attach, INJECT_FAILED,
 				"the agent was loaded after main() may have begun, so its first calls are not recorded");
 	return 0;
+}
+
+/* ---- after the exec ---- */
+
+/*
+ * Attach as soon as the loader has finished: no thread is at a safe point before. Until then, parts
+ * of the C library can be missing, so a refusal is not final.
+ */
+static void attach_exec_load_after(struct attach_exec *attach)
+{
+	struct inject_report *report = attach->target.report;
+	uint64_t until = inject_now() + LOADER_MS * UINT64_C(1000000);
+
+	for (;;) {
+		if (attach_exec_joins(attach)) {
+			report->was_loaded = true;
+			return;
+		}
+		if (!attach_exec_runs_file(attach)) {
+			(void)attach_exec_fail(attach, INJECT_GONE, "it has ended");
+		} else if (attach_exec_has_library(attach, LIBRARY_NAME)) {
+			inject_run(&attach->request, report);
+		} else {
+			(void)attach_exec_fail(
+					attach, INJECT_FAILED, "it has not loaded the C library");
+		}
+		if (report->kind == INJECT_DONE || report->kind == INJECT_GONE ||
+				report->kind == INJECT_NOT_PERMITTED || inject_now() > until)
+			break;
+		*report = (struct inject_report){.kind = INJECT_DONE};
+		inject_pause_us(AFTER_PAUSE_US);
+	}
+	/* The caller must know that it has no agent. */
+	if (report->kind == INJECT_GONE)
+		report->kind = INJECT_FAILED;
 }
 
 /* ---- the process that attaches ---- */
@@ -585,14 +626,18 @@ static void __attribute__((noreturn)) attach_exec_run_child(const struct inject_
 	uint64_t began = inject_now();
 	int ret = -1;
 
+	attach.request.pid = exec->thread;
 	if (!attach.bytes.bytes)
 		(void)attach_exec_fail(&attach, INJECT_UNSUITABLE, "only x86-64 is supported");
 	else
 		ret = attach_exec_check_caller(&attach);
-	if (!ret)
+	if (!ret && !exec->after)
 		ret = attach_exec_seize(&attach);
-	attach_exec_permit(to);
-	if (!ret)
+	if (!exec->after)
+		attach_exec_permit(to);
+	if (!ret && exec->after)
+		attach_exec_load_after(&attach);
+	else if (!ret)
 		(void)attach_exec_hold(&attach);
 	report.total_ns = inject_now() - began;
 	if (write(to, &report, sizeof(report)) != (ssize_t)sizeof(report))

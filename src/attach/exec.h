@@ -35,11 +35,12 @@ struct inject_exec {
 	/* a file that the program must see in its root directory; NULL: none */
 	const char *visible;
 	int unused; /* a descriptor that the process closes first, or -1 */
+	bool after; /* the thread runs the file already: its first calls may be missed */
 };
 
 /*
- * Start attaching. Returns a descriptor or a negative errno. The first byte says that the exec may
- * begin, also if attaching has failed; inject_end() reads the remainder. The process ends by itself
+ * Start attaching. Returns a descriptor or a negative errno. Unless `after`, the first byte says that
+ * the exec may begin, also if attaching has failed; inject_end() reads the remainder. The process ends by itself
  * when the caller ends. The report is INJECT_GONE if the thread has executed no file, or another
  * one. It is INJECT_DONE with `was_loaded` if the program has loaded libside or the agent itself.
  */

@@ -6,7 +6,7 @@
  * Messages between the daemon and its helper process that attaches to programs when they execute a
  * file.
  *
- * The daemon starts `side-more` with EXEC_WATCH_NAME as argv[0], a socket (SOCK_SEQPACKET) as
+ * The daemon starts `side-more` with EXEC_WATCH_NAME as argv[0], a method as argv[1], a socket (SOCK_SEQPACKET) as
  * descriptor EXEC_WATCH_SOCKET, and a pipe as EXEC_WATCH_PULSE. Each message is a list of texts:
  *
  *     to the helper
@@ -30,6 +30,10 @@
 #include <stddef.h>
 
 #define EXEC_WATCH_NAME "side-watch-execs"
+/* The kernel delays each exec until the helper has answered (fanotify): each call is recorded. */
+#define EXEC_WATCH_ON "on"
+/* The kernel reports each exec (the proc connector): first calls can be missed. */
+#define EXEC_WATCH_AFTER "after"
 #define EXEC_WATCH_SOCKET 3
 #define EXEC_WATCH_PULSE 4
 #define EXEC_WATCH_PULSE_MS 500

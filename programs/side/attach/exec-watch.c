@@ -8,6 +8,9 @@
  * in any case. If this process ends, the kernel answers. The daemon's supervisor kills it if it does
  * not write its pulse.
  *
+ * Where the kernel refuses fanotify, it reports each exec of the machine instead (the proc
+ * connector), and programs are attached to while they run.
+ *
  * This process does not raise its priority, although programs wait for it: where the kernel shares
  * the processors between groups of processes, it would take them from the rest of its group, the
  * daemon and the processes that attach, for seconds.
@@ -15,6 +18,7 @@
 #include "attach/exec.h"
 #include "attach/inject.h"
 #include "exec-watch.h"
+#include "sessions/exec-events.h"
 #include "sessions/exec-watch.h"
 
 #include "recorder/core/session.h"
@@ -40,9 +44,10 @@
 #define ANSWER_MAX_MS 250 /* the longest delay of an exec */
 #define EXEC_ATTEMPTS 16  /* programs that are attached to at the same time */
 #define EXEC_ATTEMPTS_PER_PROCESSOR 2
-#define EXEC_WAITING_MAX 64 /* delayed programs that wait for one of these */
-#define EVENTS_SIZE 8192    /* bytes of changes of files */
-#define EVENTS_AT_ONCE 64   /* execs that are read at once, each with a descriptor */
+#define EXEC_WAITING_MAX 64  /* delayed programs that wait for one of these */
+#define EVENTS_SIZE 8192     /* bytes of changes of files */
+#define PROCESSES_AT_ONCE 64 /* reports of the proc connector */
+#define EVENTS_AT_ONCE 64    /* execs that are read at once, each with a descriptor */
 _Static_assert(EVENTS_AT_ONCE + EXEC_WAITING_MAX + 2 * EXEC_ATTEMPTS + 32 < EXEC_WATCH_DESCRIPTORS,
 		"the kernel refuses no exec");
 /* A file of this path can exist now. */
@@ -78,7 +83,8 @@ struct exec_attempt {
 };
 
 struct exec_watch {
-	int kernel, changes; /* fanotify and inotify */
+	int kernel, changes; /* fanotify or the proc connector, and inotify */
+	bool is_after;       /* the kernel reports execs, and does not delay them */
 	char *agent, *libside;
 	char socket[128], argument[160];
 	struct watched_file files[EXEC_WATCH_FILES_MAX], next[EXEC_WATCH_FILES_MAX];
@@ -249,7 +255,8 @@ static void exec_watch_begin(struct exec_watch *watch, struct exec_attempt *atte
 			.inode = attempt->status.st_ino,
 			.request = &request,
 			.visible = watch->socket,
-			.unused = watch->kernel};
+			.unused = watch->kernel,
+			.after = watch->is_after};
 
 	attempt->report = inject_exec_begin(&exec, &attempt->child);
 	if (attempt->report >= 0)
@@ -345,6 +352,13 @@ static void exec_watch_watch_changes(struct exec_watch *watch, struct watched_fi
 	file->change = inotify_add_watch(watch->changes, file->path, FILE_EVENTS);
 }
 
+/* The proc connector needs no marks. */
+static int exec_watch_mark(
+		const struct exec_watch *watch, unsigned int how, uint64_t events, const char *path)
+{
+	return watch->is_after ? 0 : fanotify_mark(watch->kernel, how, events, AT_FDCWD, path);
+}
+
 static void exec_watch_mark_directory(
 		struct exec_watch *watch, const struct watched_file *file, unsigned int how)
 {
@@ -352,8 +366,8 @@ static void exec_watch_mark_directory(
 
 	(void)snprintf(path, sizeof(path), "%s", file->path);
 	if (exec_watch_to_directory(path))
-		(void)fanotify_mark(watch->kernel, how | FAN_MARK_ONLYDIR,
-				FAN_OPEN_EXEC_PERM | FAN_EVENT_ON_CHILD, AT_FDCWD, path);
+		(void)exec_watch_mark(watch, how | FAN_MARK_ONLYDIR,
+				FAN_OPEN_EXEC_PERM | FAN_EVENT_ON_CHILD, path);
 }
 
 /*
@@ -430,7 +444,7 @@ static void exec_watch_check_file(struct exec_watch *watch, struct watched_file 
 	exec_watch_unwatch_changes(watch, file);
 	exec_watch_watch_changes(watch, file);
 	file->status = status;
-	if (fanotify_mark(watch->kernel, FAN_MARK_ADD, FAN_OPEN_EXEC_PERM, AT_FDCWD, file->path)) {
+	if (exec_watch_mark(watch, FAN_MARK_ADD, FAN_OPEN_EXEC_PERM, file->path)) {
 		(void)snprintf(reason, sizeof(reason), "it cannot be watched: %s", strerror(errno));
 		exec_watch_set_state(file, false, reason);
 		return;
@@ -507,32 +521,74 @@ static const struct watched_file *exec_watch_find_awaited(
 	return NULL;
 }
 
-static void exec_watch_take_event(
-		struct exec_watch *watch, const struct fanotify_event_metadata *event)
+/* `executed` is the open file. */
+static void exec_watch_take(struct exec_watch *watch, struct exec_attempt *attempt, int executed)
 {
-	struct exec_attempt attempt = {.event = event->fd,
-			.report = -1,
-			.thread = event->pid,
-			.deadline = clock_monotonic_ns() + ANSWER_MAX_MS * CLOCK_NS_PER_MS};
 	const struct watched_file *file = NULL;
 	char reason[sizeof(file->reason)];
 
-	if (event->fd < 0)
-		return;
-	if (!fstat(event->fd, &attempt.status)) {
-		file = exec_watch_find(watch, &attempt.status);
-		file = file ? file : exec_watch_find_awaited(watch, &attempt.status);
+	attempt->deadline = clock_monotonic_ns() + ANSWER_MAX_MS * CLOCK_NS_PER_MS;
+	if (!fstat(executed, &attempt->status)) {
+		file = exec_watch_find(watch, &attempt->status);
+		file = file ? file : exec_watch_find_awaited(watch, &attempt->status);
 	}
 	/* The file can have been written since it was marked. */
-	if (file && event->pid > 0 && watch->agent && watch->libside &&
-			inject_exec_suits(event->fd, reason, sizeof(reason)))
-		attempt.path = strdup(file->path);
-	if (attempt.path && watch->nr_waiting == EXEC_WAITING_MAX)
-		exec_watch_give_up(watch, &attempt);
-	else if (attempt.path)
-		watch->waiting[watch->nr_waiting++] = attempt;
+	if (file && attempt->thread > 0 && watch->agent && watch->libside &&
+			inject_exec_suits(executed, reason, sizeof(reason)))
+		attempt->path = strdup(file->path);
+	if (attempt->path && watch->nr_waiting == EXEC_WAITING_MAX)
+		exec_watch_give_up(watch, attempt);
+	else if (attempt->path)
+		watch->waiting[watch->nr_waiting++] = *attempt;
 	else
-		exec_watch_drop(watch, &attempt);
+		exec_watch_drop(watch, attempt);
+}
+
+static void exec_watch_take_event(
+		struct exec_watch *watch, const struct fanotify_event_metadata *event)
+{
+	struct exec_attempt attempt = {.event = event->fd, .report = -1, .thread = event->pid};
+
+	if (event->fd >= 0)
+		exec_watch_take(watch, &attempt, event->fd);
+}
+
+/* A process has executed a file: another one, nearly always. */
+static void exec_watch_take_process(struct exec_watch *watch, pid_t pid)
+{
+	struct exec_attempt attempt = {.event = -1, .report = -1, .thread = pid};
+	char path[64];
+	int executed;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	executed = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (executed < 0)
+		return;
+	exec_watch_take(watch, &attempt, executed);
+	close(executed);
+}
+
+/* Programs that the kernel has not reported can be of any file. */
+static void exec_watch_lose_reports(struct exec_watch *watch)
+{
+	for (size_t i = 0; i < watch->nr_files; i++) {
+		watch->files[i].nr_failed++;
+		(void)snprintf(watch->files[i].failure, sizeof(watch->files[i].failure),
+				"too many programs start at the same time: the kernel has lost reports of them");
+	}
+}
+
+static void exec_watch_read_processes(struct exec_watch *watch)
+{
+	pid_t pid = 1;
+
+	for (int i = 0; i < PROCESSES_AT_ONCE && pid > 0; i++) {
+		pid = exec_events_next(watch->kernel);
+		if (pid > 0 && watch->nr_files)
+			exec_watch_take_process(watch, pid);
+		else if (pid == -ENOBUFS)
+			exec_watch_lose_reports(watch);
+	}
 }
 
 static void exec_watch_read_events(struct exec_watch *watch)
@@ -576,8 +632,7 @@ static void exec_watch_remove_file(struct exec_watch *watch, struct watched_file
 	}
 	exec_watch_await_no_more(watch, file);
 	if (file->is_marked)
-		(void)fanotify_mark(watch->kernel, FAN_MARK_REMOVE, FAN_OPEN_EXEC_PERM, AT_FDCWD,
-				file->path);
+		(void)exec_watch_mark(watch, FAN_MARK_REMOVE, FAN_OPEN_EXEC_PERM, file->path);
 	free(file->path);
 	file->path = NULL;
 }
@@ -595,7 +650,7 @@ static void exec_watch_replace(struct exec_watch *watch, const char *serial)
 	watch->nr_next = 0;
 	/* A file or directory that has been renamed keeps its mark until here. */
 	if (!watch->nr_files)
-		(void)fanotify_mark(watch->kernel, FAN_MARK_FLUSH, 0, AT_FDCWD, NULL);
+		(void)exec_watch_mark(watch, FAN_MARK_FLUSH, 0, NULL);
 	for (size_t i = 0; i < nr; i++)
 		exec_watch_unwatch_changes(watch, &former[i]);
 	exec_watch_check_files(watch);
@@ -666,7 +721,9 @@ static void exec_watch_turn(struct exec_watch *watch)
 		if (watched[3 + i].revents)
 			exec_watch_continue(watch, &watch->attempts[i]);
 	exec_watch_check_deadlines(watch, clock_monotonic_ns());
-	if (watched[1].revents)
+	if (watched[1].revents && watch->is_after)
+		exec_watch_read_processes(watch);
+	else if (watched[1].revents)
 		exec_watch_read_events(watch);
 	exec_watch_begin_waiting(watch);
 	if (watched[2].revents)
@@ -702,7 +759,7 @@ static size_t exec_watch_capacity(void)
 						: (size_t)nr;
 }
 
-int exec_watch_run(void)
+int exec_watch_run(const char *method)
 {
 	static struct exec_watch watch;
 
@@ -711,9 +768,12 @@ int exec_watch_run(void)
 	watch.nr_attempts = exec_watch_capacity();
 	for (size_t i = 0; i < EXEC_ATTEMPTS; i++)
 		watch.attempts[i] = (struct exec_attempt){.event = -1, .report = -1};
-	watch.kernel = fanotify_init(
-			FAN_CLASS_CONTENT | FAN_CLOEXEC | FAN_NONBLOCK | FAN_REPORT_TID,
-			O_RDONLY | O_LARGEFILE | O_CLOEXEC);
+	watch.is_after = !strcmp(method, EXEC_WATCH_AFTER);
+	watch.kernel = watch.is_after
+			? exec_events_open()
+			: fanotify_init(FAN_CLASS_CONTENT | FAN_CLOEXEC | FAN_NONBLOCK |
+							  FAN_REPORT_TID,
+					  O_RDONLY | O_LARGEFILE | O_CLOEXEC);
 	watch.changes = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (watch.kernel < 0 || watch.changes < 0 ||
 			fcntl(EXEC_WATCH_SOCKET, F_SETFD, FD_CLOEXEC) ||

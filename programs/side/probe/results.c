@@ -143,18 +143,22 @@ static void probe_report_print_program(
 void probe_report_later(struct json_object *answer, const char *event, const char *missing)
 {
 	struct json_object *exec = NULL;
-	char hint[512];
+	char hint[1024];
 
 	if (!json_object_object_get_ex(answer, "exec", &exec)) {
 		message_note("%s is part of the session; %s", event, missing);
 		return;
 	}
-	if (ask_flag(exec, "possible"))
+	if (ask_flag(exec, "possible") && ask_flag(exec, "after"))
+		snprintf(hint, sizeof(hint),
+				"programs that start from the file get it: attach after exec, so first calls and short programs can be missing (%.500s)",
+				ask_text(exec, "less"));
+	else if (ask_flag(exec, "possible"))
 		snprintf(hint, sizeof(hint),
 				"programs that start from the file get it: attach on exec");
 	else
 		snprintf(hint, sizeof(hint),
-				"`side run -- COMMAND` starts programs that get the probe, also without libside (no attach on exec: %.300s)",
+				"`side run -- COMMAND` starts programs that get the probe, also without libside, and after `side system on`, each program does (no attach on exec: %.500s)",
 				ask_text(exec, "why"));
 	message_note_hint(hint, "%s is part of the session; %s", event, missing);
 }
@@ -186,8 +190,9 @@ static int probe_report_print_probe(struct json_object *probe, const struct prob
 	else if (!count)
 		probe_report_later(answer, event, "no program has it yet");
 	else if (ask_flag(exec, "possible"))
-		message_note("programs that start from %s later get it, too: attach on exec",
-				format_printable(ask_text(probe, "exe"), file, sizeof(file)));
+		message_note("programs that start from %s later get it, too: attach %s exec",
+				format_printable(ask_text(probe, "exe"), file, sizeof(file)),
+				ask_flag(exec, "after") ? "after" : "on");
 	return refused && !set ? COMMAND_FAILED : COMMAND_DONE;
 }
 

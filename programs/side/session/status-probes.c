@@ -150,8 +150,12 @@ static void status_probes_print_exec(
 				format_printable(ask_text(exec, "why"), text, sizeof(text)));
 		return;
 	}
-	printf("      later programs: attach on exec, %s attached",
+	printf("      later programs: attach %s exec, %s attached",
+			ask_flag(exec, "after") ? "after" : "on",
 			format_number(ask_number(exec, "attached"), number));
+	if (ask_flag(exec, "after"))
+		printf(", first calls and short programs can be missing (%s)",
+				format_printable(ask_text(exec, "less"), text, sizeof(text)));
 	if (ask_number(exec, "joined"))
 		printf(", %s joined by themselves",
 				format_number(ask_number(exec, "joined"), number));
