@@ -52,7 +52,8 @@ static size_t play_finish(void *user, struct session_table *ret_tables, size_t c
 	return 1;
 }
 
-static const struct session_loads loads = {play_begin, play_finish, &hook};
+static const struct session_loads loads = {
+		.begin = play_begin, .finish = play_finish, .user = &hook};
 
 static struct session *open_session(const struct session_loads *requested, size_t nr_tables)
 {
