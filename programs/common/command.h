@@ -291,6 +291,7 @@ struct attach_options {
 	bool force;
 	bool daemon;
 	bool system;
+	bool follow_exec; /* record programs that the program executes; for `trace -p` */
 	bool in_sandbox;
 };
 

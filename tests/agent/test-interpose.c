@@ -157,38 +157,41 @@ static unsigned int nr_found(void)
 static void test_found(void)
 {
 	begin();
-	CHECK(find_functions() && nr_found() == NR_FUNCTIONS && loader.nr_opened == 1 &&
-			loader.nr_closed == 1 && in_libside == (uintptr_t)&libside_call);
+	CHECK(interpose_find(functions, NR_FUNCTIONS) && nr_found() == NR_FUNCTIONS &&
+			loader.nr_opened == 1 && loader.nr_closed == 1 &&
+			in_libside == (uintptr_t)&libside_call);
 	begin();
 	loader.first_is_missing = true;
-	CHECK(find_functions() && nr_found() == NR_FUNCTIONS - 1);
+	CHECK(interpose_find(functions, NR_FUNCTIONS) && nr_found() == NR_FUNCTIONS - 1);
 	begin();
 	loader.first_is_unknown = loader.is_preloaded = true;
-	CHECK(find_functions() && nr_found() == NR_FUNCTIONS);
+	CHECK(interpose_find(functions, NR_FUNCTIONS) && nr_found() == NR_FUNCTIONS);
 	/*
 	 * Calls of a function that the program defines, or that the agent lacks, are not
 	 * redirected.
 	 */
 	begin();
 	loader.program_has = "chroot";
-	CHECK(find_functions() && nr_found() == NR_FUNCTIONS - 1 && !functions[0].replacement);
+	CHECK(interpose_find(functions, NR_FUNCTIONS) && nr_found() == NR_FUNCTIONS - 1 &&
+			!functions[0].replacement);
 	begin();
 	loader.agent_lacks = "__vfork";
-	CHECK(find_functions() && nr_found() == NR_FUNCTIONS - 1 &&
+	CHECK(interpose_find(functions, NR_FUNCTIONS) && nr_found() == NR_FUNCTIONS - 1 &&
 			!functions[NR_FUNCTIONS - 1].replacement);
 	/* No function is used. */
 	begin();
 	loader.is_preloaded = true;
-	CHECK(!find_functions() && !nr_found() && !loader.nr_opened);
+	CHECK(!interpose_find(functions, NR_FUNCTIONS) && !nr_found() && !loader.nr_opened);
 	begin();
 	loader.own_is_unknown = true;
-	CHECK(!find_functions() && !loader.nr_opened);
+	CHECK(!interpose_find(functions, NR_FUNCTIONS) && !loader.nr_opened);
 	begin();
 	loader.has_no_name = true;
-	CHECK(!find_functions() && !loader.nr_opened);
+	CHECK(!interpose_find(functions, NR_FUNCTIONS) && !loader.nr_opened);
 	begin();
 	loader.cannot_open = true;
-	CHECK(!find_functions() && loader.nr_opened == 1 && !loader.nr_closed && !nr_found());
+	CHECK(!interpose_find(functions, NR_FUNCTIONS) && loader.nr_opened == 1 &&
+			!loader.nr_closed && !nr_found());
 }
 
 /* Functions are looked up once. The imports of objects are changed each time. */

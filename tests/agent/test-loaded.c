@@ -225,6 +225,24 @@ static int add_wrapper(const char *text)
 	return note_int("wrap", text, 0);
 }
 
+static int keep_carried(const char *preload, size_t preload_size, const char *socket)
+{
+	char text[64];
+
+	(void)snprintf(text, sizeof(text), "%.*s %s", (int)preload_size, preload, socket);
+	return note_int("carry", text, 0);
+}
+
+static void end_carried(const char *socket)
+{
+	(void)note_int("carried", socket, 0);
+}
+
+static void note_execs(void)
+{
+	note("execs");
+}
+
 static void update_wrappers(void)
 {
 	note("update");
@@ -290,10 +308,14 @@ static void count_lost(const struct side_event_description *event, bool named, u
 #define agent_count_lost count_lost
 #define agent_interpose count_interpose
 #define agent_wrappers_add add_wrapper
+#define agent_interpose_execs note_execs
+#define exec_carry keep_carried
+#define exec_carry_end end_carried
 #define agent_wrappers_update update_wrappers
 #define agent_wrappers_follow follow_rules
 #define agent_wrapper_file_begin note_agent_file
 #include "tracers/agent/core/attach.c"
+#undef agent_interpose_execs
 #undef agent_wrappers_add
 #undef agent_wrappers_update
 #undef ring_replay
@@ -512,16 +534,16 @@ static void test_interpose(void **state)
 {
 	(void)state;
 	no_self = true;
-	assert_false(find_functions());
+	assert_false(interpose_find(functions, NR_FUNCTIONS));
 	no_self = false;
 	is_preloaded = true;
-	assert_false(find_functions());
+	assert_false(interpose_find(functions, NR_FUNCTIONS));
 	is_preloaded = false;
 	no_handle = true;
-	assert_false(find_functions());
+	assert_false(interpose_find(functions, NR_FUNCTIONS));
 	assert_int_equal(nr_closed, 0);
 	no_handle = false;
-	assert_true(find_functions());
+	assert_true(interpose_find(functions, NR_FUNCTIONS));
 	assert_int_equal(nr_closed, 1);
 	assert_int_equal(nr_found(), 22);
 	assert_int_equal(in_libside, (uintptr_t)&self_base);
@@ -541,7 +563,7 @@ static void test_interpose(void **state)
 	missing_name = "setns";
 	same_function = "setuid";
 	called_elsewhere = "vfork";
-	assert_true(find_functions());
+	assert_true(interpose_find(functions, NR_FUNCTIONS));
 	assert_int_equal(nr_found(), 19);
 	forget_functions();
 	*order = 0;
@@ -574,7 +596,10 @@ static void test_requests(void **state)
 	assert_int_equal(borrowed_by, 4711);
 	assert_int_equal(atomic_load(&agent.own_process.borrowed), 0);
 	assert_int_equal(requested("leave /a"), 0);
-	assert_string_equal(order, AROUND("detach(/a,0) update"));
+	assert_string_equal(order, AROUND("detach(/a,0) carried(/a,0) update"));
+	assert_int_equal(requested("carry /l:/m /a"), 0);
+	assert_string_equal(order, AROUND("carry(/l:/m /a,0) execs"));
+	assert_int_equal(requested("carry /l:/m"), -EINVAL);
 	assert_int_equal(requested("wrap libc 1f /a"), 0);
 	assert_string_equal(order, AROUND("wrap(libc 1f /a,0)"));
 	assert_int_equal(requested("wrap"), -EINVAL);
@@ -588,7 +613,8 @@ static void test_requests(void **state)
 	snprintf(wanted, sizeof(wanted), AROUND("control(/a,%d)"), AGENT_BY_SAME_RENDEZVOUS);
 	assert_string_equal(order, wanted);
 	assert_int_equal(requested("detach"), 0);
-	assert_string_equal(order, AROUND("detach(none,0) update leave(none,0) follow"));
+	assert_string_equal(order,
+			AROUND("detach(none,0) carried(none,0) update leave(none,0) follow"));
 	assert_int_equal(requested("detach "), -EINVAL);
 	assert_string_equal(order, "prepare thread take follow-copies give");
 	assert_int_equal(requested("record"), -EINVAL);

@@ -15,6 +15,7 @@
 
 #include "recorder/core/live.h"
 #include "recorder/core/probes.h"
+#include "recorder/core/libraries.h"
 #include "recorder/core/session.h"
 
 #include <errno.h>
@@ -59,7 +60,7 @@ int attach_turn(struct attached *attached, int timeout_ms)
 int attach_request(
 		struct attached *attached, const char *what, const char *path, bool only_if_loaded)
 {
-	char argument[512];
+	char argument[INJECT_ARGUMENT_MAX];
 	const struct inject_request request = {
 			.pid = attached->pid,
 			.agent = attached->agent,
@@ -434,6 +435,53 @@ static int attach_find_wrappers(struct attached *attached)
 	return COMMAND_DONE;
 }
 
+/* The value of LD_PRELOAD that loads the agent, without libraries that this process has preloaded. */
+static int attach_find_preload(char **ret_preload)
+{
+	const char *set = getenv("LD_PRELOAD");
+	char *own = set ? strdup(set) : NULL;
+	struct error error;
+	int ret;
+
+	(void)unsetenv("LD_PRELOAD");
+	ret = libraries_preload(NULL, 0, ret_preload, &error);
+	if (own)
+		(void)setenv("LD_PRELOAD", own, 1);
+	free(own);
+	return ret ? command_session_error(&error) : COMMAND_DONE;
+}
+
+/* From now on, the programs that this one executes load the agent and join the recording. */
+static int attach_follow_exec(struct attached *attached)
+{
+	char *preload = NULL, *both = NULL;
+	int status;
+
+	if (!attached->options->follow_exec)
+		return COMMAND_DONE;
+	if (*attached->dir.theirs != '/')
+		return message_error(COMMAND_FAILED, "leave `--follow-exec` out",
+				"cannot follow the programs that process %d executes: it does not see the recorder's directory",
+				attached->pid);
+	status = attach_find_preload(&preload);
+	if (!status && asprintf(&both, "%s %s", preload, attached->dir.theirs) < 0) {
+		both = NULL;
+		status = message_error(COMMAND_FAILED, NULL, "out of memory");
+	}
+	if (!status)
+		status = attach_request(attached, "carry", both, true);
+	free(preload);
+	free(both);
+	if (status)
+		return status;
+	if (attached->report.kind != INJECT_DONE)
+		return attach_print_failure(attached);
+	return attached->report.result
+			? attach_print_result_error(
+					  attached, "cannot pass the recording to other programs")
+			: COMMAND_DONE;
+}
+
 static int attach_record_program(struct attached *attached)
 {
 	bool program_ended = false;
@@ -449,6 +497,11 @@ static int attach_record_program(struct attached *attached)
 	if (attached->report.result)
 		return attach_print_result_error(
 				attached, "has loaded the agent, but cannot be recorded");
+	status = attach_follow_exec(attached);
+	if (status) {
+		(void)attach_request(attached, "leave", attached->dir.theirs, true);
+		return status;
+	}
 	attach_print_done(attached, "attach", "recording");
 	status = attached->recording ? attach_check_probes(attached) : COMMAND_DONE;
 	failed = status;

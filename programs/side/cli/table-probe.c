@@ -108,7 +108,7 @@ const struct option table_trace_options[] = {
 		.name = "follow-exec",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct record_options, follow_exec),
-		.sentence = "With `-c`: also probe the programs that COMMAND and its children execute, if a probe names their file or a library that they load.",
+		.sentence = "Also probe the programs that COMMAND or the process of `-p` and its children execute, if a probe names their file or a library that they load.",
 	},
 	{
 		.name = "context",

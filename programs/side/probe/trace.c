@@ -273,8 +273,9 @@ static int resolve_all(struct tracing *tracing, pid_t pid, bool global)
 	if (!status)
 		status = trace_make_tables(tracing, &target, global);
 	for (size_t i = 0; i < tracing->nr_tables && !status; i++) {
-		tracing->tables[i].target.pid = (uint32_t)pid;
-		tracing->tables[i].target.started = started;
+		/* Programs that it executes join by the socket that it passes on. */
+		tracing->tables[i].target.pid = tracing->follows_exec ? 0 : (uint32_t)pid;
+		tracing->tables[i].target.started = tracing->follows_exec ? 0 : started;
 		/* Modules are identified by their files: a program gets no probes of other files. */
 		tracing->tables[i].target.exe =
 				tracing->follows_exec ? NULL : (char *)(uintptr_t)target.exe;
@@ -618,6 +619,7 @@ static int start_running(struct tracing *tracing, const struct parsed *parsed)
 			.force = asked->force,
 			.duration = asked->duration,
 			.in_sandbox = asked->in_sandbox,
+			.follow_exec = asked->follow_exec,
 			.print = asked->print};
 	const struct attach_recording recording = {.channels = channels.items,
 			.nr_channels = nr_channels,
@@ -762,12 +764,6 @@ static int trace_check_options(const struct parsed *parsed, size_t count)
 	if (options->follow_exec && options->global.on)
 		return message_error(COMMAND_USAGE, "leave `--follow-exec` out",
 				"cannot use `--follow-exec` with `--global`: global probes are in all programs");
-	if (options->follow_exec && !options->command)
-		return message_error(COMMAND_USAGE,
-				"trace the program from its start with `-c COMMAND`, or use `side enable-event NAME --exe FILE --function FUNCTION`",
-				"cannot use `--follow-exec` with `-p`: a program that process %" PRIu64
-				" executes does not load the agent",
-				options->pid);
 	if (options->global.on)
 		return check_global(options, count);
 	if (options->exe)

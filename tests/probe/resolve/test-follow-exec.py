@@ -22,6 +22,7 @@ CALLS = 7
 STARTER = """
 #define _GNU_SOURCE
 #include <spawn.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -43,7 +44,25 @@ static int run(const char *how, char **args)
 	}
 	return waitpid(child, &status, 0) != child || status;
 }
-int main(int argc, char **argv) { return argc < 3 ? work(argc) < 0 : run(argv[1], argv + 2); }
+int main(int argc, char **argv)
+{
+	int status = 0;
+	if (argc > 2 && !strcmp(argv[1], "wait")) {
+		/* Words of one line, or the end. */
+		char line[4096], *words[64];
+		puts("ready");
+		while (fflush(stdout), fgets(line, sizeof(line), stdin)) {
+			int nr = 0;
+			for (char *word = strtok(line, " \\n"); word; word = strtok(NULL, " \\n"))
+				words[nr++] = word;
+			words[nr] = NULL;
+			status |= run(words[0], words + 1);
+			printf("%d\\n", status);
+		}
+		return status;
+	}
+	return argc < 3 ? work(argc) < 0 : run(argv[1], argv + 2);
+}
 """
 
 
@@ -80,6 +99,89 @@ def test_starts():
     expect(2 * CALLS, "--function", f"{PROGRAM}:work", "-c", f"sh -c 'env X=1 {PROGRAM}; nice {PROGRAM}'")
     expect(2 * CALLS, "--function", f"{PROGRAM}:work", "--exit", "-c", f"{START} fork {PROGRAM}")
     expect(CALLS, "--function", "./target-of-exec:work", "-c", f"{START} fork {PROGRAM}")
+
+
+class Running:
+    """A program that runs already when `side trace -p --follow-exec` attaches to it, and then starts other programs."""
+
+    def __init__(self, *arguments, env=None, command=(START, "wait", "-")):
+        self.output = tempfile.mkdtemp(dir=FOLDER)
+        self.program = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=dict(ENV, **(env or {})), text=True)
+        equal(self.program.stdout.readline(), "ready\n")
+        self.recorder = subprocess.Popen([SIDE, "trace", "-o", self.output, "--force", "--follow-exec", *arguments, "-p", str(self.program.pid)],
+                                         stderr=subprocess.PIPE, env=ENV, cwd=FOLDER, text=True)
+        self.messages = ""
+        while "recording" not in self.messages:
+            line = self.recorder.stderr.readline()
+            true(line, self.messages)
+            self.messages += line
+
+    def start(self, words):
+        self.program.stdin.write(words + "\n")
+        self.program.stdin.flush()
+        equal((words, self.program.stdout.readline()), (words, "0\n"))
+
+    def count(self):
+        self.program.stdin.close()
+        equal(self.program.wait(), 0)
+        self.messages += self.recorder.communicate()[1]
+        equal(self.recorder.returncode, 0, self.messages)
+        done = subprocess.run(["babeltrace2", self.output], capture_output=True, text=True, check=False)
+        return len([line for line in done.stdout.splitlines() if " probe:" in line])
+
+
+def test_running():
+    """With -p: fork(), vfork(), posix_spawn(), and through a shell and env; what the process executes itself, too."""
+    running = Running("--function", f"{PROGRAM}:work")
+    for how in ("fork", "vfork", "spawn"):
+        running.start(f"{how} {PROGRAM}")
+    running.start(f"vfork {START} spawn {START} exec {PROGRAM}")
+    running.start(f"fork /usr/bin/env X=1 nice {PROGRAM}")
+    equal(running.count(), 5 * CALLS, running.messages)
+    contains(running.messages, f"pending: {PROGRAM} is not loaded yet")
+    running = Running("--function", f"{PROGRAM}:work")
+    running.program.stdin.write(f"exec {PROGRAM}\n")
+    equal(running.count(), CALLS, running.messages)
+
+
+def test_running_interpreters():
+    """Python and Perl, which start programs in several ways."""
+    python = "import subprocess, sys\nprint('ready', flush=True)\nfor line in sys.stdin:\n" \
+        "    line = line.strip(); subprocess.run([line]); subprocess.run([line], env={}); subprocess.run(line, shell=True)\n    print(0, flush=True)"
+    perl = "$| = 1; print \"ready\\n\"; while (<STDIN>) { chomp; system($_, 'x'); system($_); `$_`; print \"0\\n\"; }"
+    for command in (["/usr/bin/python3", "-c", python], ["/usr/bin/perl", "-e", perl]):
+        if not os.path.exists(command[0]):
+            continue
+        running = Running("--function", f"{PROGRAM}:work", command=command)
+        running.start(PROGRAM)
+        equal((command[0], running.count()), (command[0], 3 * CALLS), running.messages)
+
+
+def test_running_environment():
+    """The programs keep their variables. After the recording, they get them unchanged."""
+    if not shutil.which("env", path="/usr/bin"):
+        skip("no env")
+    own = {"ASAN_OPTIONS": "verbosity=0", "LD_PRELOAD": "", "OTHER": "kept"}
+    running = Running("--function", f"{PROGRAM}:work", env=own)
+
+    def environment_of_child():
+        running.program.stdin.write("fork /usr/bin/env\n")
+        running.program.stdin.flush()
+        lines = iter(running.program.stdout.readline, "0\n")
+        return dict(line.rstrip("\n").split("=", 1) for line in lines if "=" in line)
+
+    found = environment_of_child()
+    equal((found["OTHER"], found["ASAN_OPTIONS"]), ("kept", "verify_asan_link_order=0:verbosity=0"))
+    contains(found["LD_PRELOAD"], "/libside-agent.so")
+    true("SIDE_AGENT_SOCKET" in found, found)
+    running.recorder.send_signal(signal.SIGINT)
+    running.messages += running.recorder.communicate()[1]
+    equal(running.recorder.returncode, 0, running.messages)
+    found = environment_of_child()
+    equal({name: found[name] for name in own}, own)
+    true("SIDE_AGENT_SOCKET" not in found, found)
+    running.program.stdin.close()
+    equal(running.program.wait(), 0)
 
 
 def test_debugger():
@@ -132,14 +234,10 @@ def test_missing():
 
 
 def test_refused():
-    """Without the option the result names it. It is not for running programs, nor for --global."""
+    """Without the option the result names it. It is not for --global."""
     result, _ = trace("--function", f"{PROGRAM}:work", "-c", f"{START} fork {PROGRAM}")
     contains(result.err, "recorded 0 events")
     contains(result.err, "`--follow-exec` sets probes in programs that COMMAND executes")
-    result, _ = trace("--follow-exec", "--function", f"{PROGRAM}:work", "-p", str(os.getpid()))
-    equal(result.status, 2, result.err)
-    contains(result.err, "cannot use `--follow-exec` with `-p`")
-    contains(result.err, "-c COMMAND")
     result, _ = trace("--follow-exec", "--global", "--function", "work", "-c", PROGRAM)
     equal(result.status, 2, result.err)
     contains(result.err, "cannot use `--follow-exec` with `--global`")

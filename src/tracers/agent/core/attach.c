@@ -3,6 +3,9 @@
  * Requests of `side attach` and `side detach` to a running program (src/attach/inject.h):
  *
  *	record PATH	join the session whose socket this is
+ *	carry LIBRARIES PATH
+ *			programs that this one starts load LIBRARIES (a value of LD_PRELOAD), and
+ *			join that session
  *	leave PATH	leave that session
  *	wrap NAME HANDLE PATH
  *			make the program call the wrapper library NAME, which is loaded, for
@@ -30,6 +33,7 @@
 #include "tracers/agent/core/control-thread.h"
 #include "tracers/agent/core/control.h"
 #include "tracers/agent/core/debug.h"
+#include "tracers/agent/core/exec-preload.h"
 #include "tracers/agent/core/instance-find.h"
 #include "tracers/agent/core/interpose.h"
 #include "tracers/agent/core/process.h"
@@ -76,7 +80,21 @@ static int agent_attach_leave(const char *path)
 {
 	const int ret = agent_session_detach(path);
 
+	exec_carry_end(path);
 	agent_wrappers_update();
+	return ret;
+}
+
+static int agent_attach_carry(const char *text)
+{
+	const char *blank = strchr(text, ' ');
+	int ret;
+
+	if (!blank || blank[1] != '/')
+		return -EINVAL;
+	ret = exec_carry(text, (size_t)(blank - text), blank + 1);
+	if (!ret)
+		agent_interpose_execs();
 	return ret;
 }
 
@@ -87,6 +105,9 @@ static int request(const char *text)
 
 	if (path)
 		return agent_session_attach(path);
+	path = behind(text, "carry");
+	if (path)
+		return agent_attach_carry(path);
 	path = behind(text, "leave");
 	if (path)
 		return agent_attach_leave(path);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Puts side's libraries back into the LD_PRELOAD of a program that this one starts.
+ * Puts side's libraries back into the LD_PRELOAD of a program that this one starts, or there in the
+ * first place: `side trace -p --follow-exec` records the programs that an attached one starts.
  *
  * A program that starts another one with an allocator of its choice (`env LD_PRELOAD=...`) replaces
  * the libraries of `side record`. They are then put before its own ones, where `side record` puts
@@ -17,6 +18,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include "base/inside/raw.h"
 #include "protocol/protocol.h"
@@ -179,6 +181,186 @@ bool exec_is_replaced(char *const environment[])
 	return ret;
 }
 
+/* ---- an attached program ---- */
+
+#define EXEC_SANITIZER "ASAN_OPTIONS"
+#define EXEC_SANITIZER_VALUE "verify_asan_link_order=0" /* as in recorder/spawn.c */
+
+/* Texts that never change. A request replaces them, but a call may still use the earlier ones. */
+struct exec_carried {
+	char socket[EXEC_PRELOAD_MAX / 2], preload[EXEC_PRELOAD_MAX / 2];
+};
+static struct exec_carried *exec_carried; /* NULL: programs are started unchanged */
+
+static struct exec_carried *exec_get_carried(void)
+{
+	/* Acquire: the texts. Pairs with the release in exec_carry(). */
+	return __atomic_load_n(&exec_carried, __ATOMIC_ACQUIRE);
+}
+
+int exec_carry(const char *preload, size_t preload_size, const char *socket)
+{
+	struct exec_carried *new;
+
+	if (preload_size >= sizeof(new->preload) || strlen(socket) >= sizeof(new->socket))
+		return -ENAMETOOLONG;
+	new = exec_map(sizeof(*new));
+	if (!new)
+		return -ENOMEM;
+	memcpy(new->preload, preload, preload_size);
+	strcpy(new->socket, socket);
+	/* Release: the texts. Pairs with the acquire in exec_get_carried(). */
+	__atomic_store_n(&exec_carried, new, __ATOMIC_RELEASE);
+	return 0;
+}
+
+void exec_carry_end(const char *socket)
+{
+	const struct exec_carried *now = exec_get_carried();
+
+	if (now && (!socket || !strcmp(now->socket, socket)))
+		/* Release: as in exec_carry(). Calls that run may still use the former texts. */
+		__atomic_store_n(&exec_carried, NULL, __ATOMIC_RELEASE);
+}
+
+enum exec_carried_variable {
+	EXEC_CARRIED_PRELOAD,
+	EXEC_CARRIED_SOCKET,
+	EXEC_CARRIED_SANITIZER,
+	EXEC_CARRIED_NR,
+};
+
+static const char *const exec_carried_names[EXEC_CARRIED_NR] = {
+		"LD_PRELOAD", WIRE_SOCKET_ENV, EXEC_SANITIZER};
+
+/* The variables in an environment (NULL: it has none), and how many it has in all. */
+struct exec_carried_found {
+	const char *values[EXEC_CARRIED_NR];
+	size_t nr;
+};
+
+/* False: the environment cannot be read, or is too large. */
+static bool exec_find_carried(char *const environment[], struct exec_carried_found *ret_found)
+{
+	struct exec_reader array = {.page = EXEC_NO_PAGE, .is_sandboxed = agent_is_sandboxed()};
+	struct exec_reader texts = array;
+	bool is_readable = true;
+
+	*ret_found = (struct exec_carried_found){.nr = 0};
+	for (; exec_may_read(&array, environment, sizeof(*environment)); environment++) {
+		if (!*environment)
+			return true;
+		if (++ret_found->nr > EXEC_VARIABLES_MAX)
+			return false;
+		for (size_t i = 0; i < EXEC_CARRIED_NR; i++) {
+			const char *name = exec_carried_names[i];
+
+			if (ret_found->values[i] ||
+					!exec_is_variable(&texts, *environment, name, &is_readable))
+				continue;
+			ret_found->values[i] = *environment + strlen(name) + 1;
+			is_readable = exec_is_readable_text(&texts, *environment);
+		}
+		if (!is_readable)
+			return false;
+	}
+	return false;
+}
+
+/* The recorder removes its socket. A child that was forked before is not told of the end. */
+static bool exec_has_recorder(const struct exec_carried *carried)
+{
+	return agent_is_sandboxed() || !raw_call(SYS_access, carried->socket, F_OK);
+}
+
+bool exec_is_carried(char *const environment[])
+{
+	const struct exec_carried *carried = exec_get_carried();
+	const int saved_errno = errno;
+	struct exec_carried_found found;
+	bool ret = carried && environment && exec_has_recorder(carried) &&
+			exec_find_carried(environment, &found);
+	const char *socket = ret ? found.values[EXEC_CARRIED_SOCKET] : NULL;
+
+	/* A program that was started so has passed it on. */
+	if (socket && strstr(socket, carried->socket))
+		ret = false;
+	errno = saved_errno;
+	return ret;
+}
+
+/* "NAME=VALUE:" and the earlier value. */
+static char *exec_write_variable(char *to, const char *name, const char *value, const char *earlier)
+{
+	to = stpcpy(stpcpy(stpcpy(to, name), "="), value);
+	if (earlier && *earlier)
+		to = stpcpy(stpcpy(to, ":"), earlier);
+	return to + 1;
+}
+
+static const char *exec_carried_value(
+		const struct exec_carried *carried, enum exec_carried_variable number)
+{
+	return number == EXEC_CARRIED_PRELOAD           ? carried->preload
+			: number == EXEC_CARRIED_SOCKET ? carried->socket
+							: EXEC_SANITIZER_VALUE;
+}
+
+/* Keeps a variable that has the value, or that the user has set for the sanitizer. */
+static bool exec_is_kept(const struct exec_carried *carried, const struct exec_carried_found *found,
+		enum exec_carried_variable number)
+{
+	const char *value = found->values[number];
+
+	if (!value)
+		return false;
+	if (number == EXEC_CARRIED_SANITIZER)
+		return strstr(value, "verify_asan_link_order");
+	return strstr(value, exec_carried_value(carried, number));
+}
+
+static size_t exec_carried_size(
+		const struct exec_carried *carried, const struct exec_carried_found *found)
+{
+	size_t size = (found->nr + EXEC_CARRIED_NR + 1) * sizeof(char *);
+
+	for (size_t i = 0; i < EXEC_CARRIED_NR; i++)
+		size += strlen(exec_carried_names[i]) + 3 + strlen(exec_carried_value(carried, i)) +
+				(found->values[i] ? strlen(found->values[i]) : 0);
+	return size;
+}
+
+/* Whether the variable of the environment is one that exec_write_carried() writes. */
+static bool exec_is_written(const struct exec_carried *carried,
+		const struct exec_carried_found *found, const char *variable)
+{
+	for (size_t i = 0; i < EXEC_CARRIED_NR; i++)
+		if (found->values[i] == variable + strlen(exec_carried_names[i]) + 1)
+			return !exec_is_kept(carried, found, i);
+	return false;
+}
+
+/* Copies the environment to exec_carried_size() bytes. */
+static char *const *exec_write_carried(void *copy, const struct exec_carried *carried,
+		const struct exec_carried_found *found, char *const environment[])
+{
+	char **variables = copy, *text = (char *)(variables + found->nr + EXEC_CARRIED_NR + 1);
+	size_t nr = 0;
+
+	for (; *environment; environment++)
+		if (!exec_is_written(carried, found, *environment))
+			variables[nr++] = *environment;
+	for (size_t i = 0; i < EXEC_CARRIED_NR; i++) {
+		if (exec_is_kept(carried, found, i))
+			continue;
+		variables[nr++] = text;
+		text = exec_write_variable(text, exec_carried_names[i],
+				exec_carried_value(carried, i), found->values[i]);
+	}
+	variables[nr] = NULL;
+	return variables;
+}
+
 /* ---- the copy ---- */
 
 /* exec_is_replaced() has found the variable. */
@@ -217,24 +399,51 @@ static char *const *exec_restore(void *copy, size_t size, char *const environmen
 	return variables;
 }
 
+/* What a copy of an environment needs. */
+struct exec_copy {
+	char *const *environment;
+	size_t size;
+	const struct exec_carried *carried; /* NULL: exec_restore() makes the copy */
+	struct exec_carried_found found;
+};
+
+/* For an environment for which exec_is_replaced() or exec_is_carried() is true. */
+static void exec_prepare_copy(char *const environment[], struct exec_copy *ret_copy)
+{
+	*ret_copy = (struct exec_copy){.environment = environment, .carried = exec_get_carried()};
+	if (ret_copy->carried && !exec_find_carried(environment, &ret_copy->found))
+		ret_copy->carried = NULL;
+	if (ret_copy->carried)
+		ret_copy->size = exec_carried_size(ret_copy->carried, &ret_copy->found);
+	else if (exec_is_replaced(environment))
+		ret_copy->size = exec_restored_size(environment);
+}
+
+static char *const *exec_make_copy(void *memory, const struct exec_copy *copy)
+{
+	return copy->carried
+			? exec_write_carried(memory, copy->carried, &copy->found, copy->environment)
+			: exec_restore(memory, copy->size, copy->environment);
+}
+
 /* A function of its own: other calls do not use this much of the stack. */
 static __attribute__((noinline)) int exec_on_stack(exec_function *next, const char *path,
-		char *const args[], char *const environment[], size_t size)
+		char *const args[], const struct exec_copy *copy)
 {
-	return next(path, args, exec_restore(alloca(size), size, environment));
+	return next(path, args, exec_make_copy(alloca(copy->size), copy));
 }
 
 static int exec_on_map(exec_function *next, const char *path, char *const args[],
-		char *const environment[], size_t size)
+		const struct exec_copy *copy)
 {
-	void *copy = exec_map(size);
+	void *memory = exec_map(copy->size);
 	int ret, saved_errno;
 
-	if (!copy)
-		return next(path, args, environment);
-	ret = next(path, args, exec_restore(copy, size, environment));
+	if (!memory)
+		return next(path, args, copy->environment);
+	ret = next(path, args, exec_make_copy(memory, copy));
 	saved_errno = errno;
-	raw_munmap(copy, size);
+	raw_munmap(memory, copy->size);
 	errno = saved_errno;
 	return ret;
 }
@@ -246,14 +455,14 @@ static int exec_on_map(exec_function *next, const char *path, char *const args[]
 int exec_restored(exec_function *next, const char *path, char *const args[],
 		char *const environment[])
 {
-	const size_t size = exec_restored_size(environment);
 	const bool maps = !agent_vforked && !agent_is_sandboxed();
+	struct exec_copy copy;
 	int ret;
 
-	if (!maps && size > EXEC_STACK_MAX)
+	exec_prepare_copy(environment, &copy);
+	if (!copy.size || (!maps && copy.size > EXEC_STACK_MAX))
 		return next(path, args, environment);
-	ret = maps ? exec_on_map(next, path, args, environment, size)
-		   : exec_on_stack(next, path, args, environment, size);
+	ret = maps ? exec_on_map(next, path, args, &copy) : exec_on_stack(next, path, args, &copy);
 	/* The program's own environment may be small enough. */
 	return errno == E2BIG ? next(path, args, environment) : ret;
 }
@@ -262,16 +471,17 @@ int exec_spawn_restored(exec_spawn_function *next, pid_t *pid, const char *path,
 		const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attributes,
 		char *const args[], char *const environment[])
 {
-	const size_t size = exec_restored_size(environment);
 	const int saved_errno = errno;
-	void *copy = agent_is_sandboxed() ? NULL : exec_map(size);
+	struct exec_copy copy;
+	void *memory;
 	int ret = E2BIG;
 
-	if (copy) {
+	exec_prepare_copy(environment, &copy);
+	memory = agent_is_sandboxed() || !copy.size ? NULL : exec_map(copy.size);
+	if (memory) {
 		errno = saved_errno;
-		ret = next(pid, path, actions, attributes, args,
-				exec_restore(copy, size, environment));
-		raw_munmap(copy, size);
+		ret = next(pid, path, actions, attributes, args, exec_make_copy(memory, &copy));
+		raw_munmap(memory, copy.size);
 	}
 	errno = saved_errno;
 	return ret == E2BIG ? next(pid, path, actions, attributes, args, environment) : ret;

@@ -7,7 +7,8 @@
  * changes.
  *
  * Both need the socket of `side record` or `side run` in the environment. Otherwise, the calls are
- * only forwarded.
+ * only forwarded. Into an attached program whose recording follows them (exec_carry()), the agent
+ * was not preloaded: then interpose.c redirects its imports here.
  *
  * Not seen: execl(), execle(), execlp(), fexecve(), system(), popen(), and system calls that the
  * program makes itself. Part of the shared library only.
@@ -316,6 +317,12 @@ static void exec_check(const char *name, bool searches)
 	errno = saved_errno;
 }
 
+/* Must the program get another environment to be recorded? */
+static bool exec_is_changed(char *const environment[])
+{
+	return exec_is_carried(environment) || exec_is_replaced(environment);
+}
+
 /* ---- the functions ---- */
 
 EXPORT int execve(const char *path, char *const args[], char *const environment[])
@@ -323,7 +330,7 @@ EXPORT int execve(const char *path, char *const args[], char *const environment[
 	if (!exec_next_execve)
 		exec_find_all();
 	exec_check(path, false);
-	if (exec_is_replaced(environment))
+	if (exec_is_changed(environment))
 		return exec_restored(exec_next_execve, path, args, environment);
 	return exec_next_execve(path, args, environment);
 }
@@ -333,7 +340,7 @@ EXPORT int execv(const char *path, char *const args[])
 	if (!exec_next_execv)
 		exec_find_all();
 	exec_check(path, false);
-	if (exec_is_replaced(environment_inherited()))
+	if (exec_is_changed(environment_inherited()))
 		return exec_restored(exec_next_execve, path, args, environment_inherited());
 	return exec_next_execv(path, args);
 }
@@ -343,7 +350,7 @@ EXPORT int execvp(const char *name, char *const args[])
 	if (!exec_next_execvp)
 		exec_find_all();
 	exec_check(name, true);
-	if (exec_is_replaced(environment_inherited()))
+	if (exec_is_changed(environment_inherited()))
 		return exec_restored(exec_next_execvpe, name, args, environment_inherited());
 	return exec_next_execvp(name, args);
 }
@@ -353,7 +360,7 @@ EXPORT int execvpe(const char *name, char *const args[], char *const environment
 	if (!exec_next_execvpe)
 		exec_find_all();
 	exec_check(name, true);
-	if (exec_is_replaced(environment))
+	if (exec_is_changed(environment))
 		return exec_restored(exec_next_execvpe, name, args, environment);
 	return exec_next_execvpe(name, args, environment);
 }
@@ -364,7 +371,7 @@ EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_acti
 	if (!exec_next_spawn)
 		exec_find_all();
 	exec_check(path, false);
-	if (exec_is_replaced(environment))
+	if (exec_is_changed(environment))
 		return exec_spawn_restored(
 				exec_next_spawn, pid, path, actions, attributes, args, environment);
 	return exec_next_spawn(pid, path, actions, attributes, args, environment);
@@ -376,7 +383,7 @@ EXPORT int posix_spawnp(pid_t *pid, const char *name, const posix_spawn_file_act
 	if (!exec_next_spawnp)
 		exec_find_all();
 	exec_check(name, true);
-	if (exec_is_replaced(environment))
+	if (exec_is_changed(environment))
 		return exec_spawn_restored(exec_next_spawnp, pid, name, actions, attributes, args,
 				environment);
 	return exec_next_spawnp(pid, name, actions, attributes, args, environment);

@@ -55,18 +55,24 @@ static struct patch_import functions[] = {
 };
 #define NR_FUNCTIONS (sizeof(functions) / sizeof(functions[0]))
 
+/* Those of exec-watch.c, if the programs that this one starts are recorded. */
+static struct patch_import execs[] = {
+		{.name = "execv"},
+		{.name = "execve"},
+		{.name = "execvp"},
+		{.name = "execvpe"},
+		{.name = "posix_spawn"},
+		{.name = "posix_spawnp"},
+};
+#define NR_EXECS (sizeof(execs) / sizeof(execs[0]))
+
 static uintptr_t
 		in_libside; /* in libside.so.0, even if the process uses the copy in the program, whose calls are to be seen */
 
 static int turn_object(struct dl_phdr_info *info, size_t size, void *user)
 {
-	const struct patch_imports imports = {.functions = functions,
-			.count = NR_FUNCTIONS,
-			.except = {(uintptr_t)&functions, in_libside}};
-
 	(void)size;
-	(void)user;
-	patch_imports_replace(info, &imports);
+	patch_imports_replace(info, user);
 	return 0;
 }
 
@@ -74,7 +80,7 @@ static int turn_object(struct dl_phdr_info *info, size_t size, void *user)
  * Must imports be redirected? Not if the agent was preloaded, because then the program calls its
  * functions already.
  */
-static bool find_functions(void)
+static bool interpose_find(struct patch_import *imports, size_t nr)
 {
 	void *handle, *first = dlsym(RTLD_DEFAULT, "unshare");
 	bool any = false;
@@ -93,40 +99,66 @@ static bool find_functions(void)
 	if (!handle)
 		return false;
 	in_libside = (uintptr_t)dlsym(handle, "side_call");
-	for (i = 0; i < NR_FUNCTIONS; i++) {
-		void *ours = dlsym(handle, functions[i].name);
-		void *called = dlsym(RTLD_DEFAULT, functions[i].name);
+	for (i = 0; i < nr; i++) {
+		void *ours = dlsym(handle, imports[i].name);
+		void *called = dlsym(RTLD_DEFAULT, imports[i].name);
 
 		/* Ours calls the one behind us; the program's must be that one. */
-		if (!ours || ours == called || called != dlsym(RTLD_NEXT, functions[i].name))
+		if (!ours || ours == called || called != dlsym(RTLD_NEXT, imports[i].name))
 			continue;
-		functions[i].real = called;
-		functions[i].replacement = ours;
+		imports[i].real = called;
+		imports[i].replacement = ours;
 		any = true;
 	}
 	(void)dlclose(handle);
 	return any;
 }
 
-void agent_interpose(void)
+/* The functions of one table. */
+struct interposed {
+	struct patch_import *imports;
+	size_t nr;
+	bool was_searched;
+	bool has_any; /* any of them must be redirected */
+};
+
+static void interpose_objects(struct interposed *interposed)
 {
-	static bool begun, any;
 	struct agent_own own;
 
 	agent_own_begin(&own);
-	if (!begun)
-		any = find_functions();
-	begun = true;
-	if (any) {
+	if (!interposed->was_searched)
+		interposed->has_any = interpose_find(interposed->imports, interposed->nr);
+	interposed->was_searched = true;
+	if (interposed->has_any) {
+		struct patch_imports imports = {.functions = interposed->imports,
+				.count = interposed->nr,
+				.except = {(uintptr_t)&functions, in_libside}};
+
 		/* A thread that loads libraries may do the same for the wrappers. */
 		patch_stubs_begin();
-		agent_objects_each(turn_object, NULL);
+		agent_objects_each(turn_object, &imports);
 		patch_stubs_end();
 	}
 	(void)dlerror();
 	agent_own_end(&own);
 }
 
+void agent_interpose(void)
+{
+	static struct interposed interposed = {.imports = functions, .nr = NR_FUNCTIONS};
+
+	interpose_objects(&interposed);
+}
+
+void agent_interpose_execs(void)
+{
+	static struct interposed interposed = {.imports = execs, .nr = NR_EXECS};
+
+	interpose_objects(&interposed);
+}
+
 #else
 void agent_interpose(void) {}
+void agent_interpose_execs(void) {}
 #endif

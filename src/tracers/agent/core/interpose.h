@@ -11,5 +11,7 @@
  */
 
 void agent_interpose(void);
+/* The same for calls that execute a program, once exec_carry() has been called. */
+void agent_interpose_execs(void);
 
 #endif
