@@ -213,6 +213,35 @@ def test_restart():
             equal(session.run("now", path), count)
 
 
+def test_system():
+    """The system's daemon, in a mount namespace of its own; root's session records a program of another user, too."""
+    if os.geteuid() or not shutil.which("setpriv") or subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "tmpfs", "/run"], check=False).returncode:
+        skip("needs root, setpriv and a mount namespace")
+    hidden, output = library("hidden/libhide.so.1", 7), f"{FOLDER}/system/trace"
+    os.chmod(FOLDER, 0o755)
+    os.mkdir(f"{FOLDER}/system")
+    run = f"{SIDE} run --system --"
+    done = subprocess.run(["unshare", "-m", "sh", "-ec", f"""
+        mount -t tmpfs tmpfs /run
+        {os.path.dirname(SIDE)}/../sided/sided --system >&2 &
+        until [ -S /run/side/control.sock ] && {SIDE} status --system; do sleep 0.1; done >&2
+        trap 'kill $(cat /run/side/sided.pid)' EXIT
+        {SIDE} create s -o {output} --system
+        {SIDE} enable-event it -s s --pending --exe {OPENS} --function libhide:work --system
+        {SIDE} enable-event no -s s --pending --exe {OPENS} --function 'lib*:none' --system
+        {SIDE} start s --system
+        {run} setpriv --reuid 65534 --regid 65534 --clear-groups {OPENS} now {hidden}
+        {run} {OPENS} now {hidden} {hidden}
+        {SIDE} status s --system
+        {SIDE} destroy s --system
+        """], capture_output=True, text=True, check=False, env={name: value for name, value in ENV.items() if name != "SIDE_RUNTIME"}, cwd=FOLDER)
+    equal(done.returncode, 0, done.stderr)
+    contains(done.stdout, f"in {OPENS}, {hidden}")
+    contains(done.stdout, "pending: no process has loaded the library")
+    done = subprocess.run(["babeltrace2", output], capture_output=True, text=True, check=True)
+    equal(done.stdout.count(" probe:it: "), 8 + 16, done.stdout)
+
+
 def test_saved():
     """A saved session keeps the option, and not the files."""
     hidden, saved = library("hidden/libhide.so.1", 7), f"{FOLDER}/saved.json"
