@@ -2,7 +2,7 @@
 """`side run`: programs without libside join the sessions of the daemon before main(), and get the probes of `enable-event --exe`. The
 command runs as it does without `side run`.
 
-usage: test-run.py SIDE LIBRARIES
+usage: test-run.py SIDE LIBRARIES WALKER
 """
 import json
 import os
@@ -16,7 +16,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..
 from checks import expect, expect_equal, finish
 from waiting import wait_until
 
-side, libraries = (os.path.abspath(a) for a in sys.argv[1:3])
+side, libraries, walker = (os.path.abspath(a) for a in sys.argv[1:4])
 work = tempfile.TemporaryDirectory(prefix="side-run-test-")
 environment = {k: v for k, v in os.environ.items() if k not in (
     "LD_PRELOAD", "LD_LIBRARY_PATH", "SIDE_AGENT_SOCKET", "SIDE_REPORT_SOCKET", "SIDE_AGENT_SESSION", "XDG_RUNTIME_DIR")}
@@ -352,6 +352,17 @@ def test_wrappers():
     call(side, "destroy", "wrapped")
 
 
+def test_forked_walk():
+    """A child does not wait for the loader's lock, which a thread of its parent has had."""
+    call(side, "create", "walks", "-o", path("walks"))
+    call(side, "enable-event", "libc:malloc", "libc:free", "-s", "walks")
+    call(side, "start", "walks")
+    call(side, "run", "-w", "libc", "--", walker, status=5)
+    call(side, "stop", "walks")
+    expect_equal(len({pid for event, pid in counts("walks") if event == "libc:malloc"}), 4, "processes with events")
+    call(side, "destroy", "walks")
+
+
 def test_unchanged(program):
     """Status, signals, process id, signal mask and descriptors of the command."""
     create("same", ("counted", program, "counted"))
@@ -461,6 +472,7 @@ if compiled:
         test_changed_file(compiled)
         test_joined_by()
         test_wrappers()
+        test_forked_walk()
         if os.access(PERL, os.X_OK):
             test_later_perl()
         test_unchanged(compiled)

@@ -163,6 +163,11 @@ void patch_clock(uint64_t unit);
  * if this was never called.
  */
 void patch_find_unwinder(void);
+/*
+ * For a forked child in which dl_iterate_phdr() would wait for ever: no function of this module
+ * calls it from now on. Unwinders that are loaded later are not found.
+ */
+void patch_stop_scans(void);
 
 /*
  * Sets probes. Returns how many could not be set; `error` in their setups is one of:

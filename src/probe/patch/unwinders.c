@@ -165,6 +165,7 @@ static void patch_unwinder_register(unsigned int which, const struct patch_frame
 
 static pthread_mutex_t scan_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool has_scanned;
+static bool scans_are_stopped; /* written in a forked child, while it has one thread */
 static unsigned long long loads_before;
 
 static int patch_unwinder_add_object(struct dl_phdr_info *object, size_t size, void *loads)
@@ -204,6 +205,8 @@ bool patch_unwinders_scan(void)
 	unsigned long long loads = 0;
 	bool found = false;
 
+	if (scans_are_stopped)
+		return false;
 	pthread_mutex_lock(&scan_lock);
 	if (!has_scanned)
 		patch_unwinder_start_import();
@@ -220,6 +223,11 @@ bool patch_unwinders_scan(void)
 	}
 	pthread_mutex_unlock(&scan_lock);
 	return found;
+}
+
+void patch_stop_scans(void)
+{
+	scans_are_stopped = true;
 }
 
 void patch_unwinders_start(void)

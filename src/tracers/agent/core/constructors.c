@@ -251,6 +251,8 @@ bool agent_constructors_watch(constructors_function *before)
 	bool any = false;
 
 	constructors_add_caller(before);
+	if (agent_objects_are_stuck())
+		return false;
 	for (size_t i = 0; i < CONSTRUCTORS_MAX; i++)
 		watched[i].is_loaded = false;
 	agent_objects_each(constructors_scan, &any);

@@ -185,7 +185,7 @@ static bool starter_find_functions(void)
 
 void control_starter_prepare(size_t thread_data)
 {
-	bool complete = true;
+	bool complete = !agent_objects_are_stuck();
 
 	starter.nr_images = 0;
 	starter.tls = thread_data;

@@ -1307,9 +1307,13 @@ static int add_thread_data(struct dl_phdr_info *object, size_t size, void *user)
 /* Bytes of the thread-local data of all loaded objects, in whole pages. */
 static size_t control_thread_data(void)
 {
+	static size_t known; /* for a forked child that cannot walk */
 	size_t data = 4096;
 
+	if (agent_objects_are_stuck())
+		return known ? known : 1u << 20;
 	agent_objects_each(add_thread_data, &data);
+	known = (data + 4095) & ~(size_t)4095;
 	return (data + 4095) & ~(size_t)4095;
 }
 

@@ -69,6 +69,8 @@ void agent_probes_check(void);
 void agent_probes_count(void);
 /* In a forked child, which has one thread. */
 void agent_probes_forked(void);
+/* In a forked child: do not walk the loaded objects any more. */
+void agent_probes_stop_scans(void);
 
 /* ---- events ---- */
 

@@ -69,6 +69,8 @@ static void forked_child(void)
 	bool cut_off = agent_batches_are_cut_off();
 
 	agent_objects_forked();
+	if (agent_objects_are_stuck())
+		agent_probes_stop_scans();
 	agent_waits_forked();
 	if (cut_off)
 		agent_exchanges_forked();
@@ -138,6 +140,7 @@ static int agent_process_install_handlers(void)
 		return 0;
 	/* After libside's handlers, which its initialisation has installed: see forked_child(). */
 	side_init();
+	agent_objects_learn();
 	if (pthread_atfork(agent_objects_fork, agent_objects_fork_done, forked_child) ||
 			atexit(process_exits))
 		return -ENOMEM;

@@ -133,6 +133,8 @@ void agent_probes_count(void) {}
 
 void agent_probes_forked(void) {}
 
+void agent_probes_stop_scans(void) {}
+
 bool agent_probes_has(const struct side_event_description *event)
 {
 	(void)event;

@@ -138,6 +138,11 @@ void agent_probes_rescan(void)
 	patch_find_unwinder();
 }
 
+void agent_probes_stop_scans(void)
+{
+	patch_stop_scans();
+}
+
 /* ---- one table ---- */
 
 static int probes_table_map(struct probes_table *table, uint64_t declared_size, int fd)
