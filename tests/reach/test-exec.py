@@ -119,6 +119,32 @@ def test_later_file(program):
         expect_equal(values[:4], [23, 29, 31, 37], "the calls of each process")
 
 
+def test_links(program):
+    """A path that leads over a symbolic link later: no program of it is said to be attached to, and status names the file."""
+    linked, real = path("linked/program"), path("real/program")
+    create("links", ("counted", linked, "counted"))
+    os.mkdir(os.path.dirname(real))
+    shutil.copy(program, real)
+    os.symlink(os.path.dirname(real), os.path.dirname(linked))
+    wait_until(lambda: real in execs("links").get("why", ""), f"the file in the reason: {execs('links')}")
+    expect("symbolic link" in call(side, "status", "links").stdout, "the reason in status")
+    expect_equal(start(linked, "5").stdout, "5\n", "a program of a link")
+    expect_equal((execs("links")["attached"], execs("links")["watched"]), (0, False), "it is not attached to")
+    # A directory instead of the link, then a link instead of the file, and back.
+    os.unlink(os.path.dirname(linked))
+    os.mkdir(os.path.dirname(linked))
+    for nr in (7, 11):
+        shutil.copy(program, linked + ".new")
+        os.rename(linked + ".new", linked)
+        wait_until(lambda: execs("links").get("watched"), "the file is watched")
+        start(linked, str(nr))
+        os.symlink(real, linked + ".new")
+        os.rename(linked + ".new", linked)
+        wait_until(lambda: real in execs("links").get("why", ""), f"the link in the reason: {execs('links')}")
+        expect_equal(start(linked, "5").stdout, "5\n", "a program of a retargeted link")
+    expect_equal(sorted(end("links").values()), [7, 11], "the calls of each process")
+
+
 def test_refused(program, others):
     """Programs that cannot be attached to run unchanged, with the reason in status."""
     target = path("target")
@@ -275,6 +301,7 @@ def test_all(program):
     test_languages()
     test_later_file(program)
     test_joins()
+    test_links(program)
     foreign = ((compile_program("static", PROGRAM, "gcc", "-static"), "statically linked"),
                (compile_program("of-32", PROGRAM, "gcc", "-m32"), "word size"),
                (compile_program("musl", PROGRAM, "musl-gcc") if shutil.which("musl-gcc") else None, "C library"))

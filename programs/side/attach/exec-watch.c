@@ -422,12 +422,57 @@ static bool exec_watch_exists(const struct watched_file *file, struct stat *ret_
 	return !stat(file->path, ret_status) && S_ISREG(ret_status->st_mode);
 }
 
+/*
+ * Programs are known by the path of the file that they execute. One that is reached by a link has
+ * another path, so it would get the agent, but no probe.
+ */
+static bool exec_watch_is_linked(const struct watched_file *file, char *ret_reason, size_t capacity)
+{
+	char *target = realpath(file->path, NULL);
+	bool is_linked = target && strcmp(target, file->path) != 0;
+
+	if (is_linked)
+		(void)snprintf(ret_reason, capacity,
+				"it is reached by a symbolic link; name the file %s", target);
+	free(target);
+	return is_linked;
+}
+
+/* Returns false, with the reason, if the kernel does not report the execs of the file. */
+static bool exec_watch_mark_file(const struct exec_watch *watch, const struct watched_file *file,
+		char *ret_reason, size_t capacity)
+{
+	if (exec_watch_is_linked(file, ret_reason, capacity))
+		return false;
+	if (!exec_watch_mark(watch, FAN_MARK_ADD, FAN_OPEN_EXEC_PERM, file->path))
+		return true;
+	(void)snprintf(ret_reason, capacity, "it cannot be watched: %s", strerror(errno));
+	return false;
+}
+
+static void exec_watch_check_programs(const struct exec_watch *watch,
+		const struct watched_file *file, char *ret_reason, size_t capacity)
+{
+	int opened;
+
+	if (!watch->agent || !watch->libside) {
+		(void)snprintf(ret_reason, capacity,
+				"libside-agent.so or libside.so.0 is not installed beside the daemon");
+		return;
+	}
+	opened = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (opened < 0)
+		return;
+	(void)inject_exec_suits(opened, ret_reason, capacity);
+	close(opened);
+}
+
 /* Marks the file if the path leads to another one than before, and checks it. */
 static void exec_watch_check_file(struct exec_watch *watch, struct watched_file *file)
 {
 	char reason[sizeof(file->reason)] = "";
 	struct stat status;
-	int opened;
+	bool is_marked;
 
 	if (!exec_watch_exists(file, &status)) {
 		exec_watch_watch_directory(watch, file);
@@ -444,23 +489,11 @@ static void exec_watch_check_file(struct exec_watch *watch, struct watched_file 
 	exec_watch_unwatch_changes(watch, file);
 	exec_watch_watch_changes(watch, file);
 	file->status = status;
-	if (exec_watch_mark(watch, FAN_MARK_ADD, FAN_OPEN_EXEC_PERM, file->path)) {
-		(void)snprintf(reason, sizeof(reason), "it cannot be watched: %s", strerror(errno));
-		exec_watch_set_state(file, false, reason);
-		return;
-	}
+	is_marked = exec_watch_mark_file(watch, file, reason, sizeof(reason));
 	exec_watch_await_no_more(watch, file);
-	if (!watch->agent || !watch->libside) {
-		exec_watch_set_state(file, true,
-				"libside-agent.so or libside.so.0 is not installed beside the daemon");
-		return;
-	}
-	opened = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (opened >= 0) {
-		(void)inject_exec_suits(opened, reason, sizeof(reason));
-		close(opened);
-	}
-	exec_watch_set_state(file, true, reason);
+	if (is_marked)
+		exec_watch_check_programs(watch, file, reason, sizeof(reason));
+	exec_watch_set_state(file, is_marked, reason);
 }
 
 static void exec_watch_check_files(struct exec_watch *watch)
