@@ -145,6 +145,41 @@ def test_links(program):
     expect_equal(sorted(end("links").values()), [7, 11], "the calls of each process")
 
 
+def test_namespaces(program):
+    """Programs of other mount and process namespaces, another root directory, and copies: unchanged, attached to or counted or not
+    claimed."""
+    target, merged = path("contained"), path("merged")
+    shutil.copy(program, target)
+    for name in (merged, path("upper"), path("overlay-work"), path("lower")):
+        os.mkdir(name)
+    shutil.copy(program, path("lower/contained"))
+    create("namespaces", ("counted", target, "counted"))
+    in_mounts = ("unshare", "-m", "/bin/sh", "-c")
+    overlay = f"mount -t overlay overlay -o lowerdir={path('lower')},upperdir={path('upper')},workdir={path('overlay-work')} {merged}"
+    jail = (f"mkdir {path('jail')} && mount -t tmpfs none {path('jail')} && cd {path('jail')} && mkdir usr program && "
+            f"mount --rbind /usr usr && ln -s usr/lib usr/lib64 usr/bin . && touch program/contained && "
+            f"mount --bind {target} program/contained && exec chroot . /program/contained 12")
+    # The command, the calls that it makes, and what is expected of its program.
+    cases = (("another mount namespace", (*in_mounts, f"exec {target} 11"), 11, "attached"),
+             ("another root directory", (*in_mounts, jail), 12, "failed"),
+             ("processes and mounts of its own", ("unshare", "-m", "-p", "-f", target, "13"), 13, "failed"),
+             ("a copy in an overlay", (*in_mounts, f"{overlay} && exec {merged}/contained 14"), 14, None),
+             ("a copy", (path("lower/contained"), "15"), 15, None))
+    wanted = {"attached": 0, "failed": 0, "joined": 0}
+    for what, command, calls, result in cases:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env=plain)
+        if done.returncode != 3 and "ount" in done.stderr or "unshare" in done.stderr:
+            print(f"{what}: not tested: {done.stderr.strip()}")
+            continue
+        expect_equal((done.stdout, done.returncode), (f"{calls}\n", 3), f"{what}: {done.stderr}")
+        if result:
+            wanted[result] += 1
+        wait_until(lambda: all(execs("namespaces")[key] >= number for key, number in wanted.items()), f"{what}: {wanted}")
+        expect_equal({key: execs("namespaces")[key] for key in wanted}, wanted, f"{what}: {execs('namespaces')}")
+    expect(wanted["attached"] or wanted["failed"], "a case")
+    expect_equal(list(end("namespaces").values()), [11] * wanted["attached"], "the calls of the attached programs")
+
+
 def test_refused(program, others):
     """Programs that cannot be attached to run unchanged, with the reason in status."""
     target = path("target")
@@ -302,6 +337,7 @@ def test_all(program):
     test_later_file(program)
     test_joins()
     test_links(program)
+    test_namespaces(program)
     foreign = ((compile_program("static", PROGRAM, "gcc", "-static"), "statically linked"),
                (compile_program("of-32", PROGRAM, "gcc", "-m32"), "word size"),
                (compile_program("musl", PROGRAM, "musl-gcc") if shutil.which("musl-gcc") else None, "C library"))
