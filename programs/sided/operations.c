@@ -68,6 +68,13 @@ static const struct verb_flow flows[] = {
 				.pokes = true,
 				.last = "snapshot",
 				.last_ms = FLUSH_MS},
+		/* A trigger has made the recorder begin a snapshot. */
+		{.name = "snapshot-state",
+				.ask = "statedump",
+				.ask_ms = RECORDER_MS,
+				.pokes = true,
+				.last = "snapshot-finish",
+				.last_ms = FLUSH_MS},
 		{.name = "destroy",
 				.ask = "change",
 				.ask_ms = RECORDER_MS,
@@ -89,7 +96,7 @@ struct operation {
 	struct sided_object object;
 	struct operation *next;         /* in its session's queue */
 	struct operation *next_waiting; /* in the list of operations that wait for programs */
-	struct client *client;          /* a reference; the client can be closed */
+	struct client *client;          /* a reference, or NULL; the client can be closed */
 	struct session_entry *entry;    /* a reference; NULL: the session was removed */
 	const struct verb_flow *flow;
 	char *verb;
@@ -185,9 +192,13 @@ static void operation_set_error(
 {
 	struct client *client = operation->client;
 
+	if (!client)
+		log_about(daemon, operation->uid, "a snapshot of a session has no state dump: %s",
+				error->text);
 	release_session(daemon, operation);
 	operation_free(daemon, operation);
-	client_fail(daemon, client, error);
+	if (client)
+		client_fail(daemon, client, error);
 }
 
 /* Adds the members of the process's answer, except "ok". */
@@ -253,12 +264,14 @@ static struct json_object *operation_make_answer(
 static void operation_finish(struct daemon *daemon, struct operation *operation)
 {
 	struct client *client = operation->client;
-	struct json_object *answer =
-			client->object.is_closed ? NULL : operation_make_answer(daemon, operation);
+	struct json_object *answer = !client || client->object.is_closed
+			? NULL
+			: operation_make_answer(daemon, operation);
 
 	release_session(daemon, operation);
 	operation_free(daemon, operation);
-	client_answer(daemon, client, answer);
+	if (client)
+		client_answer(daemon, client, answer);
 }
 
 /* ---- programs ---- */
@@ -627,10 +640,26 @@ static int operation_parse_timeout(struct operation *operation, struct error *er
 	return ret;
 }
 
+/* A session has one operation at a time. */
+static void operation_enqueue(
+		struct daemon *daemon, struct session_entry *entry, struct operation *operation)
+{
+	struct operation **end = &entry->queue;
+
+	if (!entry->operation) {
+		ref_set(daemon, entry->operation, operation);
+		operation_start(daemon, operation);
+		return;
+	}
+	while (*end)
+		end = &(*end)->next;
+	*end = operation;
+}
+
 void operation_begin(struct daemon *daemon, struct client *client, struct session_entry *entry,
 		const char *verb, struct json_object *request)
 {
-	struct operation *operation = calloc(1, sizeof(*operation)), **end;
+	struct operation *operation = calloc(1, sizeof(*operation));
 	struct error error;
 
 	if (operation)
@@ -656,14 +685,30 @@ void operation_begin(struct daemon *daemon, struct client *client, struct sessio
 		client_fail(daemon, client, &error);
 		return;
 	}
-	if (!entry->operation) {
-		ref_set(daemon, entry->operation, operation);
-		operation_start(daemon, operation);
+	operation_enqueue(daemon, entry, operation);
+}
+
+void operation_begin_state(struct daemon *daemon, struct session_entry *entry)
+{
+	struct operation *operation = calloc(1, sizeof(*operation));
+
+	if (operation)
+		operation->verb = strdup("snapshot-state");
+	/* The recorder finishes the snapshot without a state dump. */
+	if (!operation || !operation->verb) {
+		free(operation);
 		return;
 	}
-	for (end = &entry->queue; *end;)
-		end = &(*end)->next;
-	*end = operation;
+	object_init(&operation->object, operation_destroy);
+	ref_set(daemon, operation->entry, entry);
+	operation->timer.owner = &operation->object;
+	operation->table = -1;
+	operation->uid = entry->uid;
+	operation->gid = entry->gid;
+	operation->scope = session_scope(daemon, entry);
+	operation->flow = find_flow(operation->verb);
+	operation->timeout_ms = LIMIT_STATE_MS;
+	operation_enqueue(daemon, entry, operation);
 }
 
 /* ---- removed sessions ---- */

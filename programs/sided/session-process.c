@@ -579,6 +579,17 @@ static int take_snapshot(struct recording *recording, struct json_object *reques
 			: error_set_no_memory(error);
 }
 
+/* The second phase of a snapshot that a trigger has begun. */
+static int take_snapshot_finish(struct recording *recording, struct json_object *request,
+		struct json_object *answer, struct error *error)
+{
+	int ret = session_finish_snapshot(recording->session, FLUSH_MS);
+
+	(void)request;
+	(void)answer;
+	return session_process_check_snapshot(ret, error);
+}
+
 static int await_rotation(struct recording *recording, uint32_t number, const char *what,
 		struct json_object *answer, struct error *error)
 {
@@ -692,6 +703,7 @@ static const struct request_kind {
 		{"flush", false, take_flush},
 		{"snapshot-begin", false, take_snapshot_begin},
 		{"snapshot", false, take_snapshot},
+		{"snapshot-finish", false, take_snapshot_finish},
 		{"rotate", false, take_rotate},
 		{"clear", false, take_clear},
 		{"status", false, session_process_answer_status},
@@ -797,6 +809,16 @@ static void hear_sender(struct recording *recording)
 	_exit(EXIT_FAILURE);
 }
 
+/* A trigger has begun a snapshot. If memory is exhausted, it has no state dump. */
+static void request_state(struct recording *recording)
+{
+	struct json_object *message = json_object_new_object();
+
+	if (json_put_flag(message, "wants-state", true))
+		(void)frame_put(&recording->out, message);
+	json_object_put(message);
+}
+
 static int session_process_run_once(struct recording *recording)
 {
 	struct error error;
@@ -812,6 +834,8 @@ static int session_process_run_once(struct recording *recording)
 		hear_sender(recording);
 	if (recording->is_daemon_ready)
 		hear_daemon(recording);
+	if (recording->session && session_wants_state(recording->session))
+		request_state(recording);
 	if (recording->session)
 		take_messages(recording);
 	send_answers(recording);

@@ -468,6 +468,8 @@ void workers_reap(struct daemon *daemon);
  */
 void operation_begin(struct daemon *daemon, struct client *client, struct session_entry *entry,
 		const char *verb, struct json_object *request);
+/* Asks the programs of a session for a state dump, and then the recorder to finish its snapshot. */
+void operation_begin_state(struct daemon *daemon, struct session_entry *entry);
 /*
  * Call when a program has switched to new rules, or has exited: operations no longer wait for it.
  */

@@ -357,6 +357,10 @@ static void sided_worker_handle_answer(
 		pending_begin_load(daemon, entry, answer);
 		return;
 	}
+	if (json_object_object_get_ex(answer, "wants-state", NULL)) {
+		operation_begin_state(daemon, entry);
+		return;
+	}
 	if (!worker->asked)
 		return;
 	if (json_answer(answer, &error))

@@ -47,6 +47,7 @@ struct drainer {
 	uint32_t nr_ended_files;
 	uint32_t snapshots;   /* requests that were handled */
 	uint32_t begins;      /* of snapshots with a state dump */
+	uint32_t finishes;    /* of automatic snapshots */
 	uint64_t round_begun; /* ticks at the start of the last round; 0: there was none */
 };
 
@@ -208,6 +209,13 @@ static uint32_t begins_wanted(const struct drainer *drainer)
 			&drainer->session->snapshots.begins_wanted, memory_order_acquire);
 }
 
+static uint32_t finishes_wanted(const struct drainer *drainer)
+{
+	/* Acquire: everything published before the request. Pairs with drain_finish_snapshot(). */
+	return atomic_load_explicit(
+			&drainer->session->snapshots.finishes_wanted, memory_order_acquire);
+}
+
 /* Makes the snapshots that were requested. A request also finishes the one that was begun. */
 static void drainer_make_snapshots(struct drainer *drainer, bool stop)
 {
@@ -215,10 +223,13 @@ static void drainer_make_snapshots(struct drainer *drainer, bool stop)
 
 	for (; drainer->begins != begins_wanted(drainer); drainer->begins++)
 		snapshot_begin(session, drainer->active, drainer_spare_files(drainer));
+	for (; drainer->finishes != finishes_wanted(drainer); drainer->finishes++)
+		snapshot_finish_automatic(session, drainer->active);
 	for (; drainer->snapshots != snapshots_wanted(drainer); drainer->snapshots++)
 		if (!snapshot_finish(session, drainer->active))
 			snapshot_make(session, drainer->active, "");
 	snapshot_turn(session, drainer->active, stop);
+	session->snapshots.spare_files = drainer_spare_files(drainer);
 }
 
 static uint32_t rounds_wanted(const struct session *session)
@@ -249,7 +260,8 @@ static bool is_called(struct drainer *drainer)
 	/* Acquire: the main thread's actions before the request. Pairs with drain_stop(). */
 	if (atomic_load_explicit(&session->drain.stop, memory_order_acquire) ||
 			snapshots_wanted(drainer) != drainer->snapshots ||
-			begins_wanted(drainer) != drainer->begins)
+			begins_wanted(drainer) != drainer->begins ||
+			finishes_wanted(drainer) != drainer->finishes)
 		return true;
 	/* While the disk is full, other requests must wait. */
 	if (full_waits(session))
@@ -407,6 +419,13 @@ void drain_begin_snapshot(struct session *session)
 {
 	/* Release: pairs with the acquire in begins_wanted(). */
 	atomic_fetch_add_explicit(&session->snapshots.begins_wanted, 1, memory_order_release);
+	ring_bells_ring(session->drain.bells);
+}
+
+void drain_finish_snapshot(struct session *session)
+{
+	/* Release: pairs with the acquire in finishes_wanted(). */
+	atomic_fetch_add_explicit(&session->snapshots.finishes_wanted, 1, memory_order_release);
 	ring_bells_ring(session->drain.bells);
 }
 

@@ -41,6 +41,8 @@ void drain_stop(struct session *session);
 void drain_snapshot(struct session *session);
 /* Requests the first phase of a snapshot with a state dump. */
 void drain_begin_snapshot(struct session *session);
+/* Requests the second phase of the snapshot that a trigger has begun. */
+void drain_finish_snapshot(struct session *session);
 /*
  * drain_ask() requests a round that begins after this call, after all snapshots that were requested
  * before. drain_wait() waits for it. It returns 0, -ETIMEDOUT, or the negative errno why records

@@ -347,6 +347,19 @@ int session_snapshot(struct session *session, unsigned int timeout_ms, uint32_t 
 	return ret;
 }
 
+bool session_wants_state(struct session *session)
+{
+	/* Acquire: the copy of the rings. Pairs with snapshot_begin_automatic(). */
+	return atomic_exchange_explicit(
+			&session->snapshots.state_wanted, false, memory_order_acquire);
+}
+
+int session_finish_snapshot(struct session *session, unsigned int timeout_ms)
+{
+	drain_finish_snapshot(session);
+	return wait_for_round(session, timeout_ms);
+}
+
 int session_snapshot_error(struct session *session)
 {
 	int ret;

@@ -480,6 +480,13 @@ static const char first_phase[] = "drain(1)\nmmap(1000)\ncreate(p-70-1)\ndescrib
 		"200") "describe\n" STREAM("1", "1", "201") "mmap(2000)\ndescribe\n" STREAM("2",
 		"0", "300") "describe\n" STREAM("2", "1", "301") "drain(2)\n";
 
+static bool session_wants_state_now(void)
+{
+	/* Relaxed: one thread. */
+	return atomic_exchange_explicit(
+			&session->snapshots.state_wanted, false, memory_order_relaxed);
+}
+
 static void test_state(void **unused)
 {
 	(void)unused;
@@ -540,6 +547,37 @@ static void test_state_ends(void **unused)
 	*calls = '\0';
 }
 
+static void test_automatic_state(void **unused)
+{
+	(void)unused;
+	session->snapshots.spare_files = 9;
+	/* The name and the report are those of the trigger, and the programs are asked once. */
+	assert_false(session_wants_state_now());
+	snapshot_begin_automatic(session, instances, "-x", "event:a:b");
+	assert_called(first_phase);
+	assert_true(session_wants_state_now() && !session_wants_state_now());
+	assert_int_equal(snapshot_files(session), 9);
+	snapshot_finish_automatic(session, instances);
+	assert_called(STATES
+			"losses(51)\nlosses\nclose\nreport(0, snapshot-1-x was made: event:a:b)\n");
+	assert_true(is_there("snapshot-1-x") && !session->snapshots.open);
+	snapshot_finish_automatic(session, instances);
+	assert_called("");
+	/* A request publishes it, and its own snapshot is not finished by the state of the other. */
+	snapshot_begin_automatic(session, NULL, "", "rate");
+	snapshot_begin(session, NULL, 9);
+	assert_called("report(0, snapshot-2 was made: rate)\n");
+	snapshot_finish_automatic(session, NULL);
+	assert_true(session->snapshots.open && session->snapshots.nr == 2);
+	assert_true(snapshot_finish(session, NULL));
+	/* Without a directory, no program is asked. */
+	assert_true(session_wants_state_now());
+	arm("mkdir", 0, -EDQUOT);
+	snapshot_begin_automatic(session, instances, "", "rate");
+	assert_true(!session->snapshots.open && !session_wants_state_now());
+	*calls = '\0';
+}
+
 static void test_failed_state(void **unused)
 {
 	(void)unused;
@@ -582,6 +620,7 @@ int main(void)
 			TEST(test_failed_make),
 			TEST(test_state),
 			TEST(test_state_ends),
+			TEST(test_automatic_state),
 			TEST(test_failed_state),
 	};
 

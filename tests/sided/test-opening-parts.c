@@ -331,6 +331,8 @@ static bool played_message(void)
 	return false;
 }
 
+static bool wants_state;
+
 #define _exit(status) played_exit(status)
 #define mkdir(path, mode) played_mkdir(path, mode)
 #define lstat(path, status) played_lstat(path, status)
@@ -357,6 +359,8 @@ static bool played_message(void)
 #define session_open(options, live, session, error) played_session(options, live, session, error)
 #define session_fd(session) ((void)(session), 60)
 #define session_turn(session, timeout_ms, error) ((void)(session), played_turn(timeout_ms, error))
+#define session_wants_state(session) ((void)(session), wants_state)
+#define session_finish_snapshot(session, timeout_ms) ((void)(session), (void)(timeout_ms), 0)
 #define session_generation(session) ((void)(session), UINT64_C(24))
 #define session_change(session, channels, nr, active, tracks, nr_tracks, generation, error) \
 	((void)(channels), played_change(session, nr, active, tracks, nr_tracks, generation, error))
@@ -736,6 +740,11 @@ static void test_turn(void **state)
 	recording.session = a_session;
 	assert_int_equal(turn_with(), 0);
 	assert_called("wait(500) turn(0) messages " SENT);
+	/* A trigger has begun a snapshot: the daemon asks the programs. */
+	wants_state = true;
+	assert_int_equal(turn_with(), 0);
+	assert_called("wait(500) turn(0) put messages " SENT);
+	wants_state = false;
 	turn_fails = true;
 	assert_int_equal(turn_with(), EXIT_FAILURE);
 	assert_called("wait(500) turn(0) say(cannot go on) ");

@@ -430,14 +430,7 @@ class Running(Case):
     def snapshot(self, session):
         """Takes a snapshot; returns its answer, the sequences of ticks by pid, and the names of the other events by pid."""
         answer = self.ask("snapshot", session)
-        ticks, others = {}, {}
-        for name, pid, sequence in self.events(os.path.join(session, answer["path"])):
-            if name == "sided:tick":
-                ticks.setdefault(pid, []).append(sequence)
-                others.pop(pid, None)
-            else:
-                others.setdefault(pid, []).append(name)
-        return answer, ticks, others
+        return answer, *self.read_snapshot(os.path.join(session, answer["path"]))
 
     def test_state_dumps_in_snapshots(self):
         self.start_daemon()
@@ -482,6 +475,44 @@ class Running(Case):
         ticks = [(event["vpid"], event["fields"]["sequence"]) for event in events if event["event"] == "sided:tick"]
         self.assertGreater(len(ticks), 2000)
         self.assertEqual(len(ticks), len(set(ticks)))
+
+    def read_snapshot(self, path):
+        """The sequences of ticks by pid, and the names of the other events after the last tick by pid."""
+        ticks, others = {}, {}
+        for name, pid, sequence in self.events(path):
+            if name == "sided:tick":
+                ticks.setdefault(pid, []).append(sequence)
+                others.pop(pid, None)
+            else:
+                others.setdefault(pid, []).append(name)
+        return ticks, others
+
+    def test_state_dumps_in_automatic_snapshots(self):
+        """A trigger copies the rings at once; then each program adds its state. A message has the cause."""
+        self.start_daemon()
+        self.ask("create", "s", output=os.path.join(self.dir, "s"), trigger="event:sided:tick where sequence == 20000")
+        self.ask("enable-channel", "s", channel="flight", mode="overwrite", buffer_size=65536)
+        self.ask("enable-event", "s", channel="flight", event=["sided:tick", "side:*"])
+        self.ask("start", "s")
+        programs = [Program(self), Program(self)]
+        programs[1].fire(19_000)
+        programs[0].fire(20_001)
+        path = os.path.join(self.dir, "s", "snapshot-1")
+        wait_until(lambda: os.path.isdir(path), "the snapshot of the event")
+        ticks, others = self.read_snapshot(path)
+        for program, last in zip(programs, (20_000, 18_999)):
+            self.assertEqual(ticks[program.pid], list(range(ticks[program.pid][0], last + 1)))
+            self.assertEqual(others[program.pid].count("side:statedump_end"), 1, others)
+            self.assertIn("side:library_load", others[program.pid])
+        status = self.ask("status", "s")["sessions"][0]
+        self.assertEqual(status["snapshots"], 1)
+        self.assertIn("snapshot-1 was made: event:sided:tick where sequence == 20000", status["messages"])
+        # A request right after a trigger has its own snapshot.
+        programs[1].fire(1)
+        answer, ticks, others = self.snapshot("s")
+        self.assertEqual((answer["path"], answer["snapshots"], ticks[programs[1].pid][-1]), ("snapshot-2", 2, 19_000))
+        self.assertEqual(others[programs[1].pid].count("side:statedump_end"), 1)
+        self.ask("destroy", "s")
 
     def test_state_dumps_of_processes_that_end(self):
         """Programs end while snapshots are taken: each snapshot has each tick at most once."""

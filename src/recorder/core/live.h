@@ -158,6 +158,12 @@ int session_begin_snapshot(
 int session_snapshot(struct session *session, unsigned int timeout_ms, uint32_t *ret_number,
 		char name[SESSION_SNAPSHOT_NAME_MAX], uint64_t *ret_recorded);
 /*
+ * True once after a trigger has begun a snapshot: session_statedump() must follow, and, when the
+ * programs have the state, session_finish_snapshot(). Without them, it is finished after a minute.
+ */
+bool session_wants_state(struct session *session);
+int session_finish_snapshot(struct session *session, unsigned int timeout_ms);
+/*
  * Returns 0 if the last snapshot was written or none was requested, else the negative errno of its
  * failure.
  */

@@ -188,6 +188,7 @@ struct snapshot {
 	uint64_t until;                /* end of the time to add a state dump */
 	uint32_t files, max_files;     /* that the open ones have */
 	uint32_t nr_without;           /* traces that were closed to have less files */
+	char suffix[128], cause[256];  /* of a trigger; "": a request */
 };
 
 static bool has_flight_recorder(const struct instance *instance)
@@ -492,21 +493,26 @@ static void snapshot_add_state(struct snapshot *snapshot, struct instance *insta
 	snapshot_trace_end(snapshot, trace);
 }
 
-void snapshot_begin(struct session *session, struct instance *active, uint32_t max_files)
+static struct snapshot *snapshot_create(struct session *session, uint32_t max_files)
 {
-	struct snapshot *snapshot;
-	int ret;
+	struct snapshot *snapshot = calloc(1, sizeof(*snapshot));
 
-	snapshot_finish(session, active);
-	snapshot = calloc(1, sizeof(*snapshot));
 	if (!snapshot) {
 		note_result(session, -ENOMEM);
-		return;
+		return NULL;
 	}
 	snapshot->session = session;
 	snapshot->until = wire_deadline(LIMIT_STATE_REQUEST_MS);
 	snapshot->max_files = max_files;
-	ret = snapshot_open(snapshot, active);
+	return snapshot;
+}
+
+/* Copies the rings, and keeps the snapshot open for its second phase. */
+static void snapshot_begin_copy(struct snapshot *snapshot, struct instance *active)
+{
+	struct session *session = snapshot->session;
+	int ret = snapshot_open(snapshot, active);
+
 	if (!ret) {
 		if (snapshot->nr_without)
 			report(session, true,
@@ -519,6 +525,31 @@ void snapshot_begin(struct session *session, struct instance *active, uint32_t m
 	free(snapshot);
 }
 
+void snapshot_begin(struct session *session, struct instance *active, uint32_t max_files)
+{
+	struct snapshot *snapshot;
+
+	snapshot_finish(session, active);
+	snapshot = snapshot_create(session, max_files);
+	if (snapshot)
+		snapshot_begin_copy(snapshot, active);
+}
+
+void snapshot_begin_automatic(struct session *session, struct instance *active, const char *suffix,
+		const char *cause)
+{
+	struct snapshot *snapshot = snapshot_create(session, session->snapshots.spare_files);
+
+	if (!snapshot)
+		return;
+	snprintf(snapshot->suffix, sizeof(snapshot->suffix), "%s", suffix);
+	snprintf(snapshot->cause, sizeof(snapshot->cause), "%s", cause);
+	snapshot_begin_copy(snapshot, active);
+	/* Release: the copy before the request. Pairs with session_wants_state(). */
+	atomic_store_explicit(&session->snapshots.state_wanted, session->snapshots.open != NULL,
+			memory_order_release);
+}
+
 uint32_t snapshot_files(const struct session *session)
 {
 	return session->snapshots.open ? session->snapshots.open->files : 0;
@@ -528,15 +559,25 @@ bool snapshot_finish(struct session *session, struct instance *active)
 {
 	struct snapshot *snapshot = session->snapshots.open;
 	struct instance *instance;
+	uint32_t number;
 
 	if (!snapshot)
 		return false;
 	session->snapshots.open = NULL;
 	for (instance = active; instance; instance = instance->next_active)
 		snapshot_add_state(snapshot, instance);
-	snapshot_publish(snapshot, "", 0);
+	number = snapshot_publish(snapshot, snapshot->suffix, 0);
+	if (number && *snapshot->cause)
+		report(session, false, "snapshot-%u%s was made: %s", number, snapshot->suffix,
+				snapshot->cause);
 	free(snapshot);
 	return true;
+}
+
+void snapshot_finish_automatic(struct session *session, struct instance *active)
+{
+	if (session->snapshots.open && *session->snapshots.open->cause)
+		snapshot_finish(session, active);
 }
 
 void snapshot_instance_ends(struct session *session, struct instance *instance)

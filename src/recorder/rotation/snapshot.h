@@ -20,10 +20,13 @@ struct snapshot;
 
 struct session_snapshots {
 	atomic_uint wanted;
-	atomic_uint begins_wanted; /* first phases of snapshots with a state dump */
-	struct snapshot *open;     /* one between both phases (drain thread) */
-	uint32_t nr;               /* snapshots made (lock) */
-	int error;                 /* result of the last attempt: 0 or a negative errno (lock) */
+	atomic_uint begins_wanted;   /* first phases of snapshots with a state dump */
+	atomic_uint finishes_wanted; /* second phases of automatic snapshots */
+	atomic_bool state_wanted;    /* an automatic snapshot has begun: programs must be asked */
+	uint32_t spare_files;        /* that it may open (drain thread) */
+	struct snapshot *open;       /* one between both phases (drain thread) */
+	uint32_t nr;                 /* snapshots made (lock) */
+	int error;                   /* result of the last attempt: 0 or a negative errno (lock) */
 	char first[SESSION_SNAPSHOT_NAME_MAX]; /* names; "": none (lock) */
 	char last[SESSION_SNAPSHOT_NAME_MAX];
 	_Atomic uint64_t recorded; /* records in all snapshots; an event can be in several */
@@ -46,6 +49,14 @@ void snapshot_begin(struct session *session, struct instance *active, uint32_t m
 uint32_t snapshot_files(const struct session *session);
 bool snapshot_finish(struct session *session, struct instance *active);
 void snapshot_turn(struct session *session, struct instance *active, bool last);
+/*
+ * Likewise for a trigger, with the names of snapshot_make(). Reports `cause` when the snapshot has
+ * its name. session_wants_state() is then true once.
+ */
+void snapshot_begin_automatic(struct session *session, struct instance *active, const char *suffix,
+		const char *cause);
+/* Finishes the snapshot that is open if a trigger has begun it. */
+void snapshot_finish_automatic(struct session *session, struct instance *active);
 /* Call before the rings of an ended instance are freed: adds them to the snapshot that was begun. */
 void snapshot_instance_ends(struct session *session, struct instance *instance);
 /*

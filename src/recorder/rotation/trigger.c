@@ -299,7 +299,7 @@ static bool has_budget(struct session *session)
  * events.
  */
 static void trigger_write_snapshot(struct session *session, struct instance *active,
-		const struct trigger *trigger, const struct instance *crashed)
+		const struct trigger *trigger, const struct instance *crashed, bool last)
 {
 	char name[128] = "", cause[256];
 	uint32_t number;
@@ -312,8 +312,13 @@ static void trigger_write_snapshot(struct session *session, struct instance *act
 	} else {
 		snprintf(cause, sizeof(cause), "%s", trigger->text);
 	}
-	number = snapshot_make(session, active, name);
 	session->triggers.made++;
+	/* The daemon can ask the programs of its sessions for a state dump. */
+	if (session->service && !session->snapshots.open && !last) {
+		snapshot_begin_automatic(session, active, name, cause);
+		return;
+	}
+	number = snapshot_make(session, active, name);
 	if (number)
 		report(session, false, "snapshot-%u%s was made: %s", number, name, cause);
 }
@@ -339,7 +344,7 @@ void trigger_turn(struct session *session, struct instance *active, bool last)
 	if ((!due && !crashed) || (!last && now < triggers->next))
 		return;
 	if (has_budget(session)) {
-		trigger_write_snapshot(session, active, due, crashed);
+		trigger_write_snapshot(session, active, due, crashed, last);
 		triggers->next = wire_deadline(0) + PAUSE_NS;
 	}
 	done(session, active);
