@@ -12,6 +12,8 @@ eight at a time. The tools take turns in each round. For each of them:
   more        CPU time for a request beyond that of the server alone: the overhead
   part        overhead of side, divided by that of this tool. Goal: at most 0.1
 
+A line under `side leaks` has the events for a request, for the cost of one event.
+
 All tools record a stack for each allocation. memleak cannot watch jemalloc, the allocator of Debian's
 redis-server: its server, and the one that it is compared with, use that of the C library. bcc has no
 tool that starts here and times locks of programs, so a script of bpftrace does what its tools do:
@@ -33,7 +35,7 @@ import time
 import tracers
 
 TIMEOUT_S = 60
-TICKS_S = os.sysconf("SC_CLK_TCK")
+CPU_CLOCK = 2  # CPUCLOCK_SCHED of Linux
 SIDE = os.path.join(os.path.abspath(sys.argv[1]), "programs/side/side")
 ROUNDS = int(sys.argv[2]) if len(sys.argv) > 2 else 5
 REQUESTS = int(sys.argv[3]) if len(sys.argv) > 3 else 300_000
@@ -84,9 +86,9 @@ class Server:
         with socket.socket() as client:
             return not client.connect_ex(("127.0.0.1", self.port))
 
-    def cpu_s(self):
-        fields = read(f"/proc/{self.pid}/stat").rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / TICKS_S
+    def cpu_ns(self):
+        """CPU time of all threads: the process's clock of clock_getcpuclockid(). /proc/PID/stat has ticks of 10 ms."""
+        return time.clock_gettime_ns(~self.pid << 3 | CPU_CLOCK)
 
     def send(self, requests):
         return subprocess.run(["redis-benchmark", "-p", str(self.port), "-t", "set", "-n", str(requests), "-P", "8",
@@ -167,9 +169,9 @@ def measure(name, start, directory):
     server = Server(directory, LIBC if name in WITH_LIBC else "")
     tool = start(server, directory) if start else None
     server.load(REQUESTS // 10)
-    before = server.cpu_s()
+    before = server.cpu_ns()
     rate = server.load(REQUESTS)
-    cpu_us = (server.cpu_s() - before) / REQUESTS * 1e6
+    cpu_us = (server.cpu_ns() - before) / REQUESTS / 1000
     if server.process.poll() is not None or (tool and tool.poll() is not None):
         raise RuntimeError("the server or the tool ended during the measurement")
     return rate, cpu_us
@@ -185,6 +187,19 @@ def end_started():
             process.kill()
             process.wait()
     started.clear()
+
+
+def describe_events(answer):
+    """Of the last round, whose requests are those of the measurement and a tenth more before it."""
+    lost = answer.get("lost")
+    if lost is None:
+        return "no event was recorded"
+    events = ""
+    if "allocations" in answer:
+        # A call that allocates has two events, its begin and its return.
+        total = 2 * answer["allocations"] + answer["frees"] + lost
+        events = f"events for a request: {total / (REQUESTS + REQUESTS // 10):.1f}; "
+    return f"{events}events lost in the last round: {lost:,}"
 
 
 def compare(question, rows):
@@ -210,8 +225,7 @@ def compare(question, rows):
         print(f"  {name:28} {rate:11,.0f} {cpu_us:8.2f} {more[name]:9.2f} {part:>6}")
         if name.startswith("side "):
             with open(os.path.join(tracers.work, name.split()[1]), encoding="utf-8") as file:
-                lost = json.loads(file.readline()).get("lost")
-            print("    no event was recorded" if lost is None else f"    events lost in the last round: {lost:,}")
+                print(f"    {describe_events(json.loads(file.readline()))}")
     for name, error in failed.items():
         print(f"  {name:28} not measured: {error}")
     print(flush=True)
