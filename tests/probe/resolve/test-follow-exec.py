@@ -39,6 +39,14 @@ static int run(const char *how, char **args)
 		child = *how == 'v' ? vfork() : fork();
 	}
 	if (!child) {
+		if (!strcmp(how, "list"))
+			execl(args[0], args[0], "a", NULL);
+		if (!strcmp(how, "listp"))
+			execlp(args[0], args[0], NULL);
+		if (!strcmp(how, "liste"))
+			execle(args[0], "a", "b", "c", NULL, environ);
+		if (!strcmp(how, "vlist"))
+			execle(args[0], "a", NULL, environ);
 		execv(args[0], args);
 		_exit(127);
 	}
@@ -133,11 +141,11 @@ class Running:
 def test_running():
     """With -p: fork(), vfork(), posix_spawn(), and through a shell and env; what the process executes itself, too."""
     running = Running("--function", f"{PROGRAM}:work")
-    for how in ("fork", "vfork", "spawn"):
+    for how in ("fork", "vfork", "spawn", "list", "listp", "liste", "vlist"):
         running.start(f"{how} {PROGRAM}")
     running.start(f"vfork {START} spawn {START} exec {PROGRAM}")
     running.start(f"fork /usr/bin/env X=1 nice {PROGRAM}")
-    equal(running.count(), 5 * CALLS, running.messages)
+    equal(running.count(), 9 * CALLS, running.messages)
     contains(running.messages, f"pending: {PROGRAM} is not loaded yet")
     running = Running("--function", f"{PROGRAM}:work")
     running.program.stdin.write(f"exec {PROGRAM}\n")

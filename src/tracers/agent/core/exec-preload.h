@@ -46,6 +46,11 @@ int exec_spawn_restored(exec_spawn_function *next, pid_t *pid, const char *path,
 		const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attributes,
 		char *const args[], char *const environment[]);
 
+/* exec-watch.c: execl(), execlp() and execle() of programs into which the agent was not preloaded. */
+int exec_list(const char *path, const char *first, ...);
+int exec_list_searching(const char *name, const char *first, ...);
+int exec_list_with(const char *path, const char *first, ...);
+
 /* NULL: out of memory. */
 static inline void *exec_map(size_t size)
 {

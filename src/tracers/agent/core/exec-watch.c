@@ -10,19 +10,21 @@
  * only forwarded. Into an attached program whose recording follows them (exec_carry()), the agent
  * was not preloaded: then interpose.c redirects its imports here.
  *
- * Not seen: execl(), execle(), execlp(), fexecve(), system(), popen(), and system calls that the
- * program makes itself. Part of the shared library only.
+ * Not seen: execl(), execle(), execlp() unless the program is attached, fexecve(), system(), popen(),
+ * and system calls that the program makes itself. Part of the shared library only.
  *
  * The child of a vfork() runs here in the memory of its parent, and a signal handler may execute a
  * program, too. So these functions keep errno, and change no memory but the stack's and what they
  * map. The stack may be a small one, so paths are not on it.
  */
+#include <alloca.h>
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <spawn.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -325,7 +327,7 @@ static bool exec_is_changed(char *const environment[])
 
 /* ---- the functions ---- */
 
-EXPORT int execve(const char *path, char *const args[], char *const environment[])
+static int exec_with(const char *path, char *const args[], char *const environment[])
 {
 	if (!exec_next_execve)
 		exec_find_all();
@@ -335,7 +337,7 @@ EXPORT int execve(const char *path, char *const args[], char *const environment[
 	return exec_next_execve(path, args, environment);
 }
 
-EXPORT int execv(const char *path, char *const args[])
+static int exec_inheriting(const char *path, char *const args[])
 {
 	if (!exec_next_execv)
 		exec_find_all();
@@ -345,7 +347,7 @@ EXPORT int execv(const char *path, char *const args[])
 	return exec_next_execv(path, args);
 }
 
-EXPORT int execvp(const char *name, char *const args[])
+static int exec_searching(const char *name, char *const args[])
 {
 	if (!exec_next_execvp)
 		exec_find_all();
@@ -353,6 +355,21 @@ EXPORT int execvp(const char *name, char *const args[])
 	if (exec_is_changed(environment_inherited()))
 		return exec_restored(exec_next_execvpe, name, args, environment_inherited());
 	return exec_next_execvp(name, args);
+}
+
+EXPORT int execve(const char *path, char *const args[], char *const environment[])
+{
+	return exec_with(path, args, environment);
+}
+
+EXPORT int execv(const char *path, char *const args[])
+{
+	return exec_inheriting(path, args);
+}
+
+EXPORT int execvp(const char *name, char *const args[])
+{
+	return exec_searching(name, args);
 }
 
 EXPORT int execvpe(const char *name, char *const args[], char *const environment[])
@@ -364,6 +381,78 @@ EXPORT int execvpe(const char *name, char *const args[], char *const environment
 		return exec_restored(exec_next_execvpe, name, args, environment);
 	return exec_next_execvpe(name, args, environment);
 }
+
+/* ---- lists of words, which the imports of attached programs lead to ---- */
+
+/* Counts the words of a call, without the NULL behind them. Like the C library, at least one. */
+static size_t exec_count_words(va_list words)
+{
+	size_t nr = 1;
+
+	while (va_arg(words, char *))
+		nr++;
+	return nr;
+}
+
+static void exec_take_words(char **args, size_t nr, const char *first, va_list words)
+{
+	args[0] = (char *)(uintptr_t)first;
+	/* With the NULL. */
+	for (size_t i = 1; i <= nr; i++)
+		args[i] = va_arg(words, char *);
+}
+
+int exec_list(const char *path, const char *first, ...)
+{
+	va_list words;
+	char **args;
+	size_t nr;
+
+	va_start(words, first);
+	nr = exec_count_words(words);
+	va_end(words);
+	args = alloca((nr + 1) * sizeof(*args));
+	va_start(words, first);
+	exec_take_words(args, nr, first, words);
+	va_end(words);
+	return exec_inheriting(path, args);
+}
+
+int exec_list_searching(const char *name, const char *first, ...)
+{
+	va_list words;
+	char **args;
+	size_t nr;
+
+	va_start(words, first);
+	nr = exec_count_words(words);
+	va_end(words);
+	args = alloca((nr + 1) * sizeof(*args));
+	va_start(words, first);
+	exec_take_words(args, nr, first, words);
+	va_end(words);
+	return exec_searching(name, args);
+}
+
+int exec_list_with(const char *path, const char *first, ...)
+{
+	char *const *environment;
+	va_list words;
+	char **args;
+	size_t nr;
+
+	va_start(words, first);
+	nr = exec_count_words(words);
+	va_end(words);
+	args = alloca((nr + 1) * sizeof(*args));
+	va_start(words, first);
+	exec_take_words(args, nr, first, words);
+	environment = va_arg(words, char *const *);
+	va_end(words);
+	return exec_with(path, args, environment);
+}
+
+/* ---- posix_spawn() ---- */
 
 EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
 		const posix_spawnattr_t *attributes, char *const args[], char *const environment[])

@@ -20,7 +20,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
+#include "tracers/agent/core/exec-preload.h"
 #include "tracers/agent/core/interpose.h"
 #include "tracers/agent/core/objects.h"
 #include "tracers/agent/core/own-threads.h"
@@ -63,7 +65,12 @@ static struct patch_import execs[] = {
 		{.name = "execvpe"},
 		{.name = "posix_spawn"},
 		{.name = "posix_spawnp"},
+		/* The agent does not export these. */
+		{.name = "execl"},
+		{.name = "execle"},
+		{.name = "execlp"},
 };
+#define EXECS_EXPORTED 6
 #define NR_EXECS (sizeof(execs) / sizeof(execs[0]))
 
 static uintptr_t
@@ -100,9 +107,11 @@ static bool interpose_find(struct patch_import *imports, size_t nr)
 		return false;
 	in_libside = (uintptr_t)dlsym(handle, "side_call");
 	for (i = 0; i < nr; i++) {
-		void *ours = dlsym(handle, imports[i].name);
+		void *ours = imports[i].replacement ? imports[i].replacement
+						    : dlsym(handle, imports[i].name);
 		void *called = dlsym(RTLD_DEFAULT, imports[i].name);
 
+		imports[i].replacement = NULL;
 		/* Ours calls the one behind us; the program's must be that one. */
 		if (!ours || ours == called || called != dlsym(RTLD_NEXT, imports[i].name))
 			continue;
@@ -151,10 +160,22 @@ void agent_interpose(void)
 	interpose_objects(&interposed);
 }
 
+static void interpose_set_lists(void)
+{
+	typedef int list_function(const char *path, const char *first, ...);
+	list_function *const lists[] = {exec_list, exec_list_with, exec_list_searching};
+
+	_Static_assert(NR_EXECS == EXECS_EXPORTED + sizeof(lists) / sizeof(*lists), "in order");
+	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
+		memcpy(&execs[EXECS_EXPORTED + i].replacement, &lists[i], sizeof(lists[i]));
+}
+
 void agent_interpose_execs(void)
 {
 	static struct interposed interposed = {.imports = execs, .nr = NR_EXECS};
 
+	if (!interposed.was_searched)
+		interpose_set_lists();
 	interpose_objects(&interposed);
 }
 
