@@ -143,7 +143,7 @@ static bool exec_supervisor_has_reports(char *ret_reason, size_t capacity)
 		return true;
 	}
 	snprintf(ret_reason + size, capacity - size,
-			"; and the proc connector (%s; it requires CAP_NET_ADMIN outside of containers)",
+			"; there is no proc connector either (%s; it requires CAP_NET_ADMIN outside of containers)",
 			strerror(-events));
 	return false;
 }

@@ -15,7 +15,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define ANSWER_MS 500                 /* for the kernel to answer the subscription */
+/* For the answer to the subscription. The kernel gives it at once, or never. */
+#define ANSWER_MS 100
 #define QUEUE_BYTES (4 * 1024 * 1024) /* of reports: several thousand */
 
 /* A message from or to the kernel. Not all of it is aligned. */

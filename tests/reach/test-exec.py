@@ -174,7 +174,12 @@ def test_namespaces(program):
         expect_equal((done.stdout, done.returncode), (f"{calls}\n", 3), f"{what}: {done.stderr}")
         if result:
             wanted[result] += 1
-        wait_until(lambda: all(execs("namespaces")[key] >= number for key, number in wanted.items()), f"{what}: {wanted}")
+        wait_until(lambda: execs("namespaces").get("restarts") or
+                   all(execs("namespaces")[key] >= number for key, number in wanted.items()), f"{what}: {wanted}")
+        if execs("namespaces").get("restarts"):
+            print(f"{what}: the machine is too busy: the helper was replaced, and the results are not known")
+            call(side, "destroy", "namespaces")
+            return
         expect_equal({key: execs("namespaces")[key] for key in wanted}, wanted, f"{what}: {execs('namespaces')}")
     expect(wanted["attached"] or wanted["failed"], "a case")
     expect_equal(list(end("namespaces").values()), [11] * wanted["attached"], "the calls of the attached programs")
