@@ -144,6 +144,10 @@ class Folder:
     def end(self):
         if self.talker:
             self.talker.communicate(timeout=TIMEOUT)
+        # A daemon that a block has started, and that no later one has stopped.
+        if os.path.exists(self.file("runtime/control.sock")):
+            subprocess.run(["side", "daemon", "--stop"], env=self.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                           timeout=TIMEOUT, check=False)
 
     def run(self, commands, stays):
         """Returns [(status, output)] of the commands, or of those up to one that failed."""
