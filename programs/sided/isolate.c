@@ -9,7 +9,9 @@
  *                      can write only below its output, its state directory and the directory of
  *                      sockets; seccomp: no programs, no other processes, no network, no changes of
  *                      the system. For a member of the group: accesses files with the member's
- *                      permissions
+ *                      permissions. No landlock if it reads what the kernel then hides: the files
+ *                      that programs have mapped (boot.c), and how they ended
+ *                      (recorder/core/exit-status.c)
  *   its sender         the same, but it can connect to other machines; it can write below the
  *                      output and to the destination
  *
@@ -144,8 +146,7 @@ int isolate_session(
 							(sees_others ? CAPABILITY(CAP_CHECKPOINT_RESTORE)
 								     : 0));
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	/* With these restrictions a process cannot see which files other processes have mapped. */
-	if (!sees_others)
+	if (writable)
 		ret = isolate_files(writable);
 	if (!owner)
 		refuse_calls(false);

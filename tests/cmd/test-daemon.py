@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """The verbs for sessions end to end: a daemon that the commands start, programs, traces."""
+import glob
 import shutil
 import signal
 import sys
@@ -437,6 +438,23 @@ def test_snapshots_by_themselves():
         path = own_runtime.path + "/out/snapshot-1"
         wait_until(lambda: os.path.isdir(path), "the snapshot")
         contains([event[2] for event in own_runtime.events(path)], fired[0])
+
+
+def test_snapshots_of_crashes():
+    with Runtime() as own_runtime:
+        own_runtime.side("create", "-o", "out", "crashes", "--snapshot-on", "crash")
+        own_runtime.side("enable-channel", "last", "--mode", "overwrite", "--buffer-size", "64K")
+        own_runtime.side("enable-event", "sided:tick", "-c", "last")
+        own_runtime.side("start")
+        # Its parent, this test, has not read its status when the session looks for it.
+        crashing, ending = own_runtime.program(), own_runtime.program()
+        fired = crashing.fire(50)
+        ending.fire(50)
+        ending.process.kill()
+        crashing.process.send_signal(signal.SIGSEGV)
+        pattern = f"{own_runtime.path}/out/snapshot-1-*-{crashing.pid}-SIGSEGV"
+        wait_until(lambda: glob.glob(pattern), "the snapshot of the crash")
+        contains([event[2] for event in own_runtime.events(glob.glob(pattern)[0])], fired[-1])
 
 
 def test_saving():

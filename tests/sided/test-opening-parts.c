@@ -170,6 +170,10 @@ static bool played_hear(
 static int played_isolate(
 		const char *const *writable, bool return_reason, const struct session_owner *owner)
 {
+	if (!writable) {
+		called("isolate(all,%d,%u) ", return_reason, owner ? owner->uid : 0);
+		return 0;
+	}
 	called("isolate(%s,%s,%s,%d,%u) ", writable[0], writable[1], writable[2], return_reason,
 			owner ? owner->uid : 0);
 	assert_null(writable[3]);
@@ -514,13 +518,17 @@ static void test_open(void **state)
 	assert_called(MADE "isolate(/o,/p,/s,0,0) probes(/t,one) "
 			   "session(/o,0,2,/s/one.sock,/p/one,0,0,0,0,17,0:5,1t:0) " WATCHED);
 	assert_int_equal(recording.owner, geteuid());
+	/* How programs end is visible without landlock only. */
+	assert_int_equal(open_with(OPEN("", ",\"trigger\":[\"crash\"]")), 0);
+	assert_called(MADE "isolate(all,0,0) probes(/t,one) "
+			   "session(/o,0,2,/s/one.sock,/p/one,0,0,0,0,17,0:5,1t:0) " WATCHED);
 	failing = NULL;
 	assert_int_equal(
 			open_with(OPEN(",\"again\":true,\"any-user\":true,\"boot\":true,\"active\":true",
 					TO)),
 			0);
 	assert_called(MADE SENDER(
-			"0", "0") "isolate(/o,/p,/s,1,0) probes(/t,one) "
+			"0", "0") "isolate(all,1,0) probes(/t,one) "
 				  "session(/o,1,2,/s/one.sock,/p/one,1,1,1,0,17,0:5,1t:0) " WATCHED
 				  "go(1) ");
 	assert_int_equal(open_with(OPEN(UID ",\"no-files\":true", TO)), 0);
