@@ -377,9 +377,13 @@ void agent_instances_follow(void)
 
 void agent_instances_report(void)
 {
+	struct agent_own own;
+
 	if (!instances_may_ask())
 		return;
+	agent_own_begin(&own);
 	agent_objects_each(instance_find_unknown, &instance_unknown);
 	if (instance_unknown.map)
 		agent_report_copy(instance_unknown.path);
+	agent_own_end(&own);
 }

@@ -74,32 +74,12 @@ static int objects_search(struct dl_phdr_info *object, size_t size, void *user)
 	return 1;
 }
 
-void agent_objects_learn(void)
-{
-	const char *data = dlsym(RTLD_DEFAULT, "_rtld_global");
-	struct objects_search search = {.data = data, .thread = (int)raw_call(SYS_gettid)};
-	void *symbol = NULL;
-	Dl_info info;
-
-	if (!objects_lock && data && dladdr1(data, &info, &symbol, RTLD_DL_SYMENT) && symbol) {
-		search.size = ((const ElfW(Sym) *)symbol)->st_size;
-		search.before = objects_owned(&search, NULL);
-		dl_iterate_phdr(objects_search, &search);
-		/* This thread does not own it any more. */
-		if (search.found && search.found->__data.__owner != search.thread)
-			objects_lock = search.found;
-	}
-	(void)dlerror();
-}
-
 /* In a forked child, which has one thread. */
 static bool objects_are_locked(void)
 {
 	return objects_lock && objects_lock->__data.__lock;
 }
 #else
-void agent_objects_learn(void) {}
-
 static bool objects_are_locked(void)
 {
 	return false;
@@ -146,6 +126,32 @@ static void objects_give(void)
 	 */
 	__atomic_store_n(&objects_owner, 0, __ATOMIC_RELEASE);
 }
+
+#ifdef __GLIBC__
+void agent_objects_learn(void)
+{
+	const char *data = dlsym(RTLD_DEFAULT, "_rtld_global");
+	struct objects_search search = {.data = data, .thread = (int)raw_call(SYS_gettid)};
+	void *symbol = NULL;
+	bool is_owner;
+	Dl_info info;
+
+	if (!objects_lock && data && dladdr1(data, &info, &symbol, RTLD_DL_SYMENT) && symbol) {
+		search.size = ((const ElfW(Sym) *)symbol)->st_size;
+		search.before = objects_owned(&search, NULL);
+		is_owner = objects_take();
+		dl_iterate_phdr(objects_search, &search);
+		if (is_owner)
+			objects_give();
+		/* This thread does not own it any more. */
+		if (search.found && search.found->__data.__owner != search.thread)
+			objects_lock = search.found;
+	}
+	(void)dlerror();
+}
+#else
+void agent_objects_learn(void) {}
+#endif
 
 int agent_objects_each(
 		int (*callback)(struct dl_phdr_info *object, size_t size, void *user), void *user)

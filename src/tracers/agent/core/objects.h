@@ -21,7 +21,7 @@ int agent_objects_each(
 void agent_objects_fork(void);
 void agent_objects_fork_done(void);
 void agent_objects_forked(void);
-/* Finds the loader's lock. Before the first of these. */
+/* Finds the loader's lock. It walks: after pthread_atfork(), which waits for forks in progress. */
 void agent_objects_learn(void);
 /*
  * True in a forked child if another thread of its parent had the loader's lock: dl_iterate_phdr()

@@ -140,10 +140,10 @@ static int agent_process_install_handlers(void)
 		return 0;
 	/* After libside's handlers, which its initialisation has installed: see forked_child(). */
 	side_init();
-	agent_objects_learn();
 	if (pthread_atfork(agent_objects_fork, agent_objects_fork_done, forked_child) ||
 			atexit(process_exits))
 		return -ENOMEM;
+	agent_objects_learn();
 	installed = true;
 	return 0;
 }
