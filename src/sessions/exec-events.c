@@ -15,6 +15,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
 /* For the answer to the subscription. The kernel gives it at once, or never. */
 #define ANSWER_MS 100
 #define QUEUE_BYTES (4 * 1024 * 1024) /* of reports: several thousand */
@@ -70,13 +72,18 @@ static ssize_t exec_events_receive(int fd, struct proc_event *ret_event)
 	return size;
 }
 
-/* Wait for the kernel's answer: without the namespaces that it requires, there is none. */
+/*
+ * Wait for the kernel's answer: without the namespaces that it requires, there is none. Reports of
+ * other processes do not extend the time.
+ */
 static int exec_events_wait(int fd)
 {
 	struct pollfd watched = {.fd = fd, .events = POLLIN};
+	uint64_t deadline = deadline_after_ms(ANSWER_MS);
 	struct proc_event event = {0};
 
-	while (poll(&watched, 1, ANSWER_MS) > 0) {
+	while (!deadline_is_over(deadline) &&
+			poll(&watched, 1, deadline_remaining_ms(deadline)) > 0) {
 		ssize_t size = exec_events_receive(fd, &event);
 
 		if (size < 0 && size != -EAGAIN)
