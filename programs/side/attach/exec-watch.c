@@ -390,7 +390,7 @@ static bool exec_watch_is_beside(const struct watched_file *file, const struct w
 
 static void exec_watch_await_no_more(struct exec_watch *watch, struct watched_file *file)
 {
-	if (!file->is_awaited)
+	if (!file->path || !file->is_awaited)
 		return;
 	file->is_awaited = false;
 	for (size_t i = 0; i < watch->nr_files; i++)
