@@ -80,8 +80,8 @@ void isolate_daemon(struct daemon *daemon)
 void isolate_exec_helper(void)
 {
 	/*
-	 * To delay execs, or to receive reports of them; to attach to programs of every user, to load the agent into those that
-	 * cannot read its file, and to do that quickly.
+	 * To delay execs, or to receive reports of them; to attach to programs of every user, to
+	 * load the agent into those that cannot read its file, and to do that quickly.
 	 */
 	keep_capabilities(CAPABILITY(CAP_SYS_ADMIN) | CAPABILITY(CAP_SYS_PTRACE) |
 			CAPABILITY(CAP_KILL) | CAPABILITY(CAP_DAC_READ_SEARCH) |

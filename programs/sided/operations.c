@@ -656,29 +656,42 @@ static void operation_enqueue(
 	*end = operation;
 }
 
-void operation_begin(struct daemon *daemon, struct client *client, struct session_entry *entry,
-		const char *verb, struct json_object *request)
+/* Returns NULL if out of memory. */
+static struct operation *operation_new(
+		struct daemon *daemon, struct session_entry *entry, const char *verb)
 {
 	struct operation *operation = calloc(1, sizeof(*operation));
-	struct error error;
 
 	if (operation)
 		operation->verb = strdup(verb);
 	if (!operation || !operation->verb) {
 		free(operation);
+		return NULL;
+	}
+	object_init(&operation->object, operation_destroy);
+	ref_set(daemon, operation->entry, entry);
+	operation->timer.owner = &operation->object;
+	operation->table = -1;
+	operation->scope = session_scope(daemon, entry);
+	operation->flow = find_flow(verb);
+	return operation;
+}
+
+void operation_begin(struct daemon *daemon, struct client *client, struct session_entry *entry,
+		const char *verb, struct json_object *request)
+{
+	struct operation *operation = operation_new(daemon, entry, verb);
+	struct error error;
+
+	if (!operation) {
 		error_set_no_memory(&error);
 		client_fail(daemon, client, &error);
 		return;
 	}
-	object_init(&operation->object, operation_destroy);
 	ref_set(daemon, operation->client, client);
-	ref_set(daemon, operation->entry, entry);
-	operation->timer.owner = &operation->object;
 	operation->table = frame_take_fd(&client->in);
 	operation->uid = client->peer.uid;
-	operation->scope = session_scope(daemon, entry);
 	operation->gid = client->peer.gid;
-	operation->flow = find_flow(verb);
 	operation->request = json_object_get(request);
 	if (operation_parse_timeout(operation, &error)) {
 		operation_free(daemon, operation);
@@ -690,23 +703,13 @@ void operation_begin(struct daemon *daemon, struct client *client, struct sessio
 
 void operation_begin_state(struct daemon *daemon, struct session_entry *entry)
 {
-	struct operation *operation = calloc(1, sizeof(*operation));
+	struct operation *operation = operation_new(daemon, entry, "snapshot-state");
 
-	if (operation)
-		operation->verb = strdup("snapshot-state");
 	/* The recorder finishes the snapshot without a state dump. */
-	if (!operation || !operation->verb) {
-		free(operation);
+	if (!operation)
 		return;
-	}
-	object_init(&operation->object, operation_destroy);
-	ref_set(daemon, operation->entry, entry);
-	operation->timer.owner = &operation->object;
-	operation->table = -1;
 	operation->uid = entry->uid;
 	operation->gid = entry->gid;
-	operation->scope = session_scope(daemon, entry);
-	operation->flow = find_flow(operation->verb);
 	operation->timeout_ms = LIMIT_STATE_MS;
 	operation_enqueue(daemon, entry, operation);
 }

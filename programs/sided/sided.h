@@ -789,8 +789,9 @@ struct session_owner {
 /*
  * Restricts a session process: it can write only below these paths (terminated by NULL), and
  * execute nothing. Without paths it keeps access to all files, because that restriction also hides
- * other processes from it. `sees_others`: it finds them by their mapped files (boot.c). With an owner (else NULL), the process keeps the capabilities that isolate_as() drops
- * later. Returns 0, or a negative errno if it could not write below one of the paths.
+ * other processes from it. `sees_others`: it finds them by their mapped files (boot.c). With an
+ * owner (else NULL), the process keeps the capabilities that isolate_as() drops later. Returns 0, or
+ * a negative errno if it could not write below one of the paths.
  */
 int isolate_session(
 		const char *const *writable, bool sees_others, const struct session_owner *owner);
