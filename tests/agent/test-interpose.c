@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "exec-lists.h"
 #include "tracers/agent/core/interpose.h"
 #include "tracers/agent/core/objects.h"
 #include "tracers/agent/core/own-threads.h"
@@ -209,24 +210,6 @@ static void test_turned(void)
 				loader.imports.except[0] == (uintptr_t)&functions &&
 				loader.imports.except[1] == (uintptr_t)&libside_call);
 	}
-}
-
-/* In place of exec-watch.c. */
-int exec_list(const char *path, const char *first, ...)
-{
-	(void)path;
-	(void)first;
-	abort();
-}
-
-int exec_list_searching(const char *name, const char *first, ...)
-{
-	return exec_list(name, first);
-}
-
-int exec_list_with(const char *path, const char *first, ...)
-{
-	return exec_list(path, first);
 }
 
 int main(void)

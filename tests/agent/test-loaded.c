@@ -25,6 +25,7 @@
 
 #include <side/tracer-extensions.h>
 
+#include "exec-lists.h"
 #include "protocol/protocol.h"
 #include "ring/ring.h"
 #include "tracers/agent/core/boot-start.h"
@@ -915,24 +916,6 @@ static void test_signals(void **state)
 			!sigismember(&installed.sa_mask, SIGUSR2));
 	action_result = -1;
 	assert_true(loaded_signal(SIGUSR1, handle) == SIG_ERR);
-}
-
-/* In place of exec-watch.c. */
-int exec_list(const char *path, const char *first, ...)
-{
-	(void)path;
-	(void)first;
-	abort();
-}
-
-int exec_list_searching(const char *name, const char *first, ...)
-{
-	return exec_list(name, first);
-}
-
-int exec_list_with(const char *path, const char *first, ...)
-{
-	return exec_list(path, first);
 }
 
 int main(void)

@@ -1314,7 +1314,7 @@ static size_t control_thread_data(void)
 		return known ? known : 1u << 20;
 	agent_objects_each(add_thread_data, &data);
 	known = (data + 4095) & ~(size_t)4095;
-	return (data + 4095) & ~(size_t)4095;
+	return known;
 }
 
 /* The C library puts thread-local data on the stack. Measured where the loader may be asked. */

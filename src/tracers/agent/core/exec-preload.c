@@ -267,7 +267,7 @@ static bool exec_find_carried(char *const environment[], struct exec_carried_fou
 	return false;
 }
 
-/* The recorder removes its socket. A child that was forked before is not told of the end. */
+/* The recorder removes its socket. A child that was forked before gets no request to end. */
 static bool exec_has_recorder(const struct exec_carried *carried)
 {
 	return agent_is_sandboxed() || !raw_call(SYS_access, carried->socket, F_OK);

@@ -394,62 +394,59 @@ static size_t exec_count_words(va_list words)
 	return nr;
 }
 
-static void exec_take_words(char **args, size_t nr, const char *first, va_list words)
+/* What follows the words of a call. */
+enum exec_list_kind { EXEC_LIST, EXEC_LIST_SEARCHING, EXEC_LIST_WITH };
+
+static int exec_words(enum exec_list_kind kind, const char *path, const char *first, va_list words)
 {
+	va_list counted;
+	char **args;
+	size_t nr;
+
+	va_copy(counted, words);
+	nr = exec_count_words(counted);
+	va_end(counted);
+	args = alloca((nr + 1) * sizeof(*args));
 	args[0] = (char *)(uintptr_t)first;
 	/* With the NULL. */
 	for (size_t i = 1; i <= nr; i++)
 		args[i] = va_arg(words, char *);
+	if (kind == EXEC_LIST_WITH)
+		return exec_with(path, args, va_arg(words, char *const *));
+	return kind == EXEC_LIST ? exec_inheriting(path, args) : exec_searching(path, args);
 }
 
 int exec_list(const char *path, const char *first, ...)
 {
 	va_list words;
-	char **args;
-	size_t nr;
+	int ret;
 
 	va_start(words, first);
-	nr = exec_count_words(words);
+	ret = exec_words(EXEC_LIST, path, first, words);
 	va_end(words);
-	args = alloca((nr + 1) * sizeof(*args));
-	va_start(words, first);
-	exec_take_words(args, nr, first, words);
-	va_end(words);
-	return exec_inheriting(path, args);
+	return ret;
 }
 
 int exec_list_searching(const char *name, const char *first, ...)
 {
 	va_list words;
-	char **args;
-	size_t nr;
+	int ret;
 
 	va_start(words, first);
-	nr = exec_count_words(words);
+	ret = exec_words(EXEC_LIST_SEARCHING, name, first, words);
 	va_end(words);
-	args = alloca((nr + 1) * sizeof(*args));
-	va_start(words, first);
-	exec_take_words(args, nr, first, words);
-	va_end(words);
-	return exec_searching(name, args);
+	return ret;
 }
 
 int exec_list_with(const char *path, const char *first, ...)
 {
-	char *const *environment;
 	va_list words;
-	char **args;
-	size_t nr;
+	int ret;
 
 	va_start(words, first);
-	nr = exec_count_words(words);
+	ret = exec_words(EXEC_LIST_WITH, path, first, words);
 	va_end(words);
-	args = alloca((nr + 1) * sizeof(*args));
-	va_start(words, first);
-	exec_take_words(args, nr, first, words);
-	environment = va_arg(words, char *const *);
-	va_end(words);
-	return exec_with(path, args, environment);
+	return ret;
 }
 
 /* ---- posix_spawn() ---- */

@@ -127,32 +127,6 @@ static void objects_give(void)
 	__atomic_store_n(&objects_owner, 0, __ATOMIC_RELEASE);
 }
 
-#ifdef __GLIBC__
-void agent_objects_learn(void)
-{
-	const char *data = dlsym(RTLD_DEFAULT, "_rtld_global");
-	struct objects_search search = {.data = data, .thread = (int)raw_call(SYS_gettid)};
-	void *symbol = NULL;
-	bool is_owner;
-	Dl_info info;
-
-	if (!objects_lock && data && dladdr1(data, &info, &symbol, RTLD_DL_SYMENT) && symbol) {
-		search.size = ((const ElfW(Sym) *)symbol)->st_size;
-		search.before = objects_owned(&search, NULL);
-		is_owner = objects_take();
-		dl_iterate_phdr(objects_search, &search);
-		if (is_owner)
-			objects_give();
-		/* This thread does not own it any more. */
-		if (search.found && search.found->__data.__owner != search.thread)
-			objects_lock = search.found;
-	}
-	(void)dlerror();
-}
-#else
-void agent_objects_learn(void) {}
-#endif
-
 int agent_objects_each(
 		int (*callback)(struct dl_phdr_info *object, size_t size, void *user), void *user)
 {
@@ -167,6 +141,28 @@ int agent_objects_each(
 		objects_give();
 	return ret;
 }
+
+#ifdef __GLIBC__
+void agent_objects_learn(void)
+{
+	const char *data = dlsym(RTLD_DEFAULT, "_rtld_global");
+	struct objects_search search = {.data = data, .thread = (int)raw_call(SYS_gettid)};
+	void *symbol = NULL;
+	Dl_info info;
+
+	if (!objects_lock && data && dladdr1(data, &info, &symbol, RTLD_DL_SYMENT) && symbol) {
+		search.size = ((const ElfW(Sym) *)symbol)->st_size;
+		search.before = objects_owned(&search, NULL);
+		agent_objects_each(objects_search, &search);
+		/* This thread does not own it any more. */
+		if (search.found && search.found->__data.__owner != search.thread)
+			objects_lock = search.found;
+	}
+	(void)dlerror();
+}
+#else
+void agent_objects_learn(void) {}
+#endif
 
 void agent_objects_fork(void)
 {
