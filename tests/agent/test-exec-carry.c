@@ -181,7 +181,7 @@ static void test_unreadable(void **state)
 	munmap(page, 4096);
 }
 
-/* The recorder has ended, and nobody has told the process. */
+/* The recorder has ended without a request to the process. */
 static void test_ended(void **state)
 {
 	char one[] = "A=1", *const plain[] = {one, NULL};

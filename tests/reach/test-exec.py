@@ -120,7 +120,7 @@ def test_later_file(program):
 
 
 def test_links(program):
-    """A path that leads over a symbolic link later: no program of it is said to be attached to, and status names the file."""
+    """A path that leads over a symbolic link later: status counts no program as attached, and names the file."""
     linked, real = path("linked/program"), path("real/program")
     create("links", ("counted", linked, "counted"))
     os.mkdir(os.path.dirname(real))

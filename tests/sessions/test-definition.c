@@ -589,7 +589,7 @@ static void test_loaded_probes(void **unused)
 	char request[400];
 
 	(void)unused;
-	/* Nobody has requested it. */
+	/* No request precedes it. */
 	assert_int_equal(change(s, "enable-probe", true, LOADED_REQUEST("/l/libx.so", 1)), -ENOENT);
 	definition_free(s);
 	s = create();
