@@ -127,7 +127,8 @@ static void put_channel(struct consumer *consumer, int fd, uint32_t index,
 	/*
 	 * Do not use close(): the race detector did not see that this descriptor was opened. It
 	 * would report a race with another consumer's thread that opens a descriptor of the same
-	 * number.
+	 * number. For the same reason, descriptors that it has seen opened (sockets, pipes) are
+	 * closed by close().
 	 */
 	wire_close(ring);
 	for (i = 0; i < from->nr_rules; i++)
@@ -343,7 +344,7 @@ static void *consumer_thread(void *argument)
 			if (!polls[i].revents || (speaking >= 0 && speaking != fd))
 				continue;
 			if (!serve(consumer, fd)) {
-				wire_close(fd);
+				close(fd);
 				polls[i] = polls[--nr];
 				consumer->stream_size = 0;
 			}
@@ -357,7 +358,7 @@ static void *consumer_thread(void *argument)
 		}
 	}
 	while (nr > 2)
-		wire_close(polls[--nr].fd);
+		close(polls[--nr].fd);
 	return NULL;
 }
 
@@ -390,10 +391,10 @@ void consumer_stop(struct consumer *consumer)
 {
 	uint32_t i;
 
-	wire_close(consumer->stop[1]);
+	close(consumer->stop[1]);
 	pthread_join(consumer->thread, NULL);
-	wire_close(consumer->stop[0]);
-	wire_close(consumer->listener);
+	close(consumer->stop[0]);
+	close(consumer->listener);
 	for (i = 0; i < CONSUMER_CHANNELS_MAX; i++)
 		if (consumer->heard[i].rings)
 			ring_consumer_unmap(consumer->heard[i].rings);
