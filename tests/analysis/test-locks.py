@@ -54,8 +54,9 @@ def test_contention():
             lock = locks[0]
             equal((lock.get("name"), lock.get("name_offset")), (NAMES[scenario], None), lock)
             equal((lock["attempts"], lock["contended"], lock["wait"]["count"]), (attempts, contended, contended), scenario)
-            # The clocks of both agree to a thousandth.
-            true(at_least * 0.999 <= lock["waited_ns"] <= at_most * 1.001, f"{scenario}: {at_least} {lock} {at_most}")
+            # The clocks of both agree to a thousandth. An attempt without contention can be long too, if the thread is preempted within it. The
+            # answer calls that unexplained, and the program does not count it.
+            true(at_least * 0.999 <= lock["wait"]["total_ns"] <= at_most * 1.001, f"{scenario}: {at_least} {lock} {at_most}")
             equal(lock["wait"]["total_ns"], lock["waited_ns"] - lock["unexplained_ns"], scenario)
             true(lock["attempts_ns"] >= lock["waited_ns"], scenario)
             if kind != "semaphore":
@@ -79,7 +80,7 @@ def test_condition():
         _, found = answer(trace)
         condition = next(one for one in found["lock"] if one["kind"] == "condition")
         equal(condition["attempts"], attempts)
-        true(at_least * 0.999 <= condition["waited_ns"] <= at_most * 1.001, f"{at_least} {condition} {at_most}")
+        true(at_least * 0.999 <= condition["wait"]["total_ns"] <= at_most * 1.001, f"{at_least} {condition} {at_most}")
         equal(functions(condition["stacks"][0]["waiter"])[0], "await_condition")
         equal(functions(condition["stacks"][0]["waker"])[0], "condition")
         mutex = next(one for one in found["lock"] if one["kind"] == "mutex")
