@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Waiting for a condition, never for a time: the timeout is for a condition that never becomes true."""
+import glob
+import os
+import signal
 import time
 
 TIMEOUT = 120  # seconds
@@ -26,3 +29,16 @@ def has_ended(pid):
             return file.read().rpartition(")")[2].split()[0] == "Z"
     except (FileNotFoundError, ProcessLookupError):
         return True
+
+
+def stop_process(pid):
+    """Stops the process. Returns when each of its threads has stopped: on another processor that is a little after the signal."""
+    os.kill(pid, signal.SIGSTOP)
+
+    def is_stopped():
+        for path in glob.glob(f"/proc/{pid}/task/*/stat"):
+            with open(path, encoding="utf-8", errors="replace") as file:
+                if file.read().rpartition(")")[2].split()[0] != "T":
+                    return False
+        return True
+    wait_until(is_stopped, f"process {pid} stops")

@@ -15,7 +15,7 @@ import unittest
 import bt2
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
-from waiting import wait_until
+from waiting import stop_process, wait_until
 from test_attach import TIMEOUT, SIDE, Case, Program
 from test_real import free_port, need, wait_for_port
 
@@ -150,7 +150,7 @@ class Services(Users):
 
     def test_stopped_ended_and_traced(self):
         service = self.service()
-        os.kill(service.pid, signal.SIGSTOP)
+        stop_process(service.pid)
         done = self.side("trace", "-p", str(service.pid), "--function", "service_work", status=1)
         stopped = f"({os.path.basename(SERVICE)[:15]}): it is stopped\nhint: continue it first: `kill -CONT {service.pid}`\n"
         self.assertEqual(done.stderr, f"side: cannot attach to {service.pid} {stopped}")

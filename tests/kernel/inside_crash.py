@@ -4,7 +4,6 @@ panics. Prints what the rings contained, as JSON.
 """
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -12,7 +11,7 @@ import time
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../sided"))
 sys.path.insert(0, os.path.join(HERE, ".."))
-from waiting import wait_until
+from waiting import stop_process, wait_until
 
 SIDE, SIDED, PROGRAM = os.environ["SIDE"], os.environ["SIDED"], os.environ["SIDED_PROGRAM"]
 RUNTIME = "/run/side-crash"
@@ -57,7 +56,7 @@ def begin_session():
         return Control(control).ask("status", "s")["sessions"][0]
 
     wait_until(lambda: status()["recorded"] == 1, "the first event")
-    os.kill(status()["recorder"], signal.SIGSTOP)
+    stop_process(status()["recorder"])
     program.fire(FIRED)
     return program
 

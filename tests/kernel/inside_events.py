@@ -5,12 +5,10 @@ fork, load libraries and close descriptors.
 usage: inside_events.py [CASE...]   with KERNEL_PROGRAM, KERNEL_PLUGIN, ROUNDTRIP_FIRE, SIDE in the
 environment
 """
-import glob
 import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import unittest
@@ -20,23 +18,10 @@ import ftrace
 import plain
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
-from waiting import wait_until
+from waiting import stop_process, wait_until
 
 PROGRAM, PLUGIN = os.environ["KERNEL_PROGRAM"], os.environ["KERNEL_PLUGIN"]
 FIRE = os.environ["ROUNDTRIP_FIRE"]
-
-
-def stop(pid):
-    """Stops the program. A thread on another processor stops shortly after the signal."""
-    os.kill(pid, signal.SIGSTOP)
-
-    def is_stopped():
-        for path in glob.glob(f"/proc/{pid}/task/*/stat"):
-            with open(path, encoding="utf-8") as file:
-                if file.read().rpartition(")")[2].split()[0] != "T":
-                    return False
-        return True
-    wait_until(is_stopped, f"process {pid} stops")
 
 
 class Running:

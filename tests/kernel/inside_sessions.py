@@ -21,7 +21,7 @@ import unittest
 import bt2
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
-from waiting import has_ended, wait_until
+from waiting import has_ended, stop_process, wait_until
 import ftrace
 
 SIDE, SIDED = os.environ["SIDE"], os.environ["SIDED"]
@@ -262,7 +262,7 @@ class Sessions(Case):
         """Events that the kernel rejects do not use space in its buffer, however small that is."""
         self.begin(more=("--kernel-buffer", "16K", "--kernel-way", "perf", "--filter", "policy == 2998 || policy < 5"))
         self.caller.call(5)
-        os.kill(self.helper_pid(), signal.SIGSTOP)
+        stop_process(self.helper_pid())
         self.caller.call(3000)
         os.kill(self.helper_pid(), signal.SIGCONT)
         self.side("destroy")
@@ -409,7 +409,7 @@ class Sessions(Case):
         """Events for which the kernel has no space are counted, and the trace has the count."""
         self.begin(more=("--kernel-buffer", "16K", "--kernel-way", "perf"))
         self.caller.call(5)
-        os.kill(self.helper_pid(), signal.SIGSTOP)
+        stop_process(self.helper_pid())
         self.caller.call(3000)
         os.kill(self.helper_pid(), signal.SIGCONT)
         self.caller.call(5)

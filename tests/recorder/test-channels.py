@@ -19,7 +19,7 @@ import unittest
 from recording import HOSTILE, LONG, PROGRAM, SANITIZED, Case, read
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
-from waiting import wait_until
+from waiting import stop_process, wait_until
 
 SIDE = os.environ["SIDE"]
 KIB = 1024
@@ -555,7 +555,7 @@ class Recovery(CommandLine):
         process = self.side("recover", "--json", "-o", os.path.join(self.dir, "early"), buffers)
         self.assertEqual(self.end(process), 1)
         self.assertIn("its recorder still runs", self.messages)
-        recorder.send_signal(signal.SIGSTOP)
+        stop_process(recorder.pid)
         self.fire(recorder, 500)
         recorder.kill()
         recorder.wait()
@@ -716,7 +716,7 @@ class Recovery(CommandLine):
             "64K", "--per-thread=3", "-e", "test:tick", "--event-context", "procname")
         self.fire(recorder, 10000)
         wait_until(lambda: self.size_of_rings() > 10000 * RECORD, "written events")
-        recorder.send_signal(signal.SIGSTOP)
+        stop_process(recorder.pid)
         self.fire(recorder, 700)
         core = os.path.join(self.dir, "core")
         run = subprocess.run(["gcore", "-o", core, str(pid)], stdin=subprocess.DEVNULL,

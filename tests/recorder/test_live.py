@@ -5,11 +5,15 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import time
 import unittest
 
 import bt2
 from recording import PROGRAM, Case, plain, read
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+from waiting import stop_process
 
 DRIVER = os.environ["SESSION_LIVE_DRIVER"]
 AGENT = os.environ["SESSION_LIVE_AGENT"]
@@ -539,7 +543,7 @@ class Statistics(LiveCase):
         session = Session(self, "c=one:discard:65536", "r=", options=["-a"])
         program = Program(self, session.socket)
         # The recorder is stopped, so that the ring is full at any speed of the machine.
-        os.kill(session.pid, signal.SIGSTOP)
+        stop_process(session.pid)
         program.fire(100000)
         os.kill(session.pid, signal.SIGCONT)
         session.flush()

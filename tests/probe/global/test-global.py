@@ -26,7 +26,7 @@ import guide
 import machine
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../.."))
-from waiting import wait_until
+from waiting import stop_process, wait_until
 
 SIDE = os.environ["SIDE"]
 PROGRAM = os.environ["GLOBAL_PROGRAM"]
@@ -414,7 +414,7 @@ class Reach(Case):
                               "cook", "--uid", str(NOBODY), "-c", "sh -c 'echo ready; cat'")
         self.assertEqual(recorder.stdout.readline(), "ready\n")
         stopped = watcher(recorder.pid)
-        os.kill(stopped, signal.SIGSTOP)
+        stop_process(stopped)
         subprocess.run([self.program, "5"], check=True, capture_output=True, user=NOBODY)
         os.kill(stopped, signal.SIGCONT)
         said = recorder.communicate("")[1]
@@ -725,7 +725,7 @@ class Losses(Case):
                                   "cook", "-c", "sh -c 'echo ready; cat'")
             self.assertEqual(recorder.stdout.readline(), "ready\n")
             stopped = watcher(recorder.pid)
-            os.kill(stopped, signal.SIGSTOP)
+            stop_process(stopped)
             subprocess.run([self.program, "150000"], check=True, capture_output=True)
             os.kill(stopped, signal.SIGCONT)
             said = recorder.communicate("")[1]
