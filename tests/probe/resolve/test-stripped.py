@@ -234,7 +234,7 @@ def top_caller(program, env, options):
         if top:
             top.kill()
             top.communicate()
-        side("destroy", name, env=env)
+        end_daemon(env)
 
 
 def check_enabled(program, env):
