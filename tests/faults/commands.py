@@ -66,7 +66,7 @@ def running(session):
 
 def reasons(function):
     """Returns the texts with which a command names the reason of a failed call."""
-    if function == "syscall":
+    if function in ("syscall", "futex_waitv"):
         return [os.strerror(error) for error in SYSCALL]
     error = ERRORS.get(function, errno.ENOMEM)
     return [os.strerror(error), *(["memory"] if error == errno.ENOMEM else [])]

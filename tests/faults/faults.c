@@ -23,6 +23,10 @@
 
 #include "faults.h"
 
+#ifndef SYS_futex_waitv
+#define SYS_futex_waitv 449
+#endif
+
 #define EXPORT __attribute__((visibility("default")))
 #define FRAMES 64
 
@@ -308,9 +312,9 @@ typedef long faults_call(long, long, long, long, long, long, long);
  * A function with the arguments and the result in general registers, whatever their types: the
  * calling conventions of x86-64 and AArch64 pass all of them the same way. Further arguments are
  * passed on and not used. The name of the symbol differs from that of the C function, which has no
- * prototype in a header.
+ * prototype in a header. `site` is the name of the function in the test's table.
  */
-#define FAULTS_DEFINE(name, condition, number, bad)                                                \
+#define FAULTS_DEFINE_AS(name, site, condition, number, bad)                                       \
 	EXPORT long faults_##name(long a, long b, long c, long d, long e, long f, long g) __asm__( \
 			#name);                                                                    \
 	long faults_##name(long a, long b, long c, long d, long e, long f, long g)                 \
@@ -318,13 +322,15 @@ typedef long faults_call(long, long, long, long, long, long, long);
 		static void *real;                                                                 \
 		faults_call *call = (faults_call *)faults_real(&real, #name);                      \
 		if ((condition) &&                                                                 \
-				faults_fails(FAULTS_CALLS, #name, __builtin_return_address(0))) {  \
+				faults_fails(FAULTS_CALLS, site, __builtin_return_address(0))) {   \
 			errno = (number);                                                          \
 			return (bad);                                                              \
 		}                                                                                  \
 		return call(a, b, c, d, e, f, g);                                                  \
 	}
 
+#define FAULTS_DEFINE(name, condition, number, bad) \
+	FAULTS_DEFINE_AS(name, #name, condition, number, bad)
 #define FAULTS_CALL(name, number, bad) FAULTS_DEFINE(name, true, number, bad)
 /* Messages must not fail. */
 #define FAULTS_UNLESS_STDERR(name, number, bad) FAULTS_DEFINE(name, a != STDERR_FILENO, number, bad)
@@ -344,7 +350,7 @@ static bool faults_can_fail(long number)
 	return true;
 }
 
-FAULTS_DEFINE(syscall, faults_can_fail(a),
+FAULTS_DEFINE_AS(syscall, a == SYS_futex_waitv ? "futex_waitv" : "syscall", faults_can_fail(a),
 		a == SYS_mmap ? ENOMEM
 				: a == SYS_openat || a == SYS_socket || a == SYS_memfd_create
 				? EMFILE
