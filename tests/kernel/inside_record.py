@@ -26,7 +26,7 @@ import bt2
 import eventheader
 import ftrace
 import plain
-from inside_events import Case, Running, stop, wait_until
+from inside_events import Case, Running, stop_process, wait_until
 
 SIDE, FIRE = os.environ["SIDE"], os.environ["ROUNDTRIP_FIRE"]
 # For the recorder; programs find libside-kernel.so by the environment of the test.
@@ -396,7 +396,7 @@ class Recorded(Case):
         for way in "perf", "tracefs":
             program = Running("wait", "fire:5000", "wait")
             recording = Recording("-k", "user_events:kern_tick", "--kernel-buffer", "16K", way=way)
-            stop(recording.process.pid)
+            stop_process(recording.process.pid)
             program.go()
             program.wait()
             recording.process.send_signal(signal.SIGCONT)
