@@ -32,13 +32,16 @@ def has_ended(pid):
 
 
 def stop_process(pid):
-    """Stops the process. Returns when each of its threads has stopped: on another processor that is a little after the signal."""
+    """
+    Stops the process. Returns when each of its threads has stopped: on another processor that is a little after the signal. The state of a
+    thread that is traced is "t".
+    """
     os.kill(pid, signal.SIGSTOP)
 
     def is_stopped():
         for path in glob.glob(f"/proc/{pid}/task/*/stat"):
             with open(path, encoding="utf-8", errors="replace") as file:
-                if file.read().rpartition(")")[2].split()[0] != "T":
+                if file.read().rpartition(")")[2].split()[0] not in ("T", "t"):
                     return False
         return True
     wait_until(is_stopped, f"process {pid} stops")

@@ -11,7 +11,7 @@ from harness import *
 from agent_thread import await_agent_thread
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
-from waiting import wait_until
+from waiting import stop_process, wait_until
 
 PROGRAM = os.environ["DAEMON_PROGRAM"]  # tests/sided/program.c
 TIMEOUT = 120
@@ -265,7 +265,7 @@ def test_late_program():
         own_runtime.side("enable-event", "-c", "recorder", "sided:tick")
         own_runtime.side("start")
         daemon = own_runtime.daemon()
-        os.kill(daemon, signal.SIGSTOP)
+        stop_process(daemon)
         program.fire(7)
         os.kill(daemon, signal.SIGCONT)
         late = f"process {program.pid} (cmd-daemon-program) joined late: its events of the first "
@@ -286,9 +286,7 @@ def test_programs_that_do_not_answer():
         own_runtime.side("start")
         program.fire(1)
         program.await_thread()  # Wait for it only now.
-        os.kill(program.pid, signal.SIGSTOP)
-        wait_until(lambda: open(f"/proc/{program.pid}/stat", encoding="utf-8").read().rsplit(")", 1)[1].split()[0] == "T",
-                   "the program stops")
+        stop_process(program.pid)
         result = own_runtime.side("enable-event", "sided:tick", "--timeout", "300ms", status=5,
                             printing=[f"(process {program.pid})", "stopped by a signal"])
         contains(result.err, "it makes the change when it continues")

@@ -86,7 +86,7 @@ class Connections(Attacked):
         """The daemon has not yet read root's requests when members connect, who have taken all other connections."""
         attacks = self.flood_by_many()
         for _ in range(5):
-            os.kill(self.daemon.pid, signal.SIGSTOP)
+            world.stop_process(self.daemon.pid)
             try:
                 waiting = self.connect_for_pings(6)
                 # In the meantime the attackers connect repeatedly.
@@ -119,7 +119,7 @@ class Connections(Attacked):
         attacks = self.flood_by_many()
         closed = self.connect_for_pings(FLOOR_OF_CLIENTS)
         self.assert_pings_answered(closed)
-        os.kill(self.daemon.pid, signal.SIGSTOP)
+        world.stop_process(self.daemon.pid)
         try:
             opened = self.connect_for_pings(FLOOR_OF_CLIENTS)
             for one in closed:

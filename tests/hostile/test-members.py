@@ -221,7 +221,7 @@ class Members(Case):
         other = self.start_victim(4000, stays=True).await_main()
         as_root = Victim(200, 4, user=world.ROOT_USER).finish()
         own = self.run_own(300)
-        os.kill(other.pid, signal.SIGSTOP)
+        world.stop_process(other.pid)
         begin = time.monotonic()
         answer = self.ask_as(member, {"verb": "enable-event", "session": MINE, "event": ["more:*"], "timeout": 20000000000})
         self.assertLess(time.monotonic() - begin, 10)

@@ -26,7 +26,7 @@ import delays
 import speaker
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
-from waiting import wait_until
+from waiting import stop_process, wait_until
 
 INSIDE = "HOSTILE_INSIDE"
 ROOT = "/mnt"

@@ -6,11 +6,15 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
 
 import bt2
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+from waiting import stop_process
 
 LONG = bool(os.environ.get("SIDE_TEST_LONG"))
 DRIVER = os.environ["SESSION_DRIVER"]
@@ -28,23 +32,21 @@ os.environ.setdefault("ASAN_OPTIONS", "verify_asan_link_order=0:detect_leaks=0")
 WAITS = {b"7", b"35", b"202", b"230", b"232", b"271", b"281", b"449"}
 
 
-def of_threads(pid, name):
-    """Returns the content of a file in /proc of each thread."""
-    texts = []
+def calls_of_threads(pid):
+    """Returns the number of the system call of each thread of a stopped process, as proc(5) has it."""
+    numbers = []
     for tid in os.listdir(f"/proc/{pid}/task"):
-        with open(f"/proc/{pid}/task/{tid}/{name}", "rb") as file:
-            texts.append(file.read())
-    return texts
+        with open(f"/proc/{pid}/task/{tid}/syscall", "rb") as file:
+            numbers.append(file.read().split()[0])
+    return numbers
 
 
 @contextlib.contextmanager
 def held(pid):
     """Stops a recorder at a moment when it reads no ring."""
     for _ in range(6000):
-        os.kill(pid, signal.SIGSTOP)
-        while any(stat.rpartition(b")")[2].split()[0] != b"T" for stat in of_threads(pid, "stat")):
-            time.sleep(0.001)
-        if all(call.split()[0] in WAITS for call in of_threads(pid, "syscall")):
+        stop_process(pid)
+        if all(call in WAITS for call in calls_of_threads(pid)):
             break
         os.kill(pid, signal.SIGCONT)
         time.sleep(0.01)

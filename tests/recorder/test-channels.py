@@ -845,7 +845,7 @@ class Vandals(CommandLine):
         recorder, pid = self.begin_obedient("--buffers", buffers, "--mode", "overwrite", "--channel",
                                             "plain", "--per-thread=2")
         self.fire(recorder, 100)
-        os.kill(pid, signal.SIGSTOP)
+        stop_process(pid)
         for path in Recovery.files(buffers):
             if path.endswith("ring.rings"):
                 os.chmod(path, 0o600)

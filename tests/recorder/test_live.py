@@ -5,15 +5,11 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 import unittest
 
 import bt2
-from recording import PROGRAM, Case, plain, read
-
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
-from waiting import stop_process
+from recording import PROGRAM, Case, plain, read, stop_process
 
 DRIVER = os.environ["SESSION_LIVE_DRIVER"]
 AGENT = os.environ["SESSION_LIVE_AGENT"]

@@ -16,7 +16,7 @@ import bt2
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
 import resources
 from agent_thread import await_agent_thread
-from waiting import wait_until
+from waiting import stop_process, wait_until
 
 SIDED = os.environ["SIDED"]
 PROGRAM = os.environ["SIDED_PROGRAM"]
@@ -144,18 +144,12 @@ class Program:
         self.process.stdout.close()
 
 
-def state_of(pid):
-    with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:
-        return stat.read().rpartition(")")[2].split()[0]
-
-
 class Case(unittest.TestCase):
     system = False
 
     def stop_process(self, pid):
-        os.kill(pid, signal.SIGSTOP)
         self.addCleanup(self.go_on, pid)
-        wait_until(lambda: state_of(pid) in ("T", "t"), f"{pid} stopped")
+        stop_process(pid)
 
     @staticmethod
     def go_on(pid):

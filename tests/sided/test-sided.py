@@ -577,9 +577,7 @@ class Pending(Case):
         program.fire(1)
         program.await_thread()
         other = Program(self)
-        os.kill(program.pid, signal.SIGSTOP)
-        self.addCleanup(os.kill, program.pid, signal.SIGCONT)
-        wait_until(lambda: self.state(program.pid) == "T", "it stops")
+        self.stop_process(program.pid)
         answer = self.ask("start", "s", timeout=300000000)
         self.assertEqual(len(answer["pending"]), 1, answer)
         pending = answer["pending"][0]
@@ -598,19 +596,13 @@ class Pending(Case):
         self.assertEqual(self.counts("s"), {program.pid: list(range(1, 11)), other.pid: sequences(10)})
         self.ask("destroy", "s")
 
-    @staticmethod
-    def state(pid):
-        with open(f"/proc/{pid}/stat", encoding="utf-8") as line:
-            return line.read().rsplit(")", 1)[1].split()[0]
-
     def test_it_ends_while_it_is_waited_for(self):
         self.start_daemon()
         self.create("s", start=False)
         program = Program(self)
         program.fire(1)
         program.await_thread()
-        os.kill(program.pid, signal.SIGSTOP)
-        wait_until(lambda: self.state(program.pid) == "T", "it stops")
+        self.stop_process(program.pid)
         control = self.connect()
         self.addCleanup(control.close)
         control.send("start", "s", timeout=3600000000000)

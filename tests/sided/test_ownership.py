@@ -22,7 +22,7 @@ import time
 import unittest
 
 import speaker
-from harness import SIDED, Case, Program, state_of, wait_until
+from harness import SIDED, Case, Program, stop_process, wait_until
 
 MARKS = ("AddressSanitizer", "runtime error:", "double free", "corrupted", "are still referenced")
 
@@ -430,8 +430,7 @@ class Recorders(Owned):
         pid = self.status("s")["recorder"]
         for turn in range(3):
             silent = self.fill(path)
-            os.kill(pid, signal.SIGSTOP)
-            wait_until(lambda: state_of(pid) == "T", "a stopped recorder")
+            stop_process(pid)
             late = []
             try:
                 late = [speaker.dial(path, 60) for _ in range(4)]

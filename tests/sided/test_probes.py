@@ -376,7 +376,7 @@ class Troubles(Probes):
         one = Played(self)
         for i in range(3):
             recorder = self.status("s")["recorder"]
-            os.kill(recorder, signal.SIGSTOP)
+            self.stop_process(recorder)
             control = self.connect()
             fd = memfd(json.dumps(self.table))
             request = {"version": 1, "verb": "enable-probe", "session": "s", "event": ["probe:f"], "probe": "f",
@@ -391,7 +391,7 @@ class Troubles(Probes):
     def test_a_stopped_program(self):
         self.begin()
         one = Played(self)
-        os.kill(one.pid, signal.SIGSTOP)
+        self.stop_process(one.pid)
         answer = self.enable(**self.of(one), timeout=200000000)
         self.assertEqual([(p["pid"], p["why"]) for p in answer["pending"]], [(one.pid, "stopped by a signal")])
         self.assertEqual((answer["probes"][0]["state"], answer["probes"][0]["programs"]), ("waiting", []))

@@ -6,7 +6,7 @@ import atexit
 import shutil
 
 from harness import *
-from waiting import has_ended, wait_until
+from waiting import has_ended, stop_process, wait_until
 
 FOLDER = os.path.realpath(tempfile.mkdtemp())
 atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
@@ -304,7 +304,7 @@ def test_timeout():
         found = subprocess.run(["pgrep", "-P", str(recorder.pid), "-x", "opens"], capture_output=True, text=True, check=False).stdout.split()
         return int(found[0]) if found and reads(found[0]) else None
     pid = wait_until(program)
-    os.kill(recorder.pid, signal.SIGSTOP)
+    stop_process(recorder.pid)
     recorder.stdin.write("\n")
     recorder.stdin.flush()
     wait_until(lambda: has_ended(pid))
