@@ -126,6 +126,10 @@ class Program:
         self.send_word("fire", count)
         self.expect("fired")
 
+    def use_one_ring(self):
+        """Keeps the program on one processor, whose ring then has all its events."""
+        os.sched_setaffinity(self.pid, {min(os.sched_getaffinity(0))})
+
     def await_thread(self):
         """Waits for the thread: the first event does not wait for it; it exists as soon as the daemon
         has its connection.

@@ -441,6 +441,7 @@ class Running(Case):
         programs = [Program(self), Program(self)]
         # The state dump of the start is overwritten.
         for program in programs:
+            program.use_one_ring()
             program.fire(20_000)
         for turn in range(3):
             answer, ticks, others = self.snapshot("s")
@@ -495,6 +496,8 @@ class Running(Case):
         self.ask("enable-event", "s", channel="flight", event=["sided:tick", "side:*"])
         self.ask("start", "s")
         programs = [Program(self), Program(self)]
+        for program in programs:
+            program.use_one_ring()
         programs[1].fire(19_000)
         programs[0].fire(20_001)
         path = os.path.join(self.dir, "s", "snapshot-1")
@@ -935,7 +938,7 @@ class Kills(Case):
         self.start_daemon()
         self.create("s")
         program = Program(self)
-        os.sched_setaffinity(program.pid, {min(os.sched_getaffinity(0))})  # One ring has all of it.
+        program.use_one_ring()
         program.fire(500)
         self.ask("stop", "s")
         self.ask("start", "s")
