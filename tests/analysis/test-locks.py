@@ -80,6 +80,7 @@ def test_condition():
         _, found = answer(trace)
         condition = next(one for one in found["lock"] if one["kind"] == "condition")
         equal(condition["attempts"], attempts)
+        equal(condition["wait"]["total_ns"], condition["waited_ns"] - condition["unexplained_ns"])
         true(at_least * 0.999 <= condition["wait"]["total_ns"] <= at_most * 1.001, f"{at_least} {condition} {at_most}")
         equal(functions(condition["stacks"][0]["waiter"])[0], "await_condition")
         equal(functions(condition["stacks"][0]["waker"])[0], "condition")

@@ -677,14 +677,14 @@ def test_limits_of_generated_functions():
 
 
 # node compiles each function at its first call. Otherwise another thread does it, which may be too late for a short program.
-NODE_COMPILES = ("--always-sparkplug",)
+NODE_COMPILES = "--always-sparkplug"
 
 
 def test_generated_functions_of_node():
     node = shutil.which("node")
     if not node:
         skip("node is not installed")
-    done = side("record", "-q", "-w", "libc", "-e", "libc:malloc", "-o", path("node-trace"), node, *NODE_COMPILES, "--perf-basic-prof", "-e",
+    done = side("record", "-q", "-w", "libc", "-e", "libc:malloc", "-o", path("node-trace"), node, NODE_COMPILES, "--perf-basic-prof", "-e",
                 "function add(a, b) { return a + b } let sum = 0; for (let i = 0; i < 1e5; i++) sum = add(sum, i); "
                 "console.log(process.pid)", env=ENV)
     equal(done.status, 0, done)
@@ -810,7 +810,7 @@ def test_jitdump_of_node():
         skip("node is not installed")
     folder, trace = path("node-dump"), path("node-dump-trace")
     os.makedirs(folder)
-    done = subprocess.run([SIDE, "record", "-q", "-w", "libc", "-e", "libc:malloc", "-o", trace, node, *NODE_COMPILES, "--perf-prof", "-e",
+    done = subprocess.run([SIDE, "record", "-q", "-w", "libc", "-e", "libc:malloc", "-o", trace, node, NODE_COMPILES, "--perf-prof", "-e",
                            "function add(a, b) { return a + b } let sum = 0; for (let i = 0; i < 1e5; i++) sum = add(sum, i);"],
                           env=ENV, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
     equal(done.returncode, 0, done)
